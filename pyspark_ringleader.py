@@ -1,0 +1,1 @@
+"""Found by Spark by its name: makes ``format("ringleader")`` work without a register call."""

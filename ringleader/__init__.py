@@ -1,0 +1,1 @@
+"""Ringleader: a Kafka group coordinator that runs by itself."""
