@@ -1,0 +1,18 @@
+# The daemon alone: no Spark, no Java, none of the test tools.
+FROM python:3.11-slim AS build
+COPY . /src
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /src
+
+FROM python:3.11-slim
+COPY constraints.txt /tmp/constraints.txt
+COPY --from=build /wheels /wheels
+RUN pip install --no-cache-dir --constraint /tmp/constraints.txt /wheels/*.whl \
+    && rm -r /wheels /tmp/constraints.txt \
+    && useradd --system --uid 10001 ringleader \
+    && install --directory --owner ringleader /data
+USER ringleader
+VOLUME /data
+EXPOSE 9092
+# Clients are told the advertised address, so it must be one that they can reach: see docker-compose.yml.
+ENTRYPOINT ["ringleader"]
+CMD ["serve", "--listen", "0.0.0.0:9092", "--data-dir", "/data"]

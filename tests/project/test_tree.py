@@ -1,0 +1,65 @@
+"""The house rules that a tool can check: the arrows between the rooms, and import names."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = {"protocol", "coordinator", "clients", "spark_bridge"}
+FOLDERS = [*sorted(ROOMS), "ringleader/cli", "tests", "demo", "bench", "tools"]
+
+
+def _imported(tree: ast.AST) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.append(node.module)
+    return names
+
+
+def test_arrows_between_rooms_hold() -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_rooms_are_imported_by_their_installed_names(folder: str) -> None:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    bare = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for name in _imported(ast.parse(path.read_text()))
+        if name.partition(".")[0] in ROOMS
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
+    link = ROOT / "ringleader" / room
+    assert link.is_symlink()
+    assert link.readlink() == Path("..") / room
+    assert (link / "__init__.py").is_file()
+
+
+def test_files_stay_short() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {count}"
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "_generated" not in path.parts and (count := len(path.read_text().splitlines())) >= 500
+    ]
+    assert long == []

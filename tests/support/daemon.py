@@ -1,0 +1,149 @@
+"""The daemon as a process of its own: started, killed, started again on the same port and directory.
+
+For tests that need a real process (crashes, signals, other programs). Tests that only need a coordinator to
+talk to use ``ringleader.clients.testing``, which is ready much sooner.
+"""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+
+
+class DaemonError(Exception):
+    """The daemon did not come up or did not stop; the text ends with its log."""
+
+
+class Daemon:
+    """``ringleader serve`` on a free loopback port, with its state and its log under `directory`.
+
+    The first start takes a free port; later starts listen on the same one, so that clients find it again.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        topics: Sequence[str] = (),
+        options: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.data_dir = directory / "data"
+        self.log_path = directory / "daemon.log"
+        self.port = 0
+        self._topics = topics
+        self._options = options
+        self._environ = environ
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT for clients."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        """The running process."""
+        assert self._process is not None, "the daemon is not running"
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self.process.pid
+
+    def log(self) -> str:
+        """Everything that it has written to standard error, over all its starts."""
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    def command(self) -> list[str]:
+        """The command line of the next start."""
+        command = [sys.executable, "-m", "ringleader", "serve", "--listen", self.bootstrap]
+        command += ["--data-dir", str(self.data_dir)]
+        for topic in self._topics:
+            command += ["--topic", topic]
+        return command + list(self._options)
+
+    def start(self, *, wrapper: Sequence[str] = ()) -> Daemon:
+        """Start it and wait for its ready line; `wrapper` goes before the command (``strace -c``...)."""
+        assert self._process is None, "the daemon is running"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("a") as log:
+            self._process = subprocess.Popen(
+                [*wrapper, *self.command()],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                env=None if self._environ is None else dict(self._environ),
+            )
+        try:
+            line = self._read_line(READY_TIMEOUT_S)
+            word, _, address = line.strip().partition(" ")
+            if word != "ready":
+                raise DaemonError(f"expected the ready line, got {line!r}\n{self.log()}")
+            self.port = int(address.rpartition(":")[2])
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def _read_line(self, timeout_s: float) -> str:
+        stdout = self.process.stdout
+        assert stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            if not selector.select(timeout_s):
+                raise DaemonError(f"not ready within {timeout_s} s\n{self.log()}")
+        line = stdout.readline()
+        if not line:
+            raise DaemonError(f"ended with exit code {self.process.wait()}\n{self.log()}")
+        return line
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone. Does nothing when it is not running."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM, and wait for a clean stop; returns the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> int:
+        if self._process is None:
+            return 0
+        process, self._process = self._process, None
+        process.send_signal(number)
+        try:
+            return process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise DaemonError(f"did not stop within {STOP_TIMEOUT_S} s\n{self.log()}") from None
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def restart(self) -> float:
+        """Kill it and start it again in place; returns the seconds from the start to its ready line."""
+        self.kill()
+        began = time.monotonic()
+        self.start()
+        return time.monotonic() - began
+
+    def __enter__(self) -> Daemon:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
