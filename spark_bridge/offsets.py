@@ -1,0 +1,138 @@
+"""The offset document: what Spark keeps in its checkpoint for this source.
+
+Spark stores the document as JSON text, compares it as text, and hands it back after a restart; a
+replayed batch gets nothing else. So the document of a batch holds the whole range of every Kafka
+partition in it, not only an end: a partition gained between two batches starts at the group's
+committed offset, which no earlier document knows.
+
+``{"v": 1, "g": "<group>", "r": {"topic": {"0": [100, 150]}}, "p": {"topic": {"0": 150}}}``
+
+``r`` are the ranges of the batch, ``p`` the last known position of every partition this query has
+owned (the fallback when the group's offsets have expired). Keys are sorted, topics by name and
+partitions by number, so that equal documents are equal text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+TopicPartition: TypeAlias = tuple[str, int]
+
+DOCUMENT_VERSION = 1
+MAX_OFFSET = 2**63 - 1
+
+
+class OffsetDocumentError(ValueError):
+    """A document that this source did not write, or not for this group."""
+
+
+class OffsetRange(NamedTuple):
+    """Offsets ``start`` (included) to ``end`` (excluded) of one Kafka partition."""
+
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """How many offsets the range holds; compaction may have left fewer records."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class OffsetDocument:
+    """One position of a query, and the batch that led to it.
+
+    ``group`` is the consumer group, ``ranges`` what the batch reads, ``positions`` the next offset
+    to read of every partition this query has owned.
+    """
+
+    group: str
+    ranges: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
+    positions: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as Spark wants it: nested dicts in one fixed order of keys."""
+        return {
+            "g": self.group,
+            "p": _by_topic(self.positions, int),
+            "r": _by_topic(self.ranges, list),
+            "v": DOCUMENT_VERSION,
+        }
+
+    def text(self) -> str:
+        """The JSON text; equal documents give equal text."""
+        return json.dumps(self.to_json())
+
+    @classmethod
+    def from_json(cls, document: Any, group: str) -> OffsetDocument:
+        """Read a document back.
+
+        Raises OffsetDocumentError when it is not ours, of another version, or of another group: a
+        checkpoint says where THIS group's records went, so it cannot serve a second group.
+        """
+        if not isinstance(document, dict):
+            raise OffsetDocumentError(f"the offset document is not an object: {document!r:.200}")
+        if document.get("v") != DOCUMENT_VERSION:
+            raise OffsetDocumentError(
+                f"the checkpoint holds offsets of version {document.get('v')!r}; this release reads version "
+                f"{DOCUMENT_VERSION} (another source or another release wrote it)"
+            )
+        if document.get("g") != group:
+            raise OffsetDocumentError(
+                f"the checkpoint belongs to the group {document.get('g')!r}, but kafka.group.id is "
+                f"{group!r}: "
+                "use that group again, or a new checkpoint"
+            )
+        ranges = {tp: _range(tp, value) for tp, value in _flat(document, "r")}
+        positions = {tp: _offset(tp, value) for tp, value in _flat(document, "p")}
+        return cls(group, ranges, positions)
+
+
+def empty(group: str) -> OffsetDocument:
+    """The constant document before the first batch; the real start is resolved and pinned later."""
+    return OffsetDocument(group)
+
+
+def by_topic(values: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+    """``{(topic, partition): n}`` as ``{topic: {"partition": n}}``, sorted."""
+    return _by_topic(values, int)
+
+
+def _by_topic(values: Mapping[TopicPartition, Any], convert: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for topic, partition in sorted(values):
+        out.setdefault(topic, {})[str(partition)] = convert(values[topic, partition])
+    return out
+
+
+def _flat(document: dict[str, Any], key: str) -> list[tuple[TopicPartition, Any]]:
+    topics = document.get(key, {})
+    if not isinstance(topics, dict):
+        raise OffsetDocumentError(f"field {key!r} of the offset document is not an object")
+    found: list[tuple[TopicPartition, Any]] = []
+    for topic, partitions in topics.items():
+        if not isinstance(partitions, dict):
+            raise OffsetDocumentError(f"topic {topic!r} of the offset document is not an object")
+        for partition, value in partitions.items():
+            if not (isinstance(partition, str) and partition.isdecimal()):
+                raise OffsetDocumentError(f"{partition!r:.40} is not a partition number of topic {topic!r}")
+            found.append(((topic, int(partition)), value))
+    return found
+
+
+def _offset(tp: TopicPartition, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_OFFSET:
+        raise OffsetDocumentError(f"{value!r:.40} is not an offset of {tp[0]}-{tp[1]}")
+    return value
+
+
+def _range(tp: TopicPartition, value: Any) -> OffsetRange:
+    if not isinstance(value, list) or len(value) != 2:
+        raise OffsetDocumentError(f"{value!r:.40} is not a range of {tp[0]}-{tp[1]}")
+    found = OffsetRange(_offset(tp, value[0]), _offset(tp, value[1]))
+    if found.end < found.start:
+        raise OffsetDocumentError(f"the range {value} of {tp[0]}-{tp[1]} ends before it starts")
+    return found

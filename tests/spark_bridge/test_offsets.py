@@ -1,0 +1,63 @@
+"""The offset document: equal means equal text, and nothing foreign is taken for ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.spark_bridge.offsets import OffsetDocument, OffsetDocumentError, OffsetRange, empty
+
+partitions = st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 300))
+offsets = st.integers(0, 2**63 - 1)
+ranges = st.tuples(offsets, offsets).map(lambda pair: OffsetRange(*sorted(pair)))
+documents = st.builds(
+    OffsetDocument, st.just("g"), st.dictionaries(partitions, ranges), st.dictionaries(partitions, offsets)
+)
+
+
+def test_the_layout_that_checkpoints_hold() -> None:
+    document = OffsetDocument(
+        "g", {("b", 10): OffsetRange(1, 2), ("b", 9): OffsetRange(3, 3)}, {("b", 9): 3, ("a", 0): 7}
+    )
+    assert document.text() == (
+        '{"g": "g", "p": {"a": {"0": 7}, "b": {"9": 3}}, "r": {"b": {"9": [3, 3], "10": [1, 2]}}, "v": 1}'
+    )
+    assert empty("g").text() == '{"g": "g", "p": {}, "r": {}, "v": 1}'
+
+
+@given(documents)
+def test_a_document_comes_back_from_its_text(document: OffsetDocument) -> None:
+    assert OffsetDocument.from_json(json.loads(document.text()), "g") == document
+
+
+@given(documents, st.randoms(use_true_random=False))
+def test_equal_documents_are_equal_text(document: OffsetDocument, random: object) -> None:
+    items, positions = list(document.ranges.items()), list(document.positions.items())
+    random.shuffle(items)  # type: ignore[attr-defined]
+    random.shuffle(positions)  # type: ignore[attr-defined]
+    assert OffsetDocument("g", dict(items), dict(positions)).text() == document.text()
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (None, "not an object"),
+        ({"topic": {"0": 1}}, "version None"),
+        ({"v": 2, "g": "g"}, "version 2"),
+        ({"v": 1, "g": "other", "r": {}}, "belongs to the group 'other'"),
+        ({"v": 1, "g": "g", "r": []}, "'r'"),
+        ({"v": 1, "g": "g", "r": {"t": 1}}, "'t'"),
+        ({"v": 1, "g": "g", "r": {"t": {"x": [0, 1]}}}, "'x'"),
+        ({"v": 1, "g": "g", "r": {"t": {"0": [2, 1]}}}, "ends before it starts"),
+        ({"v": 1, "g": "g", "r": {"t": {"0": [1]}}}, "not a range"),
+        ({"v": 1, "g": "g", "p": {"t": {"0": -1}}}, "not an offset"),
+        ({"v": 1, "g": "g", "p": {"t": {"0": True}}}, "not an offset"),
+        ({"v": 1, "g": "g", "p": {"t": {"0": 2**63}}}, "not an offset"),
+    ],
+)
+def test_foreign_documents_are_refused_in_words(document: object, said: str) -> None:
+    with pytest.raises(OffsetDocumentError, match=said):
+        OffsetDocument.from_json(document, "g")
