@@ -1,0 +1,1 @@
+"""A consumer group on Ringleader, live: run by ``make demo``, never installed."""

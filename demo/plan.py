@@ -1,0 +1,60 @@
+"""What the demo's processes agree on: names, times in ms or s, and where each one writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOPIC = "flights"
+PARTITIONS = 6
+
+# Group one shares the partitions between libraries; group two is one Spark query alone.
+SHARED_GROUP = "departures"
+ALONE_GROUP = "delays"
+
+AIOKAFKA_1 = "aiokafka-1"
+AIOKAFKA_2 = "aiokafka-2"
+KAFKA_PYTHON = "kafka-python-1"
+SPARK = "spark-1"
+SPARK_ALONE = "spark-alone"
+PRODUCER = "producer"
+
+# The shortest session timeout that Kafka allows by default: a killed member is noticed in 6 s.
+SESSION_TIMEOUT_MS = 6_000
+HEARTBEAT_INTERVAL_MS = 1_500
+# A whole micro-batch fits in several times over; a member that hangs delays the group no longer than this.
+REBALANCE_TIMEOUT_MS = 30_000
+# Records that a plain member takes, writes down and commits at once.
+POLL_RECORDS = 1_000
+
+# The newcomer joins and the victim dies when this share of the records is produced.
+JOIN_AT = 0.3
+KILL_AT = 0.6
+# The demo gives up, with the exit code of a failure, after this long.
+DEADLINE_S = 175.0
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where one run writes. Everything under `out` belongs to that run alone."""
+
+    out: Path
+
+    @property
+    def data(self) -> Path:
+        """The daemon's state and topic log."""
+        return self.out / "data"
+
+    @property
+    def table(self) -> Path:
+        """The delay table that the Spark query of group two keeps."""
+        return self.out / "delays.json"
+
+    def ledger(self, name: str) -> Path:
+        """What the process of that name did, written by itself."""
+        return self.out / f"{name}.jsonl"
+
+    def log(self, name: str) -> Path:
+        """Standard error of the process of that name."""
+        return self.out / f"{name}.log"
