@@ -1,0 +1,22 @@
+"""The two clocks of the coordinator, each injected where it is needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+Clock = Callable[[], int]
+"""Milliseconds since some fixed moment; never goes back. All deadlines use it."""
+
+WallClock = Callable[[], int]
+"""Unix time in milliseconds; may jump. Only for stamps that people or clients read."""
+
+
+def monotonic_ms() -> int:
+    """The process's monotonic clock, in whole milliseconds."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def wall_ms() -> int:
+    """Unix time in whole milliseconds."""
+    return time.time_ns() // 1_000_000

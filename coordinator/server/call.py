@@ -1,0 +1,99 @@
+"""One request in progress: what a handler gets besides the message, and how its answer goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+Message = Any
+"""A request or response class of `ringleader.protocol.messages`."""
+
+
+class NoAnswer:
+    """The type of `NO_ANSWER`."""
+
+    def __repr__(self) -> str:
+        return "NO_ANSWER"
+
+
+NO_ANSWER: Final = NoAnswer()
+"""What a handler returns, or gives to `Call.answer`, when the request has no response (Produce with acks=0)."""
+
+
+class Answerable(Protocol):
+    """Where the answers and closings of a call go: the connection it came over."""
+
+    def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
+        """The response of the call this connection waits for."""
+
+    def call_refused(self, call: Call, reason: str) -> None:
+        """Close the connection, and log `reason`."""
+
+
+class Call:
+    """One request in progress; also the ticket that the group machine keeps (compared by identity).
+
+    A handler returns the response, or `NO_ANSWER`, or None: then the connection waits ("parked": later
+    requests of this connection wait, as in Kafka) until `answer` or `close` is called, from the loop's thread.
+    """
+
+    __slots__ = (
+        "api_key",
+        "api_version",
+        "client_host",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "done",
+        "on_closed",
+    )
+
+    def __init__(
+        self,
+        connection: Answerable,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        client_host: str,
+    ) -> None:
+        self.connection = connection
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.client_host = client_host
+        """Java's form with a leading slash, `/127.0.0.1`."""
+        self.done = False
+        """Answered, closed, or its connection is gone: nothing that is answered now goes anywhere."""
+        self.on_closed: Callable[[], None] | None = None
+        """Set by whoever parks the call: called once when the peer goes away (or the server closes the
+        connection) before the answer."""
+
+    def answer(self, response: Message | NoAnswer | None) -> None:
+        """Answer a parked call. None closes the connection without an answer. Ignored when `done`."""
+        if self.done:
+            return
+        self.done = True
+        self.on_closed = None
+        if response is None:
+            self.connection.call_refused(self, "replaced by a newer request of the same member")
+        else:
+            self.connection.call_answered(self, response)
+
+    def close(self, reason: str) -> None:
+        """Close the connection instead of answering; `reason` goes to the log. Ignored when `done`."""
+        if self.done:
+            return
+        self.done = True
+        self.on_closed = None
+        self.connection.call_refused(self, reason)
+
+    def dropped(self) -> None:
+        """The connection is gone (called by the connection only)."""
+        if self.done:
+            return
+        self.done = True
+        callback, self.on_closed = self.on_closed, None
+        if callback is not None:
+            callback()

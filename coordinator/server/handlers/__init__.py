@@ -1,0 +1,56 @@
+"""What each API does. One module per family; each has `register(services) -> dict[api_key, Handler]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
+from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.config import Settings
+    from ringleader.coordinator.runtime import GroupRuntime
+    from ringleader.coordinator.topics import Topics
+
+__all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services"]
+
+Handler = Callable[[Call, Any], "Message | NoAnswer | None"]
+"""Takes a request. Returns its response (or NO_ANSWER), or None when `call.answer(...)` comes later.
+
+Synchronous, on the loop's thread; asynchronous work is started with `Services.spawn`. `call.api_version` is
+within the version range of the message class. An exception is contained: logged with its traceback, and
+answered by closing the connection.
+"""
+
+
+@dataclass(slots=True)
+class Services:
+    """Everything a handler may use."""
+
+    settings: Settings
+    runtime: GroupRuntime
+    topics: Topics
+    node_id: int
+    host: str
+    """The advertised address: what Metadata and FindCoordinator answer."""
+    port: int
+    """The advertised port; set once the socket is bound, before the first request."""
+    cluster_id: str
+    spawn: Callable[[Call | None, Coroutine[Any, Any, None]], None]
+    """Run a coroutine in the node's task group. With a call: cancelled when the call's peer goes away, and an
+    exception is logged and closes the call. Without: it lives as long as the node."""
+    now_ms: Clock = monotonic_ms
+    wall_ms: WallClock = wall_ms
+
+
+def build(services: Services) -> dict[int, Handler]:
+    """All handlers by API key. ApiVersions answers with exactly these."""
+    from ringleader.coordinator.server.handlers import admin, data, groups, offsets, topics, versions
+
+    table: dict[int, Handler] = {}
+    for family in (groups, offsets, topics, data, admin):
+        table.update(family.register(services))
+    table.update(versions.register(services, tuple(table)))
+    return table
