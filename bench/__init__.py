@@ -1,0 +1,1 @@
+"""The benchmarks of docs/performance.md: ``python -m bench`` (``make bench``)."""
