@@ -17,7 +17,7 @@ class NoAnswer:
 
 
 NO_ANSWER: Final = NoAnswer()
-"""What a handler returns, or gives to `Call.answer`, when the request has no response (Produce with acks=0)."""
+"""What a handler returns or gives to `Call.answer` when the request has no response (Produce, acks=0)."""
 
 
 class Answerable(Protocol):
@@ -34,7 +34,7 @@ class Call:
     """One request in progress; also the ticket that the group machine keeps (compared by identity).
 
     A handler returns the response, or `NO_ANSWER`, or None: then the connection waits ("parked": later
-    requests of this connection wait, as in Kafka) until `answer` or `close` is called, from the loop's thread.
+    requests of this connection wait, as in Kafka) until `answer` or `close` is called, on the loop's thread.
     """
 
     __slots__ = (

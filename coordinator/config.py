@@ -1,0 +1,331 @@
+"""Settings: one source for flags, environment, file and documentation.
+
+A setting that Apache Kafka has keeps Kafka's name. `group.initial.rebalance.delay.ms` is that in a file,
+`--group-initial-rebalance-delay-ms` on the command line, `RINGLEADER_GROUP_INITIAL_REBALANCE_DELAY_MS` in the
+environment and `group_initial_rebalance_delay_ms` here. Flags win over the environment, the environment over
+the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from ringleader.coordinator.config_text import (
+    ENV_PREFIX,
+    Option,
+    SettingsError,
+    dotted,
+    one_sentence,
+    options_of,
+    read_settings_file,
+)
+from ringleader.coordinator.groups.settings import GroupSettings
+
+__all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
+
+INT32_MAX = 2_147_483_647
+INT64_MAX = 9_223_372_036_854_775_807
+
+
+class Address(NamedTuple):
+    """Host and port; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class TopicSpec(NamedTuple):
+    """A topic to create at start when it is missing."""
+
+    name: str
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.partitions}"
+
+
+def parse_address(text: Any) -> Any:
+    """HOST:PORT, an IPv6 host in brackets. Raises ValueError."""
+    if not isinstance(text, str):
+        return text
+    host, colon, port = text.strip().rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError("give it as HOST:PORT, for example 127.0.0.1:9092 or [::1]:9092")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def parse_topics(value: Any) -> Any:
+    """NAME:PARTITIONS, or a comma separated text or a sequence of these. Raises ValueError."""
+    if isinstance(value, str):
+        value = [part for part in value.split(",") if part.strip()]
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple(_parse_topic(entry) for entry in value)
+
+
+def _parse_topic(entry: Any) -> TopicSpec:
+    if not isinstance(entry, str):
+        return TopicSpec(*entry)
+    name, colon, count = entry.strip().rpartition(":")
+    if not colon or not name or not count.isascii() or not count.isdigit() or int(count) < 1:
+        raise ValueError(f"give a topic as NAME:PARTITIONS, for example orders:6, not {entry.strip()!r}")
+    return TopicSpec(name, int(count))
+
+
+def _unique(topics: tuple[TopicSpec, ...]) -> tuple[TopicSpec, ...]:
+    names = [topic.name for topic in topics]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"topic {name} is given more than once")
+    return topics
+
+
+AddressField = Annotated[Address, BeforeValidator(parse_address)]
+TopicsField = Annotated[
+    tuple[TopicSpec, ...], NoDecode, BeforeValidator(parse_topics), AfterValidator(_unique)
+]
+
+
+class Settings(BaseSettings):
+    """Everything an operator may change. The descriptions are the documentation (docs/settings.md)."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, frozen=True, extra="forbid", validate_default=True
+    )
+
+    # --- the node ---
+    listen: AddressField = Field(
+        Address("127.0.0.1", 9092),
+        description="Where clients connect, HOST:PORT. Port 0 takes a free one.",
+    )
+    advertised_address: AddressField | None = Field(
+        None,
+        description="HOST:PORT that clients are told to come to; must be reachable from where they run. "
+        "Default: the address that is listened on.",
+    )
+    data_dir: Path = Field(
+        Path("ringleader-data"),
+        description="Directory of everything that must outlive the process. One daemon at a time.",
+    )
+    topic: TopicsField = Field(
+        (),
+        description="NAME:PARTITIONS of a topic to create at start when it is missing. May be given several "
+        "times; separated by commas in the environment and in a file.",
+    )
+    node_id: int = Field(1, ge=0, le=INT32_MAX, description="The broker id that clients see.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Log lines below this level are left out."
+    )
+    log_format: Literal["console", "json"] = Field(
+        "console", description="Log lines for people, or one JSON object each."
+    )
+    storage_sync: Literal["full", "off"] = Field(
+        "full",
+        description="`full`: a commit is acknowledged when it is on the disk. `off`: when the operating "
+        "system has it; then a crash of the machine may lose acknowledged commits.",
+    )
+    shutdown_grace_ms: int = Field(
+        5_000,
+        ge=0,
+        le=600_000,
+        description="How long a clean stop waits for clients to take their last answers.",
+    )
+
+    # --- connections ---
+    socket_request_max_bytes: int = Field(
+        104_857_600,
+        ge=1_024,
+        le=INT32_MAX,
+        description="Largest request. A connection that announces a larger one is closed at once.",
+    )
+    max_connections: int = Field(
+        20_000, ge=1, le=INT32_MAX, description="Connections at a time; more are closed at once."
+    )
+    max_connections_per_ip: int = Field(
+        INT32_MAX, ge=1, le=INT32_MAX, description="Connections at a time from one address."
+    )
+    connections_max_idle_ms: int = Field(
+        600_000,
+        ge=1_000,
+        le=INT64_MAX,
+        description="A connection on which nothing moved for this long is closed. Waiting for a rebalance or "
+        "for records is not idling.",
+    )
+    socket_listen_backlog_size: int = Field(
+        4_096,
+        ge=1,
+        le=65_535,
+        description="Connections that may wait to be accepted (the operating system may allow fewer).",
+    )
+    queued_max_request_bytes: int = Field(
+        1_073_741_824,
+        ge=1_048_576,
+        le=INT64_MAX,
+        description="Bytes of requests that have arrived but are not being worked on, over all connections; "
+        "the connection that goes above it is closed.",
+    )
+    connection_input_max_bytes: int = Field(
+        1_048_576,
+        ge=16_384,
+        le=INT32_MAX,
+        description="Bytes of requests that may wait behind one that is being worked on, per connection; "
+        "above it the connection is not read from.",
+    )
+    connection_output_max_bytes: int = Field(
+        1_048_576,
+        ge=16_384,
+        le=INT32_MAX,
+        description="Bytes of answers that the peer has not taken, per connection; above it the connection's "
+        "next requests wait, and it is not read from.",
+    )
+
+    # --- groups ---
+    group_min_session_timeout_ms: int = Field(
+        6_000, ge=1, le=INT32_MAX, description="Shortest session timeout that a member may ask for."
+    )
+    group_max_session_timeout_ms: int = Field(
+        1_800_000, ge=1, le=INT32_MAX, description="Longest session timeout that a member may ask for."
+    )
+    group_initial_rebalance_delay_ms: int = Field(
+        3_000,
+        ge=0,
+        le=INT32_MAX,
+        description="How long a rebalance that starts from an empty group waits for more members.",
+    )
+    group_max_size: int = Field(INT32_MAX, ge=1, le=INT32_MAX, description="Members of one group.")
+    offset_metadata_max_bytes: int = Field(
+        4_096,
+        ge=0,
+        le=INT32_MAX,
+        description="Length of the text that may go with a committed offset (counted in UTF-16 units).",
+    )
+    offsets_retention_minutes: int = Field(
+        10_080,
+        ge=1,
+        le=INT32_MAX,
+        description="How long committed offsets outlive the last member of their group, or their commit in a "
+        "group that never had members.",
+    )
+    offsets_retention_check_interval_ms: int = Field(
+        600_000, ge=1, le=INT64_MAX, description="How often expired offsets and empty groups are looked for."
+    )
+    offsets_topic_num_partitions: int = Field(
+        50,
+        ge=1,
+        le=1_000,
+        description="Partitions over which groups are spread. A data directory keeps the number it was made "
+        "with; another one is refused.",
+    )
+    group_max_pending_members: int = Field(
+        1_000,
+        ge=1,
+        le=INT32_MAX,
+        description="Member ids per group that were given out and have not come back to join.",
+    )
+    shard_max_groups: int = Field(
+        100_000, ge=1, le=INT32_MAX, description="Groups of one partition of the offsets topic."
+    )
+    member_max_metadata_bytes: int = Field(
+        1_048_576,
+        ge=1_024,
+        le=INT32_MAX,
+        description="Protocol names and metadata that one member may offer when it joins, together.",
+    )
+    group_max_record_bytes: int = Field(
+        16_777_216,
+        ge=16_384,
+        le=INT32_MAX,
+        description="Size of a group's stored record: all members with metadata and assignment.",
+    )
+    generation_block: int = Field(
+        32,
+        ge=1,
+        le=1_000_000,
+        description="Generation numbers are reserved on the disk in blocks of this size, so that a crash "
+        "never leads to a number being used twice; it skips the rest of the block.",
+    )
+    group_save_retry_ms: int = Field(
+        1_000,
+        ge=1,
+        le=INT32_MAX,
+        description="When an emptied group could not be stored, it is tried again after this time.",
+    )
+
+    # --- topics ---
+    auto_create_topics_enable: bool = Field(
+        True, description="Topics are created when a client first asks for them."
+    )
+    delete_topic_enable: bool = Field(True, description="Topics can be deleted.")
+    num_partitions: int = Field(
+        1, ge=1, le=10_000, description="Partitions of a topic whose creator does not say."
+    )
+    message_max_bytes: int = Field(
+        1_048_588, ge=1_024, le=INT32_MAX, description="Largest record batch, as it is sent."
+    )
+    log_segment_bytes: int = Field(
+        1_073_741_824, ge=16_384, le=INT32_MAX, description="A partition's file is closed at this size."
+    )
+    log_retention_ms: int = Field(
+        604_800_000, ge=-1, le=INT64_MAX, description="How long records are kept; -1 keeps them for ever."
+    )
+    log_retention_bytes: int = Field(
+        -1,
+        ge=-1,
+        le=INT64_MAX,
+        description="How much of a partition is kept (whole files only); -1 keeps all of it.",
+    )
+    log_retention_check_interval_ms: int = Field(
+        300_000, ge=1, le=INT64_MAX, description="How often records that may go are looked for."
+    )
+    fetch_max_bytes: int = Field(
+        57_671_680, ge=1_024, le=INT32_MAX, description="Most bytes of records in one answer to Fetch."
+    )
+
+    def group_settings(self) -> GroupSettings:
+        """What the group machine is told."""
+        names = (field.name for field in fields(GroupSettings))
+        return GroupSettings(**{name: getattr(self, name) for name in names if hasattr(self, name)})
+
+
+def options() -> list[Option]:
+    """Every setting with its four names, for the command line and the documentation."""
+    return options_of(Settings)
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> Settings:
+    """Settings from flags (by field name; None = not given), the environment and a file, in that order.
+
+    The file is TOML if its name ends so, else Java properties, with dotted names. Raises `SettingsError`: one
+    sentence that names the setting, where it came from and what is allowed.
+    """
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    if file is not None:
+        for name, value in read_settings_file(file, set(Settings.model_fields)).items():
+            values[name], origin[name] = value, f"{dotted(name)} in {file}"
+    for option in options():
+        if environ is not None and option.env in environ:
+            values[option.field], origin[option.field] = environ[option.env], f"environment {option.env}"
+    for name, value in (flags or {}).items():
+        if value is not None and value != [] and value != ():
+            values[name], origin[name] = value, f"--{name.replace('_', '-')}"
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise SettingsError(one_sentence(error, origin)) from None
+    if settings.group_min_session_timeout_ms > settings.group_max_session_timeout_ms:
+        raise SettingsError("group.min.session.timeout.ms is larger than group.max.session.timeout.ms.")
+    return settings

@@ -1,0 +1,196 @@
+"""The texts around settings: their names, their file formats, readable errors, and docs/settings.md."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+ENV_PREFIX = "RINGLEADER_"
+
+FILE_MAX_BYTES = 1_048_576
+"""A settings file larger than this is a mistake."""
+
+_UNITS = {"_ms": "milliseconds", "_bytes": "bytes", "_minutes": "minutes"}
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used. The text is one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting under its four names."""
+
+    field: str
+    """Name in `Settings`."""
+    key: str
+    """Name in a file: Kafka's own where Kafka has the setting."""
+    flag: str
+    env: str
+    description: str
+    unit: str
+    """"" when it is a plain number or a text."""
+    default: Any
+    kind: type
+    """bool, int or str: what the command line should take (str for everything that is parsed here)."""
+    repeatable: bool
+    choices: tuple[str, ...]
+    low: int | None
+    high: int | None
+
+    @property
+    def allowed(self) -> str:
+        """What values are allowed, as text; "" when any."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.low is None or self.high is None:
+            return ""
+        return f"{self.low:,} to {self.high:,}"
+
+
+def dotted(field: str) -> str:
+    """The name in a file."""
+    return field.replace("_", ".")
+
+
+def options_of(model: type[BaseModel]) -> list[Option]:
+    """Every field of the model as an option, in the order of declaration."""
+    return [_option(name, info) for name, info in model.model_fields.items()]
+
+
+def _option(name: str, info: FieldInfo) -> Option:
+    choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+    bounds = {"ge": None, "le": None}
+    for constraint in info.metadata:
+        for key in bounds:
+            bounds[key] = getattr(constraint, key, bounds[key])
+    kind = info.annotation if info.annotation in (bool, int) else str
+    assert isinstance(kind, type)
+    return Option(
+        field=name,
+        key=dotted(name),
+        flag="--" + name.replace("_", "-"),
+        env=ENV_PREFIX + name.upper(),
+        description=info.description or "",
+        unit=next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), ""),
+        default=info.default,
+        kind=kind,
+        repeatable=get_origin(info.annotation) is tuple,
+        choices=choices,
+        low=bounds["ge"],
+        high=bounds["le"],
+    )
+
+
+def one_sentence(error: ValidationError, origin: Mapping[str, str]) -> str:
+    """The first complaint of pydantic as one sentence that names where the value came from."""
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else "?"
+    if first["type"] == "extra_forbidden":
+        return f"{origin.get(name, dotted(name))}: there is no such setting."
+    problem = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"{origin.get(name, dotted(name))}: {problem}, got {first['input']!r}."
+
+
+def read_settings_file(path: Path, known: Iterable[str]) -> dict[str, Any]:
+    """Field name -> value as written. Raises `SettingsError`, for an unknown name too."""
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(FILE_MAX_BYTES + 1)
+    except OSError as error:
+        raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+    if len(raw) > FILE_MAX_BYTES:
+        raise SettingsError(f"The settings file {path} is larger than {FILE_MAX_BYTES} bytes.")
+    try:
+        text = raw.decode()
+        pairs = _toml(text) if path.suffix == ".toml" else _properties(text, path)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"The settings file {path} cannot be read: {error}.") from None
+    fields = {dotted(name): name for name in known}
+    result = {}
+    for key, value in pairs.items():
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, 1)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            raise SettingsError(f"{path} has {key}, which is no setting of ringleader{hint}")
+        result[fields[key]] = value
+    return result
+
+
+def _toml(text: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+
+    def walk(prefix: str, table: Mapping[str, Any]) -> None:
+        for key, value in table.items():
+            name = f"{prefix}{key}"
+            if isinstance(value, Mapping):
+                walk(f"{name}.", value)
+            else:
+                flat[name] = value
+
+    walk("", tomllib.loads(text))
+    return flat
+
+
+def _properties(text: str, path: Path) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line[0] in "#!":
+            continue
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise SettingsError(f"{path}, line {number}: expected NAME=VALUE, got {line!r}.")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def render_settings(options: Iterable[Option]) -> str:
+    """docs/settings.md."""
+    lines = [
+        "# Settings",
+        "",
+        "Written by `python -m ringleader.coordinator.config_text`; a test compares.",
+        "",
+        "Each setting can be given on the command line of `ringleader serve`, in the environment, or in a",
+        "file (`--config FILE`: TOML when the name ends in `.toml`, else `name=value` lines). The command",
+        "line wins over the environment, and the environment over the file. What Apache Kafka has too",
+        "keeps Kafka's name.",
+        "",
+        "| In a file | Flag | Environment | Default | Allowed | Meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for option in options:
+        meaning = option.description + (f" In {option.unit}." if option.unit else "")
+        cells = (
+            f"`{option.key}`",
+            f"`{option.flag}`",
+            f"`{option.env}`",
+            _default_text(option.default),
+            option.allowed,
+            meaning,
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _default_text(default: Any) -> str:
+    if default is None or default == ():
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"`{default}`"
+
+
+if __name__ == "__main__":
+    from ringleader.coordinator.config import options
+
+    Path("docs").mkdir(exist_ok=True)
+    Path("docs/settings.md").write_text(render_settings(options()))
