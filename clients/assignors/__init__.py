@@ -1,0 +1,27 @@
+"""Assignors: pure functions from members and partitions to an assignment.
+
+`ASSIGNORS` maps the protocol name that a group votes on to the assignor.
+"""
+
+from ringleader.clients.assignors.model import (
+    Assignment,
+    Assignor,
+    AssignorMember,
+    PartitionCounts,
+    PartitionRacks,
+)
+from ringleader.clients.assignors.range import RANGE
+from ringleader.clients.assignors.roundrobin import ROUND_ROBIN
+
+ASSIGNORS: dict[str, Assignor] = {assignor.name: assignor for assignor in (RANGE, ROUND_ROBIN)}
+
+__all__ = [
+    "ASSIGNORS",
+    "RANGE",
+    "ROUND_ROBIN",
+    "Assignment",
+    "Assignor",
+    "AssignorMember",
+    "PartitionCounts",
+    "PartitionRacks",
+]
