@@ -1,8 +1,8 @@
 """Two Spark streaming queries in one application. ``python -m demo.members.with_spark``.
 
 The first is a stateless member of the shared group, beside members that use other libraries. The second is
-alone in its group, reads everything, and keeps flights, cancellations and mean departure delay by carrier: state is
-right there because no partition ever moves away.
+alone in its group, reads everything, and keeps flights, cancellations and mean departure delay by carrier:
+state is right there because no partition ever moves away.
 """
 
 from __future__ import annotations

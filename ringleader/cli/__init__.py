@@ -1,5 +1,79 @@
-"""The command line."""
+"""The command line: ``ringleader serve`` runs a coordinator, the other commands ask one over the wire."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ringleader.cli import serve as _serve
+from ringleader.cli.common import complain
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="ringleader",
+    help="A Kafka group coordinator that runs by itself.\n\n"
+    "Run one with `ringleader serve`; look into groups and topics, of Ringleader or of any Kafka, with the "
+    "other commands.\n\n"
+    "Examples:\n\n"
+    "  ringleader serve --topic orders:6\n\n"
+    "  ringleader topics create orders --partitions 6\n\n"
+    "  ringleader groups describe billing",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve", help=_serve.HELP)(_serve.serve)
 
 
-def main() -> None:
-    """Run the command line."""
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"ringleader {version('ringleader')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _ringleader(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 could not be done, 2 wrong input; each with one sentence."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; returns its exit code."""
+    try:
+        code = app(args=arguments, prog_name="ringleader", standalone_mode=False)
+    except typer.Abort:
+        return 130
+    except typer.Exit as done:
+        return int(done.exit_code)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has had enough (`ringleader ... | head`).
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        # Usage errors of the command line library, whichever package holds their class.
+        if not hasattr(error, "format_message"):
+            raise
+        sentence = str(error.format_message())
+        if "\n" in sentence:
+            print(sentence, file=sys.stderr)  # help, because a command was named without its subcommand
+        elif sentence:
+            complain(f"{sentence.rstrip('.')}. Try --help.")
+        return int(getattr(error, "exit_code", 1))
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,36 @@
+"""``python -m demo``: a consumer group on Ringleader, live."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from demo.director import Options, perform
+from demo.plan import ROOT
+
+# Wide enough for the tables where nobody says how wide the page is.
+PIPE_WIDTH = 150
+
+
+def main() -> int:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument(
+        "--without-spark", action="store_true", help="plain Python members only: quick, needs no Java"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="time to spread the records over (default 60)"
+    )
+    parser.add_argument("--out", type=Path, default=ROOT / "demo" / "out", help="where every process writes")
+    args = parser.parse_args()
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPE_WIDTH)
+    return perform(Options(args.out.resolve(), args.seconds, not args.without_spark), console)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""What the audience sees, as data: built from the members' files and the daemon's journal and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# "spark-1-8f14e45f-...": the coordinator makes a member id from the client id and a random UUID.
+UUID_CHARS = 36
+
+
+def client_of(member_id: str) -> str:
+    """The client id that a member id was made from."""
+    return member_id[: -UUID_CHARS - 1] if len(member_id) > UUID_CHARS + 1 else member_id
+
+
+class Tail:
+    """The lines of a JSON-lines file that were added since the last look. Other lines are passed over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """Whole lines only: a line that is still being written comes at the next look."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._position += len(line)
+                if line.startswith(b"{"):
+                    yield json.loads(line)
+
+
+@dataclass
+class Generation:
+    """One generation of a group: why it came to be, and who owned what in it, by client id."""
+
+    group: str
+    number: int
+    at_s: float
+    why: str
+    joined: tuple[str, ...] = ()
+    left: dict[str, str] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
+    took_ms: int = 0
+    owners: dict[str, list[int]] | None = None
+    """None while it is not known: the next rebalance may begin before anybody asks."""
+
+    @classmethod
+    def from_entry(cls, entry: dict[str, Any], at_s: float) -> Generation:
+        """From the daemon's journal entry."""
+        left = {client_of(member): str(why) for member, why in entry.get("left", {}).items()}
+        who = client_of(entry.get("cause_member", ""))
+        return cls(
+            group=entry["group_id"],
+            number=entry["generation"],
+            at_s=at_s,
+            why=f"{entry['cause']}: {who}" if who else str(entry["cause"]),
+            joined=tuple(client_of(member) for member in entry.get("joined", ())),
+            left=left,
+            members=tuple(client_of(member) for member in entry.get("members_after", ())),
+            took_ms=int(entry.get("duration_ms", 0)),
+        )
+
+
+@dataclass
+class GroupNow:
+    """A group as the daemon described it last."""
+
+    known: bool = False
+    """Whether the daemon has been asked at all, and every partition's end is known."""
+    state: str = "-"
+    owners: dict[str, list[int]] = field(default_factory=dict)
+    lag: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def total_lag(self) -> int:
+        """Records that are produced and not committed, over all partitions."""
+        return sum(self.lag.values())
+
+    def lag_of(self, who: str) -> int:
+        """Records not committed in the partitions that this client owns."""
+        return sum(self.lag.get(partition, 0) for partition in self.owners.get(who, ()))
+
+
+@dataclass
+class Picture:
+    """Everything that is on the screen."""
+
+    total: int
+    elapsed_s: float = 0.0
+    phase: str = "starting"
+    produced: int = 0
+    producer_done: bool = False
+    processed: dict[str, int] = field(default_factory=dict)
+    alone: int = 0
+    generations: list[Generation] = field(default_factory=list)
+    groups: dict[str, GroupNow] = field(default_factory=dict)
+    events: list[tuple[float, str]] = field(default_factory=list)
+
+    def of_group(self, group: str) -> list[Generation]:
+        """The generations of one group, oldest first."""
+        return [generation for generation in self.generations if generation.group == group]
+
+    def generation_with(self, group: str, *, joined: str = "", left: str = "") -> Generation | None:
+        """The first generation that this client joined in, or was gone from."""
+        for found in self.of_group(group):
+            if (joined and joined in found.joined) or (left and left in found.left):
+                return found
+        return None

@@ -1,0 +1,186 @@
+"""The audience's view: a live screen on a terminal, plain lines elsewhere (a pipe, a build log)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from demo import plan
+from demo.picture import Generation, Picture
+
+# Plain lines: one line of progress this often.
+PLAIN_INTERVAL_S = 5.0
+COLOURS = {
+    plan.AIOKAFKA_1: "cyan",
+    plan.AIOKAFKA_2: "bright_blue",
+    plan.KAFKA_PYTHON: "yellow",
+    plan.SPARK: "magenta",
+    plan.SPARK_ALONE: "green",
+}
+
+
+def owners_text(owners: dict[str, list[int]] | None) -> str:
+    """``aiokafka-1: 0 3   spark-1: 2 5``; says so when it is not known."""
+    if owners is None:
+        return "(gone before anybody asked)"
+    return (
+        "   ".join(f"{who}: {' '.join(map(str, of)) or 'none'}" for who, of in sorted(owners.items()))
+        or "nobody"
+    )
+
+
+def generation_line(generation: Generation) -> str:
+    """One generation in one line."""
+    return (
+        f"{generation.group} generation {generation.number} because {generation.why} "
+        f"(took {generation.took_ms} ms) -> {owners_text(generation.owners)}"
+    )
+
+
+class Screen(Protocol):
+    """Shows a picture whenever it has changed."""
+
+    def show(self, picture: Picture) -> None:
+        """Show the picture as it is now."""
+
+    def __enter__(self) -> Screen: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class PlainScreen:
+    """New events and generations as they come, and a line of progress every few seconds."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._events = 0
+        self._generations = 0
+        self._next_s = 0.0
+
+    def show(self, picture: Picture) -> None:
+        """Print what is new."""
+        for at_s, text in picture.events[self._events :]:
+            self._say(at_s, text)
+        self._events = len(picture.events)
+        for generation in picture.generations[self._generations :]:
+            self._say(generation.at_s, generation_line(generation))
+        self._generations = len(picture.generations)
+        if picture.elapsed_s >= self._next_s and picture.produced:
+            self._next_s = picture.elapsed_s + PLAIN_INTERVAL_S
+            counts = {"produced": picture.produced, **picture.processed, plan.SPARK_ALONE: picture.alone}
+            self._say(picture.elapsed_s, ", ".join(f"{who} {count:,}" for who, count in counts.items()))
+
+    def _say(self, at_s: float, text: str) -> None:
+        self._console.print(f"{at_s:6.1f} s  {text}", highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> PlainScreen:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to put back."""
+
+
+class LiveScreen:
+    """One screen that redraws itself in place."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True)
+
+    def show(self, picture: Picture) -> None:
+        """Redraw."""
+        self._live.update(draw(picture))
+
+    def __enter__(self) -> LiveScreen:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+
+def screen_for(console: Console) -> Screen:
+    """A live screen when somebody watches, plain lines when not."""
+    return LiveScreen(console) if console.is_terminal else PlainScreen(console)
+
+
+def draw(picture: Picture) -> RenderableType:
+    """The whole live screen."""
+    title = f"Ringleader: {picture.phase}   {picture.elapsed_s:.0f} s"
+    return Group(
+        Panel(_progress(picture), title=title, title_align="left", border_style="blue"),
+        Panel(_owners(picture), title="who owns what", title_align="left"),
+        Panel(_history(picture), title="generations, and why", title_align="left"),
+        Panel(_events(picture), title="what happens", title_align="left"),
+    )
+
+
+def _progress(picture: Picture) -> Table:
+    grid = Table.grid(padding=(0, 2), expand=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(ratio=1)
+    grid.add_column(justify="right", no_wrap=True)
+
+    def bar(name: str, count: int, colour: str) -> None:
+        shown = ProgressBar(
+            total=picture.total, completed=count, complete_style=colour, finished_style=colour
+        )
+        grid.add_row(Text(name, style=colour), shown, f"{count:,}")
+
+    bar("produced", picture.produced, "white")
+    for who, count in sorted(picture.processed.items()):
+        bar(f"{plan.SHARED_GROUP} / {who}", count, COLOURS.get(who, "white"))
+    if picture.alone or plan.ALONE_GROUP in picture.groups:
+        bar(f"{plan.ALONE_GROUP} / {plan.SPARK_ALONE}", picture.alone, COLOURS[plan.SPARK_ALONE])
+    return grid
+
+
+def _owners(picture: Picture) -> Table:
+    table = Table(box=None, expand=True)
+    table.add_column("group", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    for partition in range(plan.PARTITIONS):
+        table.add_column(f"p{partition}", ratio=1)
+    table.add_column("lag", justify="right", no_wrap=True)
+    for name, now in sorted(picture.groups.items(), reverse=True):
+        owner = {partition: who for who, of in now.owners.items() for partition in of}
+        cells = [
+            Text(owner.get(p, "-"), COLOURS.get(owner.get(p, ""), "dim")) for p in range(plan.PARTITIONS)
+        ]
+        table.add_row(name, now.state, *cells, f"{now.total_lag:,}")
+    return table
+
+
+def _history(picture: Picture) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for generation in picture.generations[-8:]:
+        owners = Text(owners_text(generation.owners))
+        for who, colour in COLOURS.items():
+            owners.highlight_regex(rf"{who}: [\d ]*", colour)
+        name = f"{generation.group} {generation.number}"
+        grid.add_row(f"{generation.at_s:5.0f} s", Text(name, "bold"), generation.why, owners)
+    return grid
+
+
+def _events(picture: Picture) -> Group:
+    return Group(*(Text(f"{at_s:5.0f} s  {text}") for at_s, text in picture.events[-6:]))
+
+
+def print_all(console: Console, tables: Iterable[RenderableType]) -> None:
+    """Print tables one under the other."""
+    for table in tables:
+        console.print(table)

@@ -1,0 +1,55 @@
+"""What all commands share: one sentence for every failure, tables, the server to talk to."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+# Exit codes: the input was wrong; the input was right, but it could not be done.
+WRONG_INPUT = 2
+FAILED = 1
+# Tables that are piped somewhere are not cut to the width of a terminal that is not there.
+PIPE_WIDTH = 240
+
+
+def complain(sentence: str) -> None:
+    """Print one sentence on standard error."""
+    print(f"ringleader: {sentence}", file=sys.stderr)
+
+
+def fail(sentence: str, code: int = FAILED) -> NoReturn:
+    """Print one sentence on standard error and end with `code`."""
+    complain(sentence)
+    raise typer.Exit(code)
+
+
+def console() -> Console:
+    """Standard output, wide when it is not a terminal."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty table; columns named in `right` hold numbers."""
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        made.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return made
+
+
+BootstrapOption = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        envvar="RINGLEADER_BOOTSTRAP_SERVER",
+        metavar="HOST:PORT[,...]",
+        help="The server to ask: Ringleader or any Kafka.",
+    ),
+]
+BOOTSTRAP = "127.0.0.1:9092"
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]

@@ -1,0 +1,37 @@
+"""Where log lines go and how they look: standard error, for people or as one JSON object each."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Literal
+
+import structlog
+from structlog.typing import Processor
+
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
+    """Send structured logs, and those of libraries, to standard error; standard output stays for answers."""
+    renderer: Processor
+    if form == "json":
+        renderer = structlog.processors.JSONRenderer(sort_keys=False)
+    else:
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.StackInfoRenderer(),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(
+        stream=sys.stderr, level=LEVELS[level], format="%(asctime)s %(levelname)s %(message)s"
+    )

@@ -1,0 +1,135 @@
+"""``ringleader serve``: every setting is a flag, generated from the one list of settings."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail
+from ringleader.cli.logs import set_up_logs
+from ringleader.coordinator.config import Option, Settings, SettingsError, load_settings, options
+
+# The first setting of each part of the help; a part goes on until the next one begins.
+PANELS = {
+    "listen": "The node",
+    "socket_request_max_bytes": "Connections",
+    "group_min_session_timeout_ms": "Groups",
+    "auto_create_topics_enable": "Topics",
+}
+
+PARAGRAPHS = (
+    "Run the coordinator until it is told to stop.",
+    "Prints one line on standard output, `ready HOST:PORT`, once clients can come; log lines go to standard "
+    "error. SIGTERM or Ctrl-C stops it cleanly, a second one at once.",
+    "Every setting can also be given in the environment (`--data-dir` is RINGLEADER_DATA_DIR) and in a file "
+    "(`data.dir = /var/lib/ringleader`); flags win over the environment, the environment over the file. What "
+    "Apache Kafka has too keeps Kafka's name.",
+    "Examples:",
+    "  ringleader serve --topic orders:6",
+    "  ringleader serve --listen 0.0.0.0:9092 --advertised-address broker.example:9092",
+    "  ringleader serve --listen 127.0.0.1:0 --data-dir /var/lib/ringleader",
+    "  ringleader serve --config ringleader.toml --num-partitions 6",
+)
+HELP = "\n\n".join(PARAGRAPHS)
+
+
+def _option_parameter(option: Option, panel: str) -> inspect.Parameter:
+    """One flag. Everything is taken as text and checked by the settings: one kind of complaint."""
+    metavar = {bool: "true|false", int: "NUMBER"}.get(option.kind, "WORD" if option.choices else "TEXT")
+    notes = [f"{option.allowed} {option.unit}".strip()] if option.allowed else []
+    if option.default not in (None, ()):
+        default = str(option.default).lower() if option.kind is bool else str(option.default)
+        notes.append(f"default: {default}")
+    info = typer.Option(
+        option.flag,
+        metavar=metavar,
+        help=option.description + (f" ({'; '.join(notes)})" if notes else ""),
+        rich_help_panel=panel,
+        show_default=False,
+    )
+    kind = list[str] if option.repeatable else str
+    return inspect.Parameter(
+        option.field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
+    )
+
+
+def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` one flag for each setting beside its own parameters."""
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    panel, flags = "", []
+    for option in options():
+        panel = PANELS.get(option.field, panel)
+        flags.append(_option_parameter(option, panel))
+    parameters = [*own, *flags]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="A file of settings."),
+]
+
+
+@_with_settings
+def serve(*, config: ConfigOption = None, **flags: Any) -> None:
+    """Run the coordinator."""
+    try:
+        settings = load_settings(flags, os.environ, config)
+    except SettingsError as error:
+        fail(str(error), WRONG_INPUT)
+    set_up_logs(settings.log_level, settings.log_format)
+    code = _run(settings)
+    if code:
+        raise typer.Exit(code)
+
+
+def _run(settings: Settings) -> int:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(_serve(settings))
+    return uvloop.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> int:
+    from ringleader.coordinator.node import Node
+
+    stop = asyncio.Event()
+    _on_signals(stop)
+    node = Node(settings)
+    try:
+        await node.start()
+    except OSError as error:
+        complain(f"It cannot start on {settings.listen} with {settings.data_dir}: {error}.")
+        return FAILED
+    try:
+        print(f"ready {node.host}:{node.port}", flush=True)
+        await stop.wait()
+    finally:
+        await node.stop()
+    return 0
+
+
+def _on_signals(stop: asyncio.Event) -> None:
+    """The first signal asks for a clean stop; a second one ends the process at once."""
+
+    def received() -> None:
+        if stop.is_set():
+            os._exit(FAILED)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, received)
