@@ -1,0 +1,1 @@
+"""Storage of committed offsets and group metadata: append, replay."""

@@ -1,0 +1,68 @@
+"""What the coordinator asks of a store: append, replay, and an honest word about durability."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from enum import Enum
+from typing import Protocol
+
+Record = tuple[bytes, bytes | None]
+"""Key and value; a None value is a tombstone: it removes what the key had."""
+
+Batch = tuple[int, int, Sequence[Record]]
+"""Partition, epoch of its owner, records."""
+
+
+class Failure(Enum):
+    """Why a store refused. The value is the text that operators read."""
+
+    DISK_FULL = "the disk is full"
+    BUSY = "the database is locked by another program"
+    FENCED = "the partition has a newer owner"
+    TOO_LARGE = "a record is larger than the store can take"
+    CLOSED = "the store is closed"
+    IO_ERROR = "the disk reported an error"
+    CORRUPT = "the database is damaged"
+    FORMAT = "the data was written by something else"
+    LOCKED = "another ringleader uses this data directory"
+
+
+FATAL = frozenset({Failure.IO_ERROR, Failure.CORRUPT, Failure.FORMAT, Failure.LOCKED})
+"""After these nobody knows what the disk holds (a failed sync may have dropped written pages, and a later one
+would succeed): the store refuses everything until it is opened again."""
+
+
+class StorageError(Exception):
+    """A store could not do what it was asked. Nothing of the request is in the log, unless `fatal`: then
+    nobody knows until the log is replayed."""
+
+    def __init__(self, failure: Failure, detail: str = "") -> None:
+        super().__init__(f"{failure.value}: {detail}" if detail else failure.value)
+        self.failure = failure
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the store must be opened again before it can be trusted."""
+        return self.failure in FATAL
+
+
+class Storage(Protocol):
+    """A log of 50 (or as configured) partitions that may forget every record but the last one of each key.
+
+    All methods run on one event loop. `append_many` and `close` are not called twice at once.
+    """
+
+    async def open(self) -> None:
+        """Take possession. Raises `StorageError`; then nothing was written."""
+
+    async def append_many(self, batches: Sequence[Batch]) -> list[int]:
+        """Append all batches, all or none, and return the log position of each batch's last record. On return
+        they are durable: they outlive a crash of the machine. Raises `StorageError`; FENCED when a batch has
+        an older epoch than its partition has seen."""
+
+    def replay(self, partition: int) -> AsyncIterator[tuple[int, int, bytes, bytes | None]]:
+        """What the partition holds, as (position, epoch, key, value), positions increasing; at least the last
+        record of each key that has no tombstone. Raises `StorageError`."""
+
+    async def close(self) -> None:
+        """Give up possession; waits for an append that is on its way. Never raises; may be called twice."""

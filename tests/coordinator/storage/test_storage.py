@@ -1,0 +1,209 @@
+"""What both stores promise, and what only the SQLite one has to."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from ringleader.coordinator.storage.base import Failure, Storage, StorageError
+from ringleader.coordinator.storage.memory import MemoryStorage
+from ringleader.coordinator.storage.sqlite import ROWS_PER_STATEMENT, SqliteStorage
+
+Make = Callable[[], Storage]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Storage]:
+    store: Storage = MemoryStorage() if request.param == "memory" else SqliteStorage(tmp_path / "groups.db")
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def held(store: Storage, partition: int) -> dict[bytes, bytes | None]:
+    """The last record of each key, tombstones left out; checks that positions increase."""
+    before, found = -1, {}
+    async for position, _, key, value in store.replay(partition):
+        assert position > before
+        before, found[key] = position, value
+    return {key: value for key, value in found.items() if value is not None}
+
+
+async def test_last_record_of_a_key_is_replayed_in_the_order_of_the_log(store: Storage) -> None:
+    await store.append_many([(3, 0, [(b"a", b"1"), (b"b", b"2")]), (4, 0, [(b"a", b"other")])])
+    await store.append_many([(3, 0, [(b"a", b"3"), (b"c", b"4"), (b"c", None)])])
+    assert await held(store, 3) == {b"b": b"2", b"a": b"3"}
+    assert list(await held(store, 3))[-1] in (b"a", b"b")
+    assert await held(store, 4) == {b"a": b"other"}
+    assert await held(store, 5) == {}
+
+
+async def test_positions_grow_within_a_partition(store: Storage) -> None:
+    [first] = await store.append_many([(1, 0, [(b"a", b"1")])])
+    second, third = await store.append_many([(1, 0, [(b"a", b"2")]), (1, 0, [(b"b", b"1"), (b"c", b"1")])])
+    assert first < second < third
+
+
+async def test_an_older_owner_is_refused_and_nothing_of_its_transaction_is_kept(store: Storage) -> None:
+    await store.append_many([(1, 5, [(b"a", b"1")])])
+    with pytest.raises(StorageError) as refused:
+        await store.append_many([(2, 0, [(b"x", b"1")]), (1, 4, [(b"a", b"2")])])
+    assert refused.value.failure is Failure.FENCED
+    assert not refused.value.fatal
+    assert await held(store, 1) == {b"a": b"1"}
+    assert await held(store, 2) == {}
+    await store.append_many([(1, 5, [(b"a", b"3")])])
+    assert await held(store, 1) == {b"a": b"3"}
+
+
+async def test_a_transaction_larger_than_a_statement_is_kept_whole(store: Storage) -> None:
+    records = [(n.to_bytes(4, "big"), b"v%d" % n) for n in range(ROWS_PER_STATEMENT * 2 + 7)]
+    await store.append_many([(0, 0, records)])
+    assert await held(store, 0) == dict(records)
+
+
+async def test_closed_store_refuses(store: Storage) -> None:
+    await store.close()
+    await store.close()
+    with pytest.raises(StorageError) as refused:
+        await store.append_many([(0, 0, [(b"a", b"1")])])
+    assert refused.value.failure is Failure.CLOSED
+
+
+async def test_memory_loses_what_was_not_synced() -> None:
+    store = MemoryStorage(synchronous=False)
+    await store.open()
+    await store.append_many([(0, 0, [(b"a", b"1")])])
+    after = store.power_loss()
+    await after.open()
+    assert await held(after, 0) == {}
+
+
+async def test_memory_fails_the_chosen_append_only() -> None:
+    store = MemoryStorage()
+    await store.open()
+    store.fail_append(2, Failure.BUSY)
+    await store.append_many([(0, 0, [(b"a", b"1")])])
+    with pytest.raises(StorageError) as failed:
+        await store.append_many([(0, 0, [(b"a", b"2")])])
+    assert failed.value.failure is Failure.BUSY
+    await store.append_many([(0, 0, [(b"b", b"3")])])
+    assert await held(store, 0) == {b"a": b"1", b"b": b"3"}
+
+
+# ---- SQLite ----
+
+
+async def test_file_is_found_again(tmp_path: Path) -> None:
+    path = tmp_path / "groups.db"
+    store = SqliteStorage(path)
+    await store.open()
+    [before] = await store.append_many([(7, 2, [(b"k", b"v"), (b"gone", b"x"), (b"gone", None)])])
+    await store.close()
+    assert os.listdir(tmp_path) == ["groups.db"]
+    store = SqliteStorage(path)
+    await store.open()
+    assert await held(store, 7) == {b"k": b"v"}
+    [after] = await store.append_many([(7, 2, [(b"k", b"w")])])
+    assert after <= before + 1
+    with pytest.raises(StorageError):
+        await store.append_many([(7, 1, [(b"k", b"old owner")])])
+    await store.close()
+
+
+async def test_two_daemons_cannot_share_a_file(tmp_path: Path) -> None:
+    first, second = SqliteStorage(tmp_path / "groups.db"), SqliteStorage(tmp_path / "groups.db")
+    await first.open()
+    with pytest.raises(StorageError) as refused:
+        await second.open()
+    assert refused.value.failure is Failure.LOCKED
+    await first.append_many([(0, 0, [(b"a", b"1")])])
+    await first.close()
+    await second.open()
+    assert await held(second, 0) == {b"a": b"1"}
+    await second.close()
+
+
+def _foreign_text(path: Path) -> None:
+    path.write_bytes(b"not a database" * 100)
+
+
+def _foreign_database(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    connection.close()
+
+
+def _newer_format(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.executescript(f"PRAGMA application_id = {0x524C4452}; PRAGMA user_version = 99;")
+        connection.execute("CREATE TABLE record (future)")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("write", "says"),
+    [
+        (_foreign_text, "not a database"),
+        (_foreign_database, "another program"),
+        (_newer_format, "format version 99"),
+    ],
+)
+async def test_unknown_file_is_refused_and_not_touched(
+    tmp_path: Path, write: Callable[[Path], None], says: str
+) -> None:
+    path = tmp_path / "groups.db"
+    write(path)
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match=says) as refused:
+        await SqliteStorage(path).open()
+    assert refused.value.failure is Failure.FORMAT
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["groups.db"]
+
+
+async def test_other_number_of_partitions_is_refused(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db", partitions=50)
+    await store.open()
+    await store.close()
+    with pytest.raises(StorageError, match=r"offsets\.topic\.num\.partitions 50, not 10"):
+        await SqliteStorage(tmp_path / "groups.db", partitions=10).open()
+
+
+async def test_full_disk_fails_that_append_only(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.open()
+    await store.append_many([(0, 0, [(b"small", b"1")])])
+    connection = store._connection
+    assert connection is not None
+    # SQLite's own ceiling on the file gives the error code that a full disk gives.
+    [(pages,)] = connection.execute("PRAGMA page_count")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StorageError) as failed:
+        await store.append_many([(0, 0, [(b"large", b"x" * 100_000)])])
+    assert failed.value.failure is Failure.DISK_FULL
+    assert not failed.value.fatal
+    await store.append_many([(0, 0, [(b"small", b"2")])])
+    assert await held(store, 0) == {b"small": b"2"}
+    await store.close()
+
+
+async def test_after_an_io_error_the_store_refuses_until_it_is_opened_again(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.open()
+    await store.append_many([(0, 0, [(b"a", b"1")])])
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+    assert store._connection is not None
+    assert store._failed(store._connection, error).fatal
+    with pytest.raises(StorageError) as refused:
+        await store.append_many([(0, 0, [(b"a", b"2")])])
+    assert refused.value.failure is Failure.IO_ERROR
+    await store.close()
+    await store.open()
+    assert await held(store, 0) == {b"a": b"1"}
+    await store.close()
