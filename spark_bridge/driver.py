@@ -15,9 +15,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.membership import CommitRefusedError, Group, GroupUnavailableError, Hold, Share
-from ringleader.spark_bridge.offsets import OffsetDocument, OffsetRange, TopicPartition, by_topic
-from ringleader.spark_bridge.options import EARLIEST, LATEST, StreamOptions
+from ringleader.spark_bridge.offsets import (
+    EARLIEST,
+    LATEST,
+    OffsetDocument,
+    OffsetRange,
+    TopicPartition,
+    by_topic,
+)
+from ringleader.spark_bridge.options import StreamOptions
 from ringleader.spark_bridge.planning import SliceRange, cut_slices, plan_ranges
 from ringleader.spark_bridge.resume import Reason, commit_after_replay, replay, resume
 
@@ -31,14 +39,6 @@ IDLE_WAIT_S = 0.25
 IDLE_POLL_S = 0.05
 # Batches that take so much of the rebalance timeout are about to lose their partitions.
 SLOW_BATCH_PART = 0.7
-
-
-class DataLossError(Exception):
-    """Offsets that this query should read are gone, and failOnDataLoss is set."""
-
-
-class SourceError(Exception):
-    """The source cannot go on; the message says why, in words."""
 
 
 class Log(Protocol):

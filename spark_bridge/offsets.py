@@ -23,6 +23,8 @@ TopicPartition: TypeAlias = tuple[str, int]
 
 DOCUMENT_VERSION = 1
 MAX_OFFSET = 2**63 - 1
+# ListOffsets timestamps with a meaning of their own.
+EARLIEST, LATEST = -2, -1
 
 
 class OffsetDocumentError(ValueError):

@@ -15,10 +15,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from ringleader.spark_bridge.offsets import TopicPartition
+from ringleader.spark_bridge.offsets import EARLIEST, LATEST, TopicPartition
 from ringleader.spark_bridge.resume import ReplayPolicy
 
-EARLIEST, LATEST = -2, -1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:/,]+):(\d{1,5})\Z")
 

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 
 from ringleader.spark_bridge.driver import SourceDriver, Timing
 from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Hold, Share
-from ringleader.spark_bridge.offsets import OffsetDocument, TopicPartition
-from ringleader.spark_bridge.options import EARLIEST, stream_options
+from ringleader.spark_bridge.offsets import EARLIEST, OffsetDocument, TopicPartition
+from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.planning import SliceRange
 
 QUICK = Timing(first_share_wait_s=0.0, share_wait_s=0.0, idle_wait_s=0.0, idle_poll_s=0.001)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from ringleader.spark_bridge.driver import DataLossError, SourceError
+from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.offsets import OffsetDocument, OffsetDocumentError
 from tests.spark_bridge.fakes import World
 
