@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ringleader.cli import groups, topics
 from ringleader.cli import serve as _serve
 from ringleader.cli.common import complain
 
@@ -28,6 +29,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve", help=_serve.HELP)(_serve.serve)
+app.add_typer(topics.app, name="topics")
+app.add_typer(groups.app, name="groups")
 
 
 def _version(wanted: bool) -> None:
