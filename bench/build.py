@@ -12,18 +12,18 @@ OUT = Path(__file__).parent / "out"
 _WARNINGS = ["-O2", "-Wall", "-Wextra"]
 
 
-class NoCompiler(Exception):
+class NoCompilerError(Exception):
     """There is no C compiler on this machine; the text says what is needed and why."""
 
 
 def compiler() -> str:
-    """The path of the C compiler: ``$CC``, else ``cc``. Raises `NoCompiler`."""
+    """The path of the C compiler: ``$CC``, else ``cc``. Raises `NoCompilerError`."""
     name = os.environ.get("CC", "cc")
     found = shutil.which(name)
     if found is None:
-        raise NoCompiler(
-            f"no C compiler: {name!r} is not on the PATH. The load generator, the yardstick server and the sync "
-            "probes are small C programs (Debian and Ubuntu: apt install gcc libc6-dev; or set CC)."
+        raise NoCompilerError(
+            f"no C compiler: {name!r} is not on the PATH. The load generator, the yardstick server and "
+            "the sync probes are small C programs (Debian and Ubuntu: apt install gcc libc6-dev; or set CC)."
         )
     return found
 
@@ -43,7 +43,10 @@ def _compile(source: Path, target: Path, flags: list[str], depends: list[Path]) 
 
 
 def program(name: str) -> Path:
-    """The program of ``bench/load/<name>.c``, compiled. Raises `NoCompiler`, or `RuntimeError` with cc's messages."""
+    """The program of ``bench/load/<name>.c``, compiled.
+
+    Raises `NoCompilerError`, or `RuntimeError` with the compiler's messages.
+    """
     return _compile(LOAD_SOURCES / f"{name}.c", OUT / "bin" / name, [], [LOAD_SOURCES / "common.h"])
 
 

@@ -27,7 +27,7 @@ typedef struct {
 
 static int poller, depth = 1, error_at = 13;
 static int measuring;
-static uint64_t answers, answer_bytes;
+static uint64_t answers, answer_bytes, all_answers; /* the last counts the warm-up too */
 static histogram latencies;
 static error_counts errors;
 
@@ -76,6 +76,7 @@ static void take_answer(connection *c, const uint8_t *answer, uint32_t length, u
     if (id != c->expected_id || !c->under_way) die("answer %u came where %u was due", id, c->expected_id);
     c->expected_id++;
     c->under_way--;
+    all_answers++;
     if (!measuring) return;
     answers++;
     answer_bytes += length;
@@ -210,6 +211,7 @@ int main(int argc, char **argv) {
     long ticks = server_pid ? process_ticks(server_pid) - ticks_before : 0;
     printf("{\"connections\": %u, \"depth\": %d, \"seconds\": %.6f, \"answers\": %llu, \"answer_bytes\": %llu, ", count, depth,
            elapsed, (unsigned long long)answers, (unsigned long long)answer_bytes);
+    printf("\"all_answers\": %llu, ", (unsigned long long)all_answers);
     printf("\"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, \"late\": %llu, ", histogram_us(&latencies, 0.5),
            histogram_us(&latencies, 0.99), (double)latencies.max_ns / 1000.0, (unsigned long long)late);
     printf("\"server_cpu_s\": %.3f, \"load_cpu_s\": %.3f, ", (double)ticks / (double)sysconf(_SC_CLK_TCK),

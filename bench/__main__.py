@@ -1,0 +1,55 @@
+"""``python -m bench [NAME...] [--quick] [--data-dir DIR]``: all benchmarks, or those named."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench import commits, heartbeats, memory, mixed, rebalance, replay
+from bench.build import NoCompilerError, compiler
+from bench.filesystem import MemoryFileSystemError
+from bench.plan import Plan, quick_plan
+from bench.report import say
+
+BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
+    "heartbeats": heartbeats.run,
+    "commits": commits.run,
+    "rebalance": rebalance.run,
+    "mixed": mixed.run,
+    "memory": memory.run,
+    "replay": replay.run,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the benchmarks; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Ringleader's benchmarks.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all when none")
+    parser.add_argument(
+        "--quick", action="store_true", help="seconds instead of minutes; numbers mean little"
+    )
+    parser.add_argument("--data-dir", type=Path, help="where the daemon's data goes (default: bench/out)")
+    parser.add_argument("--rounds", type=int, help="rounds of each measurement (default: 5)")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}")
+    plan = quick_plan(chosen.data_dir) if chosen.quick else Plan(data_dir=chosen.data_dir)
+    if chosen.rounds is not None:
+        plan = plan.with_rounds(chosen.rounds)
+    try:
+        compiler()
+        for name in chosen.names or BENCHMARKS:
+            say(f"[bold]{name}[/]")
+            BENCHMARKS[name](plan)
+    except (NoCompilerError, MemoryFileSystemError) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

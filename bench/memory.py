@@ -1,0 +1,63 @@
+"""Resident memory of the daemon for each 1,000 idle members."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.plan import TOPIC, Plan
+from bench.processes import Pins, daemon, resident_bytes, work_dir
+from bench.report import save, say, table
+from ringleader.protocol.messages import ApiVersionsRequest
+from tests.support.rawclient import RawConnection, address_of
+from tests.support.rawgroup import FormedGroup, allow_connections, form_group
+
+GROUP_MEMBERS = 100
+
+
+def _settled(bootstrap: str, pid: int) -> int:
+    """Resident memory once everything sent before has been handled."""
+    with RawConnection(bootstrap) as connection:
+        connection.call(ApiVersionsRequest(), 0)
+    return resident_bytes(pid)
+
+
+def run(plan: Plan) -> dict[str, Any]:
+    """Runs it, prints the table, writes bench/out/memory.json, returns its content."""
+    pins = Pins.choose()
+    group_members = min(GROUP_MEMBERS, plan.idle_members // 2)
+    groups = plan.idle_members // group_members
+    allow_connections(2 * plan.idle_members)
+    with (
+        work_dir(plan.data_dir) as directory,
+        daemon(directory, pins.server, topics=[f"{TOPIC}:{group_members}"]) as server,
+    ):
+        address = address_of(server.bootstrap)
+
+        def form(name: str) -> FormedGroup:
+            return form_group(address, name, group_members, topic=TOPIC)
+
+        form("first").close()  # whatever is loaded or made on first use must not count
+        empty = _settled(server.bootstrap, server.pid)
+        formed = [form(f"idle-{number}") for number in range(groups)]
+        connected = _settled(server.bootstrap, server.pid)
+        for group in formed:
+            group.close()
+        alone = _settled(server.bootstrap, server.pid)
+    thousands = groups * group_members / 1_000
+    results = {
+        "members": groups * group_members,
+        "group_members": group_members,
+        "start_mib": empty / 2**20,
+        "with_connections_mib_per_1000": (connected - empty) / 2**20 / thousands,
+        "without_connections_mib_per_1000": (alone - empty) / 2**20 / thousands,
+    }
+    say(f"  {groups} groups of {group_members} members")
+    rows = [
+        ["daemon before", f"{results['start_mib']:.1f}"],
+        ["1,000 idle members, each on its connection", f"{results['with_connections_mib_per_1000']:.2f}"],
+        ["1,000 idle members, connections closed", f"{results['without_connections_mib_per_1000']:.2f}"],
+    ]
+    table("Resident memory", ["", "MiB"], rows)
+    whole = {"results": results}
+    save("memory", whole)
+    return whole

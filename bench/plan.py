@@ -1,0 +1,48 @@
+"""How long and how often: the sizes that all benchmarks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+TOPIC = "bench"
+MEMBERS = 200
+CONNECTIONS = 64
+DEPTHS = (1, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Times in seconds. `quick` sizes show that everything works, not how fast it is."""
+
+    rounds: int = 5
+    warmup_s: float = 1.0
+    seconds: float = 3.0
+    members: int = MEMBERS
+    connections: int = CONNECTIONS
+    rebalance_members: tuple[int, ...] = (500, 1_000, 2_000)
+    idle_members: int = 5_000
+    offsets: int = 1_000_000
+    data_dir: Path | None = None
+    """Where the daemon keeps its data; a directory under bench/out when None."""
+    quick: bool = False
+
+    def with_rounds(self, rounds: int) -> Plan:
+        """The same plan with another number of rounds."""
+        return replace(self, rounds=rounds)
+
+
+def quick_plan(data_dir: Path | None = None) -> Plan:
+    """Sizes for a look in seconds."""
+    return Plan(
+        rounds=1,
+        warmup_s=0.1,
+        seconds=0.3,
+        members=20,
+        connections=8,
+        rebalance_members=(20,),
+        idle_members=100,
+        offsets=2_000,
+        data_dir=data_dir,
+        quick=True,
+    )

@@ -1,0 +1,107 @@
+"""What a benchmark leaves behind: a JSON file in bench/out and a table on the screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.build import OUT, compiler
+
+_console = Console()
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A stated goal and what was measured. `ratio` compares with the peer of the same run."""
+
+    name: str
+    ratio: float
+    at_least: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the goal holds."""
+        return self.ratio >= self.at_least
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the JSON file."""
+        return {"name": self.name, "ratio": self.ratio, "at_least": self.at_least, "reached": self.reached}
+
+
+def median(values: Iterable[float]) -> float:
+    """The median of the rounds."""
+    return statistics.median(list(values))
+
+
+def _first_line(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()[0] if done.returncode == 0 and done.stdout else "unknown"
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    return {
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "compiler": _first_line([compiler(), "--version"]),
+        "load_average_before": os.getloadavg()[0],
+        "commit": _first_line(["git", "rev-parse", "--short", "HEAD"]),
+    }
+
+
+def save(name: str, result: dict[str, Any], goals: Sequence[Goal] = ()) -> Path:
+    """Writes bench/out/NAME.json and returns its path."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / f"{name}.json"
+    whole = {
+        "benchmark": name,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        **result,
+        "goals": [goal.to_dict() for goal in goals],
+    }
+    path.write_text(json.dumps(whole, indent=2) + "\n")
+    return path
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints a table; numbers stand on the right."""
+    drawn = Table(title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        drawn.add_column(column, justify="left" if index == 0 else "right")
+    for row in rows:
+        drawn.add_row(*(f"{cell:,.0f}" if isinstance(cell, float) else str(cell) for cell in row))
+    _console.print(drawn)
+
+
+def print_goals(goals: Sequence[Goal]) -> None:
+    """One line for each goal: ratio, goal, reached or missed."""
+    for goal in goals:
+        word = "[green]reached[/]" if goal.reached else "[red]missed[/]"
+        _console.print(f"  {goal.name}: {goal.ratio:.3f} of the peer, goal {goal.at_least}: {word}")
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    _console.print(text, highlight=False)
