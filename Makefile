@@ -8,7 +8,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 # What mypy reads besides the installed package.
-TYPED := demo tools
+TYPED := bench demo tools
 
 .PHONY: help demo test lint bench clean
 
