@@ -1,0 +1,1 @@
+"""Written by ringleader.protocol.codegen; do not edit."""

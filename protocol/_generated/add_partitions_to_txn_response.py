@@ -1,0 +1,277 @@
+"""AddPartitionsToTxnResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
+
+from struct import Struct
+from struct import error as struct_error
+
+from ringleader.protocol.explain import explain, refused
+from ringleader.protocol.messages.transactions import (
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
+)
+from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+
+_READ_h = Struct(">h").unpack_from
+_READ_i = Struct(">i").unpack_from
+_READ_ih = Struct(">ih").unpack_from
+_READ_ii = Struct(">ii").unpack_from
+_WRITE_h = Struct(">h").pack
+_WRITE_i = Struct(">i").pack
+_WRITE_ih = Struct(">ih").pack
+_WRITE_ihx = Struct(">ihx").pack
+_WRITE_ii = Struct(">ii").pack
+_WRITE_x = Struct(">x").pack
+
+
+def decode_v0(data: bytes, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    start = pos
+    try:
+        end = len(data)
+        throttle_time_ms_1, n_3 = _READ_ii(data, pos)
+        pos += 8
+        if n_3 < 0:
+            raise ValueError
+        if n_3 > (end - pos) // 6:
+            raise ValueError
+        items_4: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = []
+        for _ in range(n_3):
+            n_6, = _READ_h(data, pos)
+            pos += 2
+            if n_6 < 0:
+                raise ValueError
+            stop_7 = pos + n_6
+            if stop_7 > end:
+                raise ValueError
+            name_5 = data[pos:stop_7].decode()
+            pos = stop_7
+            n_9, = _READ_i(data, pos)
+            pos += 4
+            if n_9 < 0:
+                raise ValueError
+            if n_9 > (end - pos) // 6:
+                raise ValueError
+            items_10: list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult] = []
+            for _ in range(n_9):
+                partition_index_11, partition_error_code_12 = _READ_ih(data, pos)
+                pos += 6
+                items_10.append(AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition_index_11, partition_error_code_12))
+            results_by_partition_8 = items_10
+            items_4.append(AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name_5, results_by_partition_8))
+        results_by_topic_v3_and_below_2 = items_4
+        return AddPartitionsToTxnResponse(throttle_time_ms_1, results_by_topic_v3_and_below_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(AddPartitionsToTxnResponse, 0, data, start) from None
+
+
+def encode_v0(message: AddPartitionsToTxnResponse) -> bytes:
+    try:
+        out: list[bytes] = []
+        results_by_topic_v3_and_below_1 = message.results_by_topic_v3_and_below
+        out.append(_WRITE_ii(message.throttle_time_ms, len(results_by_topic_v3_and_below_1)))
+        for item_2 in results_by_topic_v3_and_below_1:
+            name_3 = item_2.name.encode()
+            results_by_partition_4 = item_2.results_by_partition
+            out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(results_by_partition_4)))
+            for item_5 in results_by_partition_4:
+                out.append(_WRITE_ih(item_5.partition_index, item_5.partition_error_code))
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(AddPartitionsToTxnResponse, 0, error) from error
+
+
+def decode_v1(data: bytes, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    start = pos
+    try:
+        end = len(data)
+        throttle_time_ms_1, n_3 = _READ_ii(data, pos)
+        pos += 8
+        if n_3 < 0:
+            raise ValueError
+        if n_3 > (end - pos) // 6:
+            raise ValueError
+        items_4: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = []
+        for _ in range(n_3):
+            n_6, = _READ_h(data, pos)
+            pos += 2
+            if n_6 < 0:
+                raise ValueError
+            stop_7 = pos + n_6
+            if stop_7 > end:
+                raise ValueError
+            name_5 = data[pos:stop_7].decode()
+            pos = stop_7
+            n_9, = _READ_i(data, pos)
+            pos += 4
+            if n_9 < 0:
+                raise ValueError
+            if n_9 > (end - pos) // 6:
+                raise ValueError
+            items_10: list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult] = []
+            for _ in range(n_9):
+                partition_index_11, partition_error_code_12 = _READ_ih(data, pos)
+                pos += 6
+                items_10.append(AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition_index_11, partition_error_code_12))
+            results_by_partition_8 = items_10
+            items_4.append(AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name_5, results_by_partition_8))
+        results_by_topic_v3_and_below_2 = items_4
+        return AddPartitionsToTxnResponse(throttle_time_ms_1, results_by_topic_v3_and_below_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(AddPartitionsToTxnResponse, 1, data, start) from None
+
+
+def encode_v1(message: AddPartitionsToTxnResponse) -> bytes:
+    try:
+        out: list[bytes] = []
+        results_by_topic_v3_and_below_1 = message.results_by_topic_v3_and_below
+        out.append(_WRITE_ii(message.throttle_time_ms, len(results_by_topic_v3_and_below_1)))
+        for item_2 in results_by_topic_v3_and_below_1:
+            name_3 = item_2.name.encode()
+            results_by_partition_4 = item_2.results_by_partition
+            out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(results_by_partition_4)))
+            for item_5 in results_by_partition_4:
+                out.append(_WRITE_ih(item_5.partition_index, item_5.partition_error_code))
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(AddPartitionsToTxnResponse, 1, error) from error
+
+
+def decode_v2(data: bytes, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    start = pos
+    try:
+        end = len(data)
+        throttle_time_ms_1, n_3 = _READ_ii(data, pos)
+        pos += 8
+        if n_3 < 0:
+            raise ValueError
+        if n_3 > (end - pos) // 6:
+            raise ValueError
+        items_4: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = []
+        for _ in range(n_3):
+            n_6, = _READ_h(data, pos)
+            pos += 2
+            if n_6 < 0:
+                raise ValueError
+            stop_7 = pos + n_6
+            if stop_7 > end:
+                raise ValueError
+            name_5 = data[pos:stop_7].decode()
+            pos = stop_7
+            n_9, = _READ_i(data, pos)
+            pos += 4
+            if n_9 < 0:
+                raise ValueError
+            if n_9 > (end - pos) // 6:
+                raise ValueError
+            items_10: list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult] = []
+            for _ in range(n_9):
+                partition_index_11, partition_error_code_12 = _READ_ih(data, pos)
+                pos += 6
+                items_10.append(AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition_index_11, partition_error_code_12))
+            results_by_partition_8 = items_10
+            items_4.append(AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name_5, results_by_partition_8))
+        results_by_topic_v3_and_below_2 = items_4
+        return AddPartitionsToTxnResponse(throttle_time_ms_1, results_by_topic_v3_and_below_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(AddPartitionsToTxnResponse, 2, data, start) from None
+
+
+def encode_v2(message: AddPartitionsToTxnResponse) -> bytes:
+    try:
+        out: list[bytes] = []
+        results_by_topic_v3_and_below_1 = message.results_by_topic_v3_and_below
+        out.append(_WRITE_ii(message.throttle_time_ms, len(results_by_topic_v3_and_below_1)))
+        for item_2 in results_by_topic_v3_and_below_1:
+            name_3 = item_2.name.encode()
+            results_by_partition_4 = item_2.results_by_partition
+            out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(results_by_partition_4)))
+            for item_5 in results_by_partition_4:
+                out.append(_WRITE_ih(item_5.partition_index, item_5.partition_error_code))
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(AddPartitionsToTxnResponse, 2, error) from error
+
+
+def decode_v3(data: bytes, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    start = pos
+    try:
+        end = len(data)
+        throttle_time_ms_1, = _READ_i(data, pos)
+        pos += 4
+        n_3 = data[pos]
+        if n_3 > 127:
+            n_3, pos = read_uvarint(data, pos)
+        else:
+            pos += 1
+        if n_3 == 0:
+            raise ValueError
+        n_3 -= 1
+        if n_3 > (end - pos) // 3:
+            raise ValueError
+        items_4: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = []
+        for _ in range(n_3):
+            n_6 = data[pos]
+            if n_6 > 127:
+                n_6, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_6 == 0:
+                raise ValueError
+            stop_7 = pos + n_6 - 1
+            if stop_7 > end:
+                raise ValueError
+            name_5 = data[pos:stop_7].decode()
+            pos = stop_7
+            n_9 = data[pos]
+            if n_9 > 127:
+                n_9, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_9 == 0:
+                raise ValueError
+            n_9 -= 1
+            if n_9 > (end - pos) // 7:
+                raise ValueError
+            items_10: list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult] = []
+            for _ in range(n_9):
+                partition_index_11, partition_error_code_12 = _READ_ih(data, pos)
+                pos += 6
+                if data[pos]:
+                    pos = skip_tags(data, pos)
+                else:
+                    pos += 1
+                items_10.append(AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition_index_11, partition_error_code_12))
+            results_by_partition_8 = items_10
+            if data[pos]:
+                pos = skip_tags(data, pos)
+            else:
+                pos += 1
+            items_4.append(AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name_5, results_by_partition_8))
+        results_by_topic_v3_and_below_2 = items_4
+        if data[pos]:
+            pos = skip_tags(data, pos)
+        else:
+            pos += 1
+        return AddPartitionsToTxnResponse(throttle_time_ms_1, results_by_topic_v3_and_below_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(AddPartitionsToTxnResponse, 3, data, start) from None
+
+
+def encode_v3(message: AddPartitionsToTxnResponse) -> bytes:
+    try:
+        out: list[bytes] = []
+        results_by_topic_v3_and_below_1 = message.results_by_topic_v3_and_below
+        n_2 = len(results_by_topic_v3_and_below_1) + 1
+        out += (_WRITE_i(message.throttle_time_ms), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
+        for item_3 in results_by_topic_v3_and_below_1:
+            name_4 = item_3.name.encode()
+            n_5 = len(name_4) + 1
+            results_by_partition_6 = item_3.results_by_partition
+            n_7 = len(results_by_partition_6) + 1
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
+            for item_8 in results_by_partition_6:
+                out.append(_WRITE_ihx(item_8.partition_index, item_8.partition_error_code))
+            out.append(_WRITE_x())
+        out.append(_WRITE_x())
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(AddPartitionsToTxnResponse, 3, error) from error

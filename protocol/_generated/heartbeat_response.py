@@ -1,0 +1,105 @@
+"""HeartbeatResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
+
+from struct import Struct
+from struct import error as struct_error
+
+from ringleader.protocol.explain import explain, refused
+from ringleader.protocol.messages.groups import (
+    HeartbeatResponse,
+)
+from ringleader.protocol.wire import skip_tags
+
+_READ_h = Struct(">h").unpack_from
+_READ_ih = Struct(">ih").unpack_from
+_WRITE_h = Struct(">h").pack
+_WRITE_ih = Struct(">ih").pack
+_WRITE_ihx = Struct(">ihx").pack
+
+
+def decode_v0(data: bytes, pos: int) -> tuple[HeartbeatResponse, int]:
+    start = pos
+    try:
+        error_code_1, = _READ_h(data, pos)
+        pos += 2
+        return HeartbeatResponse(0, error_code_1), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(HeartbeatResponse, 0, data, start) from None
+
+
+def encode_v0(message: HeartbeatResponse) -> bytes:
+    try:
+        return _WRITE_h(message.error_code)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(HeartbeatResponse, 0, error) from error
+
+
+def decode_v1(data: bytes, pos: int) -> tuple[HeartbeatResponse, int]:
+    start = pos
+    try:
+        throttle_time_ms_1, error_code_2 = _READ_ih(data, pos)
+        pos += 6
+        return HeartbeatResponse(throttle_time_ms_1, error_code_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(HeartbeatResponse, 1, data, start) from None
+
+
+def encode_v1(message: HeartbeatResponse) -> bytes:
+    try:
+        return _WRITE_ih(message.throttle_time_ms, message.error_code)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(HeartbeatResponse, 1, error) from error
+
+
+def decode_v2(data: bytes, pos: int) -> tuple[HeartbeatResponse, int]:
+    start = pos
+    try:
+        throttle_time_ms_1, error_code_2 = _READ_ih(data, pos)
+        pos += 6
+        return HeartbeatResponse(throttle_time_ms_1, error_code_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(HeartbeatResponse, 2, data, start) from None
+
+
+def encode_v2(message: HeartbeatResponse) -> bytes:
+    try:
+        return _WRITE_ih(message.throttle_time_ms, message.error_code)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(HeartbeatResponse, 2, error) from error
+
+
+def decode_v3(data: bytes, pos: int) -> tuple[HeartbeatResponse, int]:
+    start = pos
+    try:
+        throttle_time_ms_1, error_code_2 = _READ_ih(data, pos)
+        pos += 6
+        return HeartbeatResponse(throttle_time_ms_1, error_code_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(HeartbeatResponse, 3, data, start) from None
+
+
+def encode_v3(message: HeartbeatResponse) -> bytes:
+    try:
+        return _WRITE_ih(message.throttle_time_ms, message.error_code)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(HeartbeatResponse, 3, error) from error
+
+
+def decode_v4(data: bytes, pos: int) -> tuple[HeartbeatResponse, int]:
+    start = pos
+    try:
+        throttle_time_ms_1, error_code_2 = _READ_ih(data, pos)
+        pos += 6
+        if data[pos]:
+            pos = skip_tags(data, pos)
+        else:
+            pos += 1
+        return HeartbeatResponse(throttle_time_ms_1, error_code_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(HeartbeatResponse, 4, data, start) from None
+
+
+def encode_v4(message: HeartbeatResponse) -> bytes:
+    try:
+        return _WRITE_ihx(message.throttle_time_ms, message.error_code)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(HeartbeatResponse, 4, error) from error

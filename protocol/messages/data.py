@@ -1,0 +1,342 @@
+"""Records: produce, fetch, and the offsets of a log."""
+
+from __future__ import annotations
+
+from ringleader.protocol.schema import LAST, Message, array, field, message, struct
+
+
+@struct
+class ProduceRequestPartitionProduceData:
+    """One of `ProduceRequestTopicProduceData.partition_data`."""
+
+    index: int = field("int32", default=0)
+    records: bytes | None = field("records", nullable=(3, LAST), default=b"")
+
+
+@struct
+class ProduceRequestTopicProduceData:
+    """One of `ProduceRequest.topic_data`."""
+
+    name: str = field("string", default="", ignorable=True)
+    partition_data: list[ProduceRequestPartitionProduceData] = array(
+        ProduceRequestPartitionProduceData, factory=list
+    )
+
+
+@message(key=0, versions=(3, 9), flexible=9, kind="request")
+class ProduceRequest(Message):
+    """Request of Produce (Produce, API 0, v3-9; KIP-98, KIP-467)."""
+
+    transactional_id: str | None = field("string", nullable=(3, LAST), default=None)
+    acks: int = field("int16", default=0)
+    timeout_ms: int = field("int32", default=0)
+    topic_data: list[ProduceRequestTopicProduceData] = array(ProduceRequestTopicProduceData, factory=list)
+
+
+@struct
+class ProduceResponseBatchIndexAndErrorMessage:
+    """One of `ProduceResponsePartitionProduceResponse.record_errors`."""
+
+    batch_index: int = field("int32", versions=(8, LAST), default=0)
+    batch_index_error_message: str | None = field(
+        "string", versions=(8, LAST), nullable=(8, LAST), default=None
+    )
+
+
+@struct
+class ProduceResponsePartitionProduceResponse:
+    """One of `ProduceResponseTopicProduceResponse.partition_responses`."""
+
+    index: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+    base_offset: int = field("int64", default=0)
+    log_append_time_ms: int = field("int64", default=-1, ignorable=True)
+    log_start_offset: int = field("int64", versions=(5, LAST), default=-1, ignorable=True)
+    record_errors: list[ProduceResponseBatchIndexAndErrorMessage] = array(
+        ProduceResponseBatchIndexAndErrorMessage, versions=(8, LAST), factory=list, ignorable=True
+    )
+    error_message: str | None = field(
+        "string", versions=(8, LAST), nullable=(8, LAST), default=None, ignorable=True
+    )
+
+
+@struct
+class ProduceResponseTopicProduceResponse:
+    """One of `ProduceResponse.responses`."""
+
+    name: str = field("string", default="", ignorable=True)
+    partition_responses: list[ProduceResponsePartitionProduceResponse] = array(
+        ProduceResponsePartitionProduceResponse, factory=list
+    )
+
+
+@message(key=0, versions=(3, 9), flexible=9, kind="response")
+class ProduceResponse(Message):
+    """Response of Produce (Produce, API 0, v3-9; KIP-98, KIP-467)."""
+
+    responses: list[ProduceResponseTopicProduceResponse] = array(
+        ProduceResponseTopicProduceResponse, factory=list
+    )
+    throttle_time_ms: int = field("int32", default=0, ignorable=True)
+
+
+@struct
+class FetchRequestFetchPartition:
+    """One of `FetchRequestFetchTopic.partitions`."""
+
+    partition: int = field("int32", default=0)
+    current_leader_epoch: int = field("int32", versions=(9, LAST), default=-1, ignorable=True)
+    fetch_offset: int = field("int64", default=0)
+    last_fetched_epoch: int = field("int32", versions=(12, LAST), default=-1)
+    log_start_offset: int = field("int64", versions=(5, LAST), default=-1, ignorable=True)
+    partition_max_bytes: int = field("int32", default=0)
+
+
+@struct
+class FetchRequestFetchTopic:
+    """One of `FetchRequest.topics`."""
+
+    topic: str = field("string", default="", ignorable=True)
+    partitions: list[FetchRequestFetchPartition] = array(FetchRequestFetchPartition, factory=list)
+
+
+@struct
+class FetchRequestForgottenTopic:
+    """One of `FetchRequest.forgotten_topics_data`."""
+
+    topic: str = field("string", versions=(7, LAST), default="", ignorable=True)
+    partitions: list[int] = array("int32", versions=(7, LAST), factory=list)
+
+
+@message(key=1, versions=(4, 12), flexible=12, kind="request")
+class FetchRequest(Message):
+    """Request of Fetch (Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392)."""
+
+    cluster_id: str | None = field(
+        "string",
+        versions=(12, LAST),
+        nullable=(12, LAST),
+        default=None,
+        tag=0,
+        tagged=(12, LAST),
+        ignorable=True,
+    )
+    replica_id: int = field("int32", default=-1)
+    max_wait_ms: int = field("int32", default=0)
+    min_bytes: int = field("int32", default=0)
+    max_bytes: int = field("int32", default=2147483647, ignorable=True)
+    isolation_level: int = field("int8", default=0, ignorable=True)
+    session_id: int = field("int32", versions=(7, LAST), default=0, ignorable=True)
+    session_epoch: int = field("int32", versions=(7, LAST), default=-1, ignorable=True)
+    topics: list[FetchRequestFetchTopic] = array(FetchRequestFetchTopic, factory=list)
+    forgotten_topics_data: list[FetchRequestForgottenTopic] = array(
+        FetchRequestForgottenTopic, versions=(7, LAST), factory=list
+    )
+    rack_id: str = field("string", versions=(11, LAST), default="", ignorable=True)
+
+
+@struct
+class FetchResponseEpochEndOffset:
+    """`FetchResponsePartitionData.diverging_epoch`."""
+
+    epoch: int = field("int32", versions=(12, LAST), default=-1)
+    end_offset: int = field("int64", versions=(12, LAST), default=-1)
+
+
+@struct
+class FetchResponseLeaderIdAndEpoch:
+    """`FetchResponsePartitionData.current_leader`."""
+
+    leader_id: int = field("int32", versions=(12, LAST), default=-1)
+    leader_epoch: int = field("int32", versions=(12, LAST), default=-1)
+
+
+@struct
+class FetchResponseSnapshotId:
+    """`FetchResponsePartitionData.snapshot_id`."""
+
+    end_offset: int = field("int64", default=-1)
+    epoch: int = field("int32", default=-1)
+
+
+@struct
+class FetchResponseAbortedTransaction:
+    """One of `FetchResponsePartitionData.aborted_transactions`."""
+
+    producer_id: int = field("int64", default=0)
+    first_offset: int = field("int64", default=0)
+
+
+@struct
+class FetchResponsePartitionData:
+    """One of `FetchResponseFetchableTopicResponse.partitions`."""
+
+    partition_index: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+    high_watermark: int = field("int64", default=0)
+    last_stable_offset: int = field("int64", default=-1, ignorable=True)
+    log_start_offset: int = field("int64", versions=(5, LAST), default=-1, ignorable=True)
+    diverging_epoch: FetchResponseEpochEndOffset = field(
+        FetchResponseEpochEndOffset,
+        versions=(12, LAST),
+        factory=FetchResponseEpochEndOffset,
+        tag=0,
+        tagged=(12, LAST),
+    )
+    current_leader: FetchResponseLeaderIdAndEpoch = field(
+        FetchResponseLeaderIdAndEpoch,
+        versions=(12, LAST),
+        factory=FetchResponseLeaderIdAndEpoch,
+        tag=1,
+        tagged=(12, LAST),
+    )
+    snapshot_id: FetchResponseSnapshotId = field(
+        FetchResponseSnapshotId,
+        versions=(12, LAST),
+        factory=FetchResponseSnapshotId,
+        tag=2,
+        tagged=(12, LAST),
+    )
+    aborted_transactions: list[FetchResponseAbortedTransaction] | None = array(
+        FetchResponseAbortedTransaction, nullable=(4, LAST), factory=list, ignorable=True
+    )
+    preferred_read_replica: int = field("int32", versions=(11, LAST), default=-1)
+    records: bytes | None = field("records", nullable=(4, LAST), default=b"")
+
+
+@struct
+class FetchResponseFetchableTopicResponse:
+    """One of `FetchResponse.responses`."""
+
+    topic: str = field("string", default="", ignorable=True)
+    partitions: list[FetchResponsePartitionData] = array(FetchResponsePartitionData, factory=list)
+
+
+@message(key=1, versions=(4, 12), flexible=12, kind="response")
+class FetchResponse(Message):
+    """Response of Fetch (Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392)."""
+
+    throttle_time_ms: int = field("int32", default=0, ignorable=True)
+    error_code: int = field("int16", versions=(7, LAST), default=0, ignorable=True)
+    session_id: int = field("int32", versions=(7, LAST), default=0)
+    responses: list[FetchResponseFetchableTopicResponse] = array(
+        FetchResponseFetchableTopicResponse, factory=list
+    )
+
+
+@struct
+class ListOffsetsRequestListOffsetsPartition:
+    """One of `ListOffsetsRequestListOffsetsTopic.partitions`."""
+
+    partition_index: int = field("int32", default=0)
+    current_leader_epoch: int = field("int32", versions=(4, LAST), default=-1, ignorable=True)
+    timestamp: int = field("int64", default=0)
+
+
+@struct
+class ListOffsetsRequestListOffsetsTopic:
+    """One of `ListOffsetsRequest.topics`."""
+
+    name: str = field("string", default="")
+    partitions: list[ListOffsetsRequestListOffsetsPartition] = array(
+        ListOffsetsRequestListOffsetsPartition, factory=list
+    )
+
+
+@message(key=2, versions=(1, 7), flexible=6, kind="request")
+class ListOffsetsRequest(Message):
+    """Request of ListOffsets (ListOffsets, API 2, v1-7; KIP-79, KIP-207, KIP-734)."""
+
+    replica_id: int = field("int32", default=0)
+    isolation_level: int = field("int8", versions=(2, LAST), default=0)
+    topics: list[ListOffsetsRequestListOffsetsTopic] = array(ListOffsetsRequestListOffsetsTopic, factory=list)
+
+
+@struct
+class ListOffsetsResponseListOffsetsPartitionResponse:
+    """One of `ListOffsetsResponseListOffsetsTopicResponse.partitions`."""
+
+    partition_index: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+    timestamp: int = field("int64", default=-1)
+    offset: int = field("int64", default=-1)
+    leader_epoch: int = field("int32", versions=(4, LAST), default=-1)
+
+
+@struct
+class ListOffsetsResponseListOffsetsTopicResponse:
+    """One of `ListOffsetsResponse.topics`."""
+
+    name: str = field("string", default="")
+    partitions: list[ListOffsetsResponseListOffsetsPartitionResponse] = array(
+        ListOffsetsResponseListOffsetsPartitionResponse, factory=list
+    )
+
+
+@message(key=2, versions=(1, 7), flexible=6, kind="response")
+class ListOffsetsResponse(Message):
+    """Response of ListOffsets (ListOffsets, API 2, v1-7; KIP-79, KIP-207, KIP-734)."""
+
+    throttle_time_ms: int = field("int32", versions=(2, LAST), default=0, ignorable=True)
+    topics: list[ListOffsetsResponseListOffsetsTopicResponse] = array(
+        ListOffsetsResponseListOffsetsTopicResponse, factory=list
+    )
+
+
+@struct
+class OffsetForLeaderEpochRequestOffsetForLeaderPartition:
+    """One of `OffsetForLeaderEpochRequestOffsetForLeaderTopic.partitions`."""
+
+    partition: int = field("int32", default=0)
+    current_leader_epoch: int = field("int32", default=-1, ignorable=True)
+    leader_epoch: int = field("int32", default=0)
+
+
+@struct
+class OffsetForLeaderEpochRequestOffsetForLeaderTopic:
+    """One of `OffsetForLeaderEpochRequest.topics`."""
+
+    topic: str = field("string", default="")
+    partitions: list[OffsetForLeaderEpochRequestOffsetForLeaderPartition] = array(
+        OffsetForLeaderEpochRequestOffsetForLeaderPartition, factory=list
+    )
+
+
+@message(key=23, versions=(2, 4), flexible=4, kind="request")
+class OffsetForLeaderEpochRequest(Message):
+    """Request of OffsetForLeaderEpoch (OffsetForLeaderEpoch, API 23, v2-4; KIP-101, KIP-320)."""
+
+    replica_id: int = field("int32", versions=(3, LAST), default=-2, ignorable=True)
+    topics: list[OffsetForLeaderEpochRequestOffsetForLeaderTopic] = array(
+        OffsetForLeaderEpochRequestOffsetForLeaderTopic, factory=list
+    )
+
+
+@struct
+class OffsetForLeaderEpochResponseEpochEndOffset:
+    """One of `OffsetForLeaderEpochResponseOffsetForLeaderTopicResult.partitions`."""
+
+    error_code: int = field("int16", default=0)
+    partition: int = field("int32", default=0)
+    leader_epoch: int = field("int32", default=-1, ignorable=True)
+    end_offset: int = field("int64", default=-1)
+
+
+@struct
+class OffsetForLeaderEpochResponseOffsetForLeaderTopicResult:
+    """One of `OffsetForLeaderEpochResponse.topics`."""
+
+    topic: str = field("string", default="")
+    partitions: list[OffsetForLeaderEpochResponseEpochEndOffset] = array(
+        OffsetForLeaderEpochResponseEpochEndOffset, factory=list
+    )
+
+
+@message(key=23, versions=(2, 4), flexible=4, kind="response")
+class OffsetForLeaderEpochResponse(Message):
+    """Response of OffsetForLeaderEpoch (OffsetForLeaderEpoch, API 23, v2-4; KIP-101, KIP-320)."""
+
+    throttle_time_ms: int = field("int32", default=0, ignorable=True)
+    topics: list[OffsetForLeaderEpochResponseOffsetForLeaderTopicResult] = array(
+        OffsetForLeaderEpochResponseOffsetForLeaderTopicResult, factory=list
+    )

@@ -1,0 +1,63 @@
+"""Keys and values of the records in __consumer_offsets; without an API key."""
+
+from __future__ import annotations
+
+from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, message, struct
+
+
+@message(versions=(1, 1), kind="data")
+class OffsetCommitKey(Message):
+    """OffsetCommitKey of a __consumer_offsets record, v1."""
+
+    group: str = field("string", default="")
+    topic: str = field("string", default="")
+    partition: int = field("int32", default=0)
+
+
+@message(versions=(0, 4), flexible=4, kind="data")
+class OffsetCommitValue(Message):
+    """OffsetCommitValue of a __consumer_offsets record, v0-4."""
+
+    offset: int = field("int64", default=0)
+    leader_epoch: int = field("int32", versions=(3, LAST), default=-1, ignorable=True)
+    metadata: str = field("string", default="")
+    commit_timestamp: int = field("int64", default=0)
+    expire_timestamp: int = field("int64", versions=(1, 1), default=-1, ignorable=True)
+    topic_id: bytes = field(
+        "uuid", versions=(4, LAST), default=ZERO_UUID, tag=0, tagged=(4, LAST), ignorable=True
+    )
+
+
+@message(versions=(2, 2), kind="data")
+class GroupMetadataKey(Message):
+    """GroupMetadataKey of a __consumer_offsets record, v2."""
+
+    group: str = field("string", default="")
+
+
+@struct
+class GroupMetadataValueMemberMetadata:
+    """One of `GroupMetadataValue.members`."""
+
+    member_id: str = field("string", default="")
+    group_instance_id: str | None = field(
+        "string", versions=(3, LAST), nullable=(3, LAST), default=None, ignorable=True
+    )
+    client_id: str = field("string", default="")
+    client_host: str = field("string", default="")
+    rebalance_timeout: int = field("int32", versions=(1, LAST), default=-1, ignorable=True)
+    session_timeout: int = field("int32", default=0)
+    subscription: bytes = field("bytes", default=b"")
+    assignment: bytes = field("bytes", default=b"")
+
+
+@message(versions=(0, 4), flexible=4, kind="data")
+class GroupMetadataValue(Message):
+    """GroupMetadataValue of a __consumer_offsets record, v0-4."""
+
+    protocol_type: str = field("string", default="")
+    generation: int = field("int32", default=0)
+    protocol: str | None = field("string", nullable=(0, LAST), default="")
+    leader: str | None = field("string", nullable=(0, LAST), default="")
+    current_state_timestamp: int = field("int64", versions=(2, LAST), default=-1, ignorable=True)
+    members: list[GroupMetadataValueMemberMetadata] = array(GroupMetadataValueMemberMetadata, factory=list)

@@ -1,0 +1,37 @@
+"""SASL."""
+
+from __future__ import annotations
+
+from ringleader.protocol.schema import LAST, Message, array, field, message
+
+
+@message(key=17, versions=(0, 1), kind="request")
+class SaslHandshakeRequest(Message):
+    """Request of SaslHandshake (SaslHandshake, API 17, v0-1; KIP-43)."""
+
+    mechanism: str = field("string", default="")
+
+
+@message(key=17, versions=(0, 1), kind="response")
+class SaslHandshakeResponse(Message):
+    """Response of SaslHandshake (SaslHandshake, API 17, v0-1; KIP-43)."""
+
+    error_code: int = field("int16", default=0)
+    mechanisms: list[str] = array("string", factory=list)
+
+
+@message(key=36, versions=(0, 2), flexible=2, kind="request")
+class SaslAuthenticateRequest(Message):
+    """Request of SaslAuthenticate (SaslAuthenticate, API 36, v0-2; KIP-152, KIP-368)."""
+
+    auth_bytes: bytes = field("bytes", default=b"")
+
+
+@message(key=36, versions=(0, 2), flexible=2, kind="response")
+class SaslAuthenticateResponse(Message):
+    """Response of SaslAuthenticate (SaslAuthenticate, API 36, v0-2; KIP-152, KIP-368)."""
+
+    error_code: int = field("int16", default=0)
+    error_message: str | None = field("string", nullable=(0, LAST), default="")
+    auth_bytes: bytes = field("bytes", default=b"")
+    session_lifetime_ms: int = field("int64", versions=(1, LAST), default=0, ignorable=True)

@@ -1,0 +1,165 @@
+"""Producer ids and transactions."""
+
+from __future__ import annotations
+
+from ringleader.protocol.schema import LAST, Message, array, field, message, struct
+
+
+@message(key=22, versions=(0, 4), flexible=2, kind="request")
+class InitProducerIdRequest(Message):
+    """Request of InitProducerId (InitProducerId, API 22, v0-4; KIP-98, KIP-360)."""
+
+    transactional_id: str | None = field("string", nullable=(0, LAST), default="")
+    transaction_timeout_ms: int = field("int32", default=0)
+    producer_id: int = field("int64", versions=(3, LAST), default=-1)
+    producer_epoch: int = field("int16", versions=(3, LAST), default=-1)
+
+
+@message(key=22, versions=(0, 4), flexible=2, kind="response")
+class InitProducerIdResponse(Message):
+    """Response of InitProducerId (InitProducerId, API 22, v0-4; KIP-98, KIP-360)."""
+
+    throttle_time_ms: int = field("int32", default=0, ignorable=True)
+    error_code: int = field("int16", default=0)
+    producer_id: int = field("int64", default=-1)
+    producer_epoch: int = field("int16", default=0)
+
+
+@struct
+class AddPartitionsToTxnRequestAddPartitionsToTxnTopic:
+    """One of `AddPartitionsToTxnRequest.v3_and_below_topics`."""
+
+    name: str = field("string", default="")
+    partitions: list[int] = array("int32", factory=list)
+
+
+@message(key=24, versions=(0, 3), flexible=3, kind="request")
+class AddPartitionsToTxnRequest(Message):
+    """Request of AddPartitionsToTxn (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
+
+    v3_and_below_transactional_id: str = field("string", default="")
+    v3_and_below_producer_id: int = field("int64", default=0)
+    v3_and_below_producer_epoch: int = field("int16", default=0)
+    v3_and_below_topics: list[AddPartitionsToTxnRequestAddPartitionsToTxnTopic] = array(
+        AddPartitionsToTxnRequestAddPartitionsToTxnTopic, factory=list
+    )
+
+
+@struct
+class AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult:
+    """One of `AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult.results_by_partition`."""
+
+    partition_index: int = field("int32", default=0)
+    partition_error_code: int = field("int16", default=0)
+
+
+@struct
+class AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult:
+    """One of `AddPartitionsToTxnResponse.results_by_topic_v3_and_below`."""
+
+    name: str = field("string", default="")
+    results_by_partition: list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult] = array(
+        AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult, factory=list
+    )
+
+
+@message(key=24, versions=(0, 3), flexible=3, kind="response")
+class AddPartitionsToTxnResponse(Message):
+    """Response of AddPartitionsToTxn (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
+
+    throttle_time_ms: int = field("int32", default=0)
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = array(
+        AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult, factory=list
+    )
+
+
+@message(key=25, versions=(0, 3), flexible=3, kind="request")
+class AddOffsetsToTxnRequest(Message):
+    """Request of AddOffsetsToTxn (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
+
+    transactional_id: str = field("string", default="")
+    producer_id: int = field("int64", default=0)
+    producer_epoch: int = field("int16", default=0)
+    group_id: str = field("string", default="")
+
+
+@message(key=25, versions=(0, 3), flexible=3, kind="response")
+class AddOffsetsToTxnResponse(Message):
+    """Response of AddOffsetsToTxn (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
+
+    throttle_time_ms: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+
+
+@message(key=26, versions=(0, 3), flexible=3, kind="request")
+class EndTxnRequest(Message):
+    """Request of EndTxn (EndTxn, API 26, v0-3; KIP-98)."""
+
+    transactional_id: str = field("string", default="")
+    producer_id: int = field("int64", default=0)
+    producer_epoch: int = field("int16", default=0)
+    committed: bool = field("bool", default=False)
+
+
+@message(key=26, versions=(0, 3), flexible=3, kind="response")
+class EndTxnResponse(Message):
+    """Response of EndTxn (EndTxn, API 26, v0-3; KIP-98)."""
+
+    throttle_time_ms: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+
+
+@struct
+class TxnOffsetCommitRequestPartition:
+    """One of `TxnOffsetCommitRequestTopic.partitions`."""
+
+    partition_index: int = field("int32", default=0)
+    committed_offset: int = field("int64", default=0)
+    committed_leader_epoch: int = field("int32", versions=(2, LAST), default=-1, ignorable=True)
+    committed_metadata: str | None = field("string", nullable=(0, LAST), default="")
+
+
+@struct
+class TxnOffsetCommitRequestTopic:
+    """One of `TxnOffsetCommitRequest.topics`."""
+
+    name: str = field("string", default="", ignorable=True)
+    partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition, factory=list)
+
+
+@message(key=28, versions=(0, 3), flexible=3, kind="request")
+class TxnOffsetCommitRequest(Message):
+    """Request of TxnOffsetCommit (TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447)."""
+
+    transactional_id: str = field("string", default="")
+    group_id: str = field("string", default="")
+    producer_id: int = field("int64", default=0)
+    producer_epoch: int = field("int16", default=0)
+    generation_id_or_member_epoch: int = field("int32", versions=(3, LAST), default=-1)
+    member_id: str = field("string", versions=(3, LAST), default="")
+    group_instance_id: str | None = field("string", versions=(3, LAST), nullable=(3, LAST), default=None)
+    topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic, factory=list)
+
+
+@struct
+class TxnOffsetCommitResponsePartition:
+    """One of `TxnOffsetCommitResponseTopic.partitions`."""
+
+    partition_index: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+
+
+@struct
+class TxnOffsetCommitResponseTopic:
+    """One of `TxnOffsetCommitResponse.topics`."""
+
+    name: str = field("string", default="", ignorable=True)
+    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition, factory=list)
+
+
+@message(key=28, versions=(0, 3), flexible=3, kind="response")
+class TxnOffsetCommitResponse(Message):
+    """Response of TxnOffsetCommit (TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447)."""
+
+    throttle_time_ms: int = field("int32", default=0)
+    topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic, factory=list)
