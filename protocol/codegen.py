@@ -229,10 +229,7 @@ class _Decode(_Writer):
             self.put(f"for _ in range({count}):")
             self.indent += 1
             element = FieldSpec(spec.type, False, spec.versions, None, None, None, False, True, None)
-            if isinstance(spec.type, str):
-                value = self.sized(name, element)
-            else:
-                value = self.struct_body(spec.type)
+            value = self.element(name, element)
             self.put(f"{items}.append({value})")
             self.indent -= 1
             self.put(f"{target} = {items}")
@@ -242,6 +239,11 @@ class _Decode(_Writer):
                 self.put(f"elif {count} != -1:")
                 self.put("    raise ValueError")
         return target
+
+    def element(self, name: str, spec: FieldSpec) -> str:
+        if isinstance(spec.type, str):
+            return self.sized(name, spec)
+        return self.struct_body(spec.type)
 
     def annotation(self, spec: FieldSpec) -> str:
         if not isinstance(spec.type, str):
@@ -494,9 +496,7 @@ def module_source(cls: type[Message]) -> str:
         "from struct import Struct" if module.structs else "",
         "from struct import error as struct_error",
     ]
-    for name in ("pack", "unpack_from"):
-        if name in module.helpers:
-            head.append(f"from struct import {name}")
+    head += [f"from struct import {name}" for name in ("pack", "unpack_from") if name in module.helpers]
     head += ["", "from ringleader.protocol.explain import explain, refused"]
     by_module: dict[str, list[str]] = {}
     for used in module.classes:

@@ -69,11 +69,10 @@ def field(
     """Declare a field of a scalar type, or (with a class) an embedded struct.
 
     Give `default` or `factory` (what is made anew for each message) to every field, so that messages are
-    built from
-    the fields that matter.     `nullable`: versions in which null is allowed. `tag` with `tagged`: the
-    versions in which it is a tagged field
-    (KIP-482). `ignorable`: a value that the version cannot carry is dropped; without it encoding such a value
-    fails. `compact=False` keeps the two-byte length in flexible versions (the client id of the request header).
+    built from the fields that matter. `nullable`: versions in which null is allowed. `tag` with `tagged`: the
+    versions in which it is a tagged field (KIP-482). `ignorable`: a value that the version cannot carry is
+    dropped; without it encoding such a value fails. `compact=False` keeps the two-byte length in flexible
+    versions.
     """
     return _field(kind, False, versions, nullable, default, factory, tag, tagged, ignorable, compact)
 
