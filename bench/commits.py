@@ -77,7 +77,7 @@ class SyncCounts:
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Runs it, prints the table, writes bench/out/commits.json, returns its content.
+    """Runs it, prints the table, writes commits.json, returns its content.
 
     Raises `MemoryFileSystemError`, and `RuntimeError` when there were too few syncs for the answers.
     """
@@ -131,7 +131,7 @@ def run(plan: Plan) -> dict[str, Any]:
         "pins": {"server": pins.server, "load": pins.load},
         "results": results,
     }
-    save("commits", whole, goals)
+    save(plan.out_dir, "commits", whole, goals)
     return whole
 
 

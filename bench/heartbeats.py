@@ -36,7 +36,7 @@ def heartbeat_frames(path: Path, group: FormedGroup, connections: int) -> Path:
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Runs it, prints the table, writes bench/out/heartbeats.json, returns its content."""
+    """Runs it, prints the table, writes heartbeats.json, returns its content."""
     pins = Pins.choose()
     results: dict[str, Any] = {}
     goals: list[Goal] = []
@@ -67,5 +67,5 @@ def run(plan: Plan) -> dict[str, Any]:
     table("Heartbeat v4 (medians)", ["server", "per second", "per CPU second", "p50 us", "p99 us"], rows)
     print_goals(goals)
     whole = {"version": VERSION, "pins": {"server": pins.server, "load": pins.load}, "results": results}
-    save("heartbeats", whole, goals)
+    save(plan.out_dir, "heartbeats", whole, goals)
     return whole

@@ -22,7 +22,7 @@ def _settled(bootstrap: str, pid: int) -> int:
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Runs it, prints the table, writes bench/out/memory.json, returns its content."""
+    """Runs it, prints the table, writes memory.json, returns its content."""
     pins = Pins.choose()
     group_members = min(GROUP_MEMBERS, plan.idle_members // 2)
     groups = plan.idle_members // group_members
@@ -59,5 +59,5 @@ def run(plan: Plan) -> dict[str, Any]:
     ]
     table("Resident memory", ["", "MiB"], rows)
     whole = {"results": results}
-    save("memory", whole)
+    save(plan.out_dir, "memory", whole)
     return whole

@@ -89,7 +89,7 @@ def _stream_options(port: int, directory: Path, seconds: float, warmup_s: float)
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Runs it, prints the table, writes bench/out/mixed.json, returns its content."""
+    """Runs it, prints the table, writes mixed.json, returns its content."""
     pins = Pins.choose()
     quiet: list[dict[str, Any]] = []
     busy: list[dict[str, Any]] = []
@@ -133,5 +133,5 @@ def run(plan: Plan) -> dict[str, Any]:
         "goal_mb_per_s": MB_PER_S,
         "results": {"quiet": quiet, "busy": busy, "streams": streams},
     }
-    save("mixed", whole)
+    save(plan.out_dir, "mixed", whole)
     return whole

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bench.build import OUT
+
 TOPIC = "bench"
 MEMBERS = 200
 CONNECTIONS = 64
@@ -13,7 +15,7 @@ DEPTHS = (1, 16)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Times in seconds. `quick` sizes show that everything works, not how fast it is."""
+    """Times in seconds."""
 
     rounds: int = 5
     warmup_s: float = 1.0
@@ -25,15 +27,16 @@ class Plan:
     offsets: int = 1_000_000
     data_dir: Path | None = None
     """Where the daemon keeps its data; a directory under bench/out when None."""
-    quick: bool = False
+    out_dir: Path = OUT
+    """Where the JSON files go."""
 
     def with_rounds(self, rounds: int) -> Plan:
         """The same plan with another number of rounds."""
         return replace(self, rounds=rounds)
 
 
-def quick_plan(data_dir: Path | None = None) -> Plan:
-    """Sizes for a look in seconds."""
+def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> Plan:
+    """Sizes for a look in seconds: they show that everything works, not how fast it is."""
     return Plan(
         rounds=1,
         warmup_s=0.1,
@@ -44,5 +47,5 @@ def quick_plan(data_dir: Path | None = None) -> Plan:
         idle_members=100,
         offsets=2_000,
         data_dir=data_dir,
-        quick=True,
+        out_dir=out_dir,
     )

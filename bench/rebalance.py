@@ -16,7 +16,7 @@ KAFKA_SECONDS = {500: 0.06, 1_000: 0.10, 2_000: 0.20}
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Runs it, prints the table, writes bench/out/rebalance.json, returns its content."""
+    """Runs it, prints the table, writes rebalance.json, returns its content."""
     pins = Pins.choose()
     most = max(plan.rebalance_members)
     results: dict[str, Any] = {}
@@ -54,5 +54,5 @@ def run(plan: Plan) -> dict[str, Any]:
     columns = ["members", "seconds", "server CPU s", "client CPU s", "Apache Kafka, seconds"]
     table("First JoinGroup to last SyncGroup answer (medians)", columns, rows)
     whole = {"pins": {"server": pins.server, "load": "any"}, "results": results}
-    save("rebalance", whole)
+    save(plan.out_dir, "rebalance", whole)
     return whole

@@ -53,7 +53,7 @@ def _check(server: Daemon, group: str) -> None:
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Runs it, prints the table, writes bench/out/replay.json, returns its content."""
+    """Runs it, prints the table, writes replay.json, returns its content."""
     topics = [f"{TOPIC}:{PARTITIONS}"]
     with work_dir(plan.data_dir) as directory, daemon(directory, None, topics=topics) as server:
         without = [server.restart() for _ in range(plan.rounds)]
@@ -83,5 +83,5 @@ def run(plan: Plan) -> dict[str, Any]:
     ]
     table("Start-up after SIGKILL (medians)", ["", ""], rows)
     whole = {"results": results}
-    save("replay", whole)
+    save(plan.out_dir, "replay", whole)
     return whole

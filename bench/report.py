@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.build import OUT, compiler
+from bench.build import compiler
 
 _console = Console()
 
@@ -70,10 +70,10 @@ def machine() -> dict[str, Any]:
     }
 
 
-def save(name: str, result: dict[str, Any], goals: Sequence[Goal] = ()) -> Path:
-    """Writes bench/out/NAME.json and returns its path."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    path = OUT / f"{name}.json"
+def save(directory: Path, name: str, result: dict[str, Any], goals: Sequence[Goal] = ()) -> Path:
+    """Writes NAME.json and returns its path."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{name}.json"
     whole = {
         "benchmark": name,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
