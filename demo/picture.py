@@ -45,10 +45,9 @@ class Generation:
     group: str
     number: int
     at_s: float
-    why: str
-    joined: tuple[str, ...] = ()
-    left: dict[str, str] = field(default_factory=dict)
-    members: tuple[str, ...] = ()
+    cause: str
+    who: str
+    """The client that caused it; empty when none did."""
     took_ms: int = 0
     owners: dict[str, list[int]] | None = None
     """None while it is not known: the next rebalance may begin before anybody asks."""
@@ -56,18 +55,19 @@ class Generation:
     @classmethod
     def from_entry(cls, entry: dict[str, Any], at_s: float) -> Generation:
         """From the daemon's journal entry."""
-        left = {client_of(member): str(why) for member, why in entry.get("left", {}).items()}
-        who = client_of(entry.get("cause_member", ""))
         return cls(
             group=entry["group_id"],
             number=entry["generation"],
             at_s=at_s,
-            why=f"{entry['cause']}: {who}" if who else str(entry["cause"]),
-            joined=tuple(client_of(member) for member in entry.get("joined", ())),
-            left=left,
-            members=tuple(client_of(member) for member in entry.get("members_after", ())),
+            cause=str(entry["cause"]),
+            who=client_of(entry.get("cause_member", "")),
             took_ms=int(entry.get("duration_ms", 0)),
         )
+
+    @property
+    def why(self) -> str:
+        """The cause and who caused it."""
+        return f"{self.cause}: {self.who}" if self.who else self.cause
 
 
 @dataclass
@@ -109,9 +109,9 @@ class Picture:
         """The generations of one group, oldest first."""
         return [generation for generation in self.generations if generation.group == group]
 
-    def generation_with(self, group: str, *, joined: str = "", left: str = "") -> Generation | None:
-        """The first generation that this client joined in, or was gone from."""
+    def generation_because(self, group: str, cause: str, who: str) -> Generation | None:
+        """The first generation that began for that cause on account of that client."""
         for found in self.of_group(group):
-            if (joined and joined in found.joined) or (left and left in found.left):
+            if (found.cause, found.who) == (cause, who):
                 return found
         return None

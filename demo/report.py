@@ -60,8 +60,8 @@ class Verdict:
         yield Check(
             "every member processed something", not idle, "idle: " + ", ".join(idle) if idle else "none idle"
         )
-        yield self._generation("the join made a new generation", joined=plan.AIOKAFKA_2)
-        yield self._generation("the kill made a new generation", left=plan.KAFKA_PYTHON)
+        yield self._generation("the join made a new generation", "member joined", plan.AIOKAFKA_2)
+        yield self._generation("the kill made a new generation", "session expired", plan.KAFKA_PYTHON)
         if self.table is not None:
             different = sorted(
                 name
@@ -75,8 +75,8 @@ class Verdict:
             )
             yield Check("Spark's delay table equals the one computed from the CSV", not different, detail)
 
-    def _generation(self, what: str, *, joined: str = "", left: str = "") -> Check:
-        found = self.picture.generation_with(plan.SHARED_GROUP, joined=joined, left=left)
+    def _generation(self, what: str, cause: str, who: str) -> Check:
+        found = self.picture.generation_because(plan.SHARED_GROUP, cause, who)
         if found is None:
             return Check(what, False, "no such generation")
         return Check(what, True, f"generation {found.number}: {found.why}")

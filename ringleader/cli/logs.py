@@ -7,9 +7,9 @@ import sys
 from typing import Literal
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
@@ -19,6 +19,7 @@ def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
         renderer = structlog.processors.JSONRenderer(sort_keys=False)
     else:
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)
+    for_form: list[Processor] = [] if form == "json" else [_for_people]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -26,6 +27,7 @@ def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.StackInfoRenderer(),
             structlog.processors.format_exc_info,
+            *for_form,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
@@ -35,3 +37,12 @@ def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=LEVELS[level], format="%(asctime)s %(levelname)s %(message)s"
     )
+
+
+def _for_people(logger: object, method: str, event: EventDict) -> EventDict:
+    """An event that comes with a sentence is shown as that sentence: its fields say the same again."""
+    text = event.get("text")
+    if not isinstance(text, str):
+        return event
+    kept = {name: event[name] for name in ("timestamp", "level", "exception") if name in event}
+    return {**kept, "event": f"{event['event']}: {text}"}
