@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -107,7 +108,39 @@ class JournalEntry:
     def render(self) -> str:
         """One readable line. Text that came from clients is escaped (a reason may hold terminal control
         codes)."""
-        raise NotImplementedError
+        said = [
+            f"group {printable(self.group_id)!r} generation {self.generation} {self.outcome.value}",
+            f"after {self.duration_ms} ms (join {self._joined()}, leader {self.leader_ms}, sync {self.sync_ms})",
+            f"because {self.cause.value}{self._who()}",
+            f"members {len(self.members_before)} -> {len(self.members_after)}",
+        ]
+        if self.joined:
+            said.append(f"joined {_some(self.joined)}")
+        by_reason: dict[str, list[str]] = {}
+        for member, why in self.left.items():
+            by_reason.setdefault(why.value, []).append(member)
+        said.extend(f"{why}: {_some(gone)}" for why, gone in by_reason.items())
+        if self.leader:
+            said.append(f"leader {printable(self.leader)}, protocol {printable(self.protocol)}")
+        return "; ".join(said)
+
+    def _joined(self) -> str:
+        awaited = f" for {printable(self.join_last_member)}" if self.join_last_member and self.join_ms else ""
+        return f"{self.join_ms}{awaited}"
+
+    def _who(self) -> str:
+        who = f" ({printable(self.cause_member)})" if self.cause_member else ""
+        return f"{who}: {printable(self.reason)!r}" if self.reason else who
+
+
+_MEMBERS_IN_LINE = 5
+"""More members than this are counted, not named, in the rendered line; the entry has them all."""
+
+
+def _some(members: Sequence[str]) -> str:
+    named = ", ".join(printable(one) for one in members[:_MEMBERS_IN_LINE])
+    more = len(members) - _MEMBERS_IN_LINE
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def printable(text: str, limit: int = REASON_MAX_CHARS) -> str:

@@ -33,7 +33,7 @@ class GroupSettings:
 
     # --- our own limits; Kafka has none of them ---
 
-    group_max_pending_members: int = 1_000
+    group_max_pending_members: int = 10_000
     """Member ids given out with MEMBER_ID_REQUIRED that have not come back, per group. Above it:
     GROUP_MAX_SIZE_REACHED. They expire after the session timeout of their request."""
     shard_max_groups: int = 100_000

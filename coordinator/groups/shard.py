@@ -16,8 +16,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ringleader.coordinator.groups.admin import Admin
+from ringleader.coordinator.groups.cleanup import Cleanup
+from ringleader.coordinator.groups.core import Call, Core, Phase
+from ringleader.coordinator.groups.deadlines import Kind
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.join import Joins
+from ringleader.coordinator.groups.leave import Leaves
+from ringleader.coordinator.groups.life import restore, unload
+from ringleader.coordinator.groups.member import Member, PendingMember
+from ringleader.coordinator.groups.offsets import Offsets
 from ringleader.coordinator.groups.outbox import Answer, Append, Outbox, Ticket
+from ringleader.coordinator.groups.rebalance import Rebalances
+from ringleader.coordinator.groups.replies import error_reply
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.sync import Syncs
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    SyncGroupRequest,
+)
 
 __all__ = ["Answer", "Append", "GroupSettings", "Outbox", "Shard", "Ticket"]
 
@@ -29,34 +52,66 @@ class Shard:
     repeated.
     """
 
-    dirty: bool
-    """Whether `drain()` has anything. Cheap: look at it after every call."""
+    __slots__ = (
+        "_admin",
+        "_cleanup",
+        "_core",
+        "_groups",
+        "_handlers",
+        "_offsets",
+        "_rebalances",
+        "partition",
+    )
 
     def __init__(self, partition: int, settings: GroupSettings, ids: Callable[[str], str]) -> None:
-        raise NotImplementedError
+        self.partition = partition
+        core = self._core = Core(settings, ids)
+        self._groups = core.groups
+        self._rebalances = rebalances = Rebalances(core)
+        self._offsets = Offsets(core)
+        self._cleanup = Cleanup(core)
+        self._admin = Admin(core)
+        self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
+            JoinGroupRequest: Joins(core, rebalances).join,
+            SyncGroupRequest: Syncs(core, rebalances).sync,
+            LeaveGroupRequest: Leaves(core, rebalances).leave,
+            OffsetCommitRequest: self._offsets.commit,
+        }
+
+    @property
+    def dirty(self) -> bool:
+        """Whether `drain()` has anything. Cheap: look at it after every call."""
+        return self._core.dirty
 
     # ---- life ----
 
     def replay(self, key: bytes, value: bytes | None) -> None:
         """One record of the log, in order, while loading. Unknown key types are skipped, as Kafka's loader
         does. Raises `MalformedError` for a record that cannot be read."""
-        raise NotImplementedError
+        self._core.apply(key, value)
 
     def loaded(self, now_ms: int, wall_ms: int) -> None:
         """All records were replayed: start to serve. Every member's session timer starts full. `wall_ms`:
         Unix time."""
-        raise NotImplementedError
+        core = self._core
+        core.wall_difference_ms = wall_ms - now_ms
+        core.phase = Phase.SERVING
+        self._groups.update(core.loading)
+        core.loading = {}
+        for group in list(self._groups.values()):
+            restore(group, core, self._rebalances, now_ms)
+        self._cleanup.begin(now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """Tell what Unix time is now. Commit stamps are `now_ms` plus the difference told last, so that the
         machine needs no clock; call it now and then (each timer turn is fine). Timers never use it."""
-        raise NotImplementedError
+        self._core.wall_difference_ms = wall_ms - now_ms
 
     def unload(self, now_ms: int) -> None:
         """The partition moves away or the node stops: parked requests and those waiting for records get
         NOT_COORDINATOR (drain once more to send them), all groups and timers go, later calls answer
         NOT_COORDINATOR."""
-        raise NotImplementedError
+        unload(self._core, self._rebalances, now_ms)
 
     # ---- requests ----
 
@@ -69,20 +124,89 @@ class Shard:
 
         What the server does before: authorization; group.id null; SyncGroup v5+ without protocol type or name
         (INCONSISTENT_GROUP_PROTOCOL, before authorization); topic checks. OffsetCommit and OffsetDelete get
-        only the topics and partitions that passed the server's checks (existence, authorization; topic ids of
-        v10 resolved: `name` filled in, `topic_id` left as sent), and answer for exactly these, in the same
-        order, with `name` and `topic_id` set; the server merges the entries that it refused itself. With
+        only the topics and partitions that passed the server's checks (existence, authorization), and answer
+        for exactly these, in the same order; the server merges the entries that it refused itself. With
         nothing left it does not call. A group-level error of OffsetCommit is on every partition; of
         OffsetDelete in `error_code`, with no topics.
         """
-        raise NotImplementedError
+        kind = type(request)
+        if kind is HeartbeatRequest:
+            code = self.heartbeat(
+                request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms
+            )
+            return HeartbeatResponse(error_code=code)
+        if kind is OffsetDeleteRequest:
+            return self._offsets.delete(request, ticket, now_ms)
+        handler = self._handlers[kind]
+        group = self._groups.get(request.group_id)
+        if group is not None and group.is_gated:
+            self._queue(group, request, ticket, handler)
+            return None
+        return handler(request, ticket, now_ms)
+
+    def _queue(
+        self, group: Group, request: Any, ticket: Ticket, handler: Callable[[Any, Ticket, int], Any]
+    ) -> None:
+        """A deletion is on its way: the request waits until that is decided."""
+        core = self._core
+
+        def run(now_ms: int) -> None:
+            response = handler(request, ticket, now_ms)
+            if response is not None:
+                core.answer(ticket, response)
+
+        def refuse(error: int) -> None:
+            core.answer(ticket, error_reply(request, ticket.api_version, error))
+
+        group.blocked.append(Call(False, run, refuse))
 
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
     ) -> int:
         """The hot path of Heartbeat: the error code only. Never writes, never parks (KIP-62 session
         timers)."""
-        raise NotImplementedError
+        group = self._groups.get(group_id)
+        # The stable case first: no writes, no heap, one store. A deadline only moves later here, since a
+        # member's
+        # session was armed with this timeout when its join phase completed.
+        if (
+            group is not None
+            and generation == group.generation
+            and not group.heartbeat_code
+            and instance_id is None
+        ):
+            member = group.members.get(member_id)
+            if member is not None:
+                member.due_ms = now_ms + member.session_timeout_ms
+                return 0
+        return self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
+
+    def _heartbeat_otherwise(
+        self,
+        group: Group | None,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        instance_id: str | None,
+        now_ms: int,
+    ) -> int:
+        if not group_id:
+            return int(ErrorCode.INVALID_GROUP_ID)
+        if self._core.phase is not Phase.SERVING:
+            # While loading nobody is to be alarmed: a blind success (Kafka behaviour).
+            loading = self._core.phase is Phase.LOADING
+            return int(ErrorCode.NONE if loading else ErrorCode.NOT_COORDINATOR)
+        if instance_id is not None:
+            return int(ErrorCode.UNSUPPORTED_VERSION)
+        if group is None:
+            return int(ErrorCode.UNKNOWN_MEMBER_ID)
+        error = group.check_member(member_id, instance_id)
+        if error:
+            return error
+        if generation != group.generation:
+            return int(ErrorCode.ILLEGAL_GENERATION)
+        self._core.arm_session(group.members[member_id], now_ms)
+        return group.heartbeat_code
 
     def fetch_offsets(
         self,
@@ -101,56 +225,78 @@ class Shard:
         None, and the group comes as `Answer(ticket, OffsetFetchResponseGroup)`; for a request of several
         groups hand in a ticket for each part.
         """
-        raise NotImplementedError
+        return self._offsets.fetch(group_id, topics, require_stable, ticket, now_ms)
 
     def describe(self, group_id: str, version: int) -> Any:
         """One `DescribeGroupsResponseDescribedGroup`. Missing: state Dead, and from v6 on
         GROUP_ID_NOT_FOUND."""
-        raise NotImplementedError
+        return self._admin.describe(group_id, version)
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[Any]:
         """All groups as `ListGroupsResponseListedGroup`, in order of creation. Filters (KIP-518, KIP-848):
         compared without case; no filter = all. While loading: raises
         KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
-        raise NotImplementedError
+        return self._admin.list_groups(states, types)
 
     def delete_group(self, group_id: str, ticket: Ticket, now_ms: int) -> Any | None:
         """DeleteGroups for one group: a `DeleteGroupsResponseDeletableGroupResult`, or None and it comes as
         `Answer(ticket, DeleteGroupsResponseDeletableGroupResult)` when the deletion is durable."""
-        raise NotImplementedError
+        return self._admin.delete(group_id, ticket, now_ms)
 
     def topic_deleted(self, topic: str, now_ms: int) -> None:
         """A topic is gone: forget its offsets in all groups (tombstones go out with the next drain)."""
-        raise NotImplementedError
+        self._cleanup.topic_deleted(topic, now_ms)
 
     def ticket_closed(self, ticket: Ticket) -> None:
         """The ticket's connection is gone. A parked request of it is dropped; the membership is not touched
         (Kafka ties no membership to connections). Answers that wait for records may still come out: ignore
         them."""
-        raise NotImplementedError
+        member = self._core.parked.pop(ticket, None)
+        if member is None:
+            return
+        if member.join_ticket is ticket:
+            member.join_ticket = None
+        elif member.sync_ticket is ticket:
+            member.sync_ticket = None
 
     # ---- time and storage ----
 
     def tick(self, now_ms: int) -> None:
         """Everything that is due, in order of deadline, then of arming."""
-        raise NotImplementedError
+        rebalances = self._rebalances
+        for deadline in self._core.deadlines.due(now_ms):
+            match deadline.kind:
+                case Kind.MEMBER:
+                    assert isinstance(deadline, Member)
+                    rebalances.session_fired(deadline, now_ms)
+                case Kind.PENDING:
+                    assert isinstance(deadline, PendingMember)
+                    rebalances.pending_fired(deadline, now_ms)
+                case Kind.JOIN:
+                    rebalances.join_timer_fired(deadline, now_ms)
+                case Kind.SYNC:
+                    rebalances.sync_timer_fired(deadline, now_ms)
+                case Kind.SAVE:
+                    rebalances.save_timer_fired(deadline, now_ms)
+                case Kind.CLEANUP:
+                    self._cleanup.fired(now_ms)
 
     def next_deadline(self) -> int | None:
         """When to call `tick` next (may be early, never late; may be in the past); None: nothing to wait
         for."""
-        raise NotImplementedError
+        return self._core.deadlines.next_ms()
 
     def drain(self) -> Outbox:
         """Hand over everything that is to be done, and forget it."""
-        raise NotImplementedError
+        return self._core.take_outbox()
 
     def appended(self, position: int, now_ms: int) -> None:
         """All appends up to and including `position` (but for those reported as failed) are durable: they
         take effect now, their answers are in the next `drain`."""
-        raise NotImplementedError
+        self._core.appended(position, now_ms)
 
     def append_failed(self, position: int, error: int, now_ms: int) -> None:
         """The append at `position` is certainly not in the log and never will be. `error`: a Kafka error
         code, as Kafka's log would give it (KAFKA_STORAGE_ERROR, REQUEST_TIMED_OUT, MESSAGE_TOO_LARGE ...); it
         is mapped for the clients as Kafka maps it. Only the operation that asked for it is undone."""
-        raise NotImplementedError
+        self._core.append_failed(position, error, now_ms)

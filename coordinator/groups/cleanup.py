@@ -1,0 +1,133 @@
+"""Retention: offsets that nobody needs any more go, and so do empty groups without offsets (KIP-211).
+
+When the clock of an offset starts: for a simple group at its commit; for a group that was managed when it
+became empty; in a stable consumer group at the commit, for topics that nobody subscribes to any more.
+Anything else keeps its offsets: a rebalancing group (KAFKA-13636), other protocol types with members,
+unreadable subscriptions.
+"""
+
+from __future__ import annotations
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.core import Call, Core
+from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.offsets import is_subscribed
+from ringleader.coordinator.groups.outbox import Records
+from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+
+_GROUPS_PER_STEP = 500
+"""Groups that one step looks at, so that a large shard is not held up (G20)."""
+_STEP_PAUSE_MS = 10
+_MS_PER_MINUTE = 60_000
+
+
+class Cleanup:
+    """The periodic look for what has expired, and the consequences of a deleted topic."""
+
+    __slots__ = ("_todo", "core", "deadline")
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.deadline = Deadline(Kind.CLEANUP, None)
+        self._todo: list[str] = []
+
+    def begin(self, now_ms: int) -> None:
+        """Start to look periodically."""
+        self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
+
+    def fired(self, now_ms: int) -> None:
+        """Look at some of the groups; the rest soon, then all again after the interval."""
+        if not self._todo:
+            self._todo = list(reversed(self.core.groups))
+        step, self._todo = self._todo[-_GROUPS_PER_STEP:], self._todo[:-_GROUPS_PER_STEP]
+        for group_id in reversed(step):
+            group = self.core.groups.get(group_id)
+            # A group with writes on their way is in use: the next time will do.
+            if group is not None and group.is_idle:
+                self._clean(group, now_ms)
+        if self._todo:
+            self.core.arm(self.deadline, now_ms + _STEP_PAUSE_MS)
+        else:
+            self.begin(now_ms)
+
+    def _clean(self, group: Group, now_ms: int) -> None:
+        gone: Records = [
+            (records.offset_key(group.group_id, topic, partition), None)
+            for topic, partitions in group.offsets.items()
+            for partition, offset in partitions.items()
+            if self.is_expired(group, topic, offset, now_ms)
+        ]
+        nothing_left = len(gone) == sum(len(partitions) for partitions in group.offsets.values())
+        if nothing_left and group.state is State.EMPTY and not group.pending:
+            gone = records.group_tombstones(group)
+        if gone:
+            self._delete(group, gone)
+        else:
+            self.core.forget_if_void(group)
+
+    def is_expired(self, group: Group, topic: str, offset: CommittedOffset, now_ms: int) -> bool:
+        """Whether the offset's time is over, by the rules above; an explicit expiry (v2 to v4 commits) counts
+        instead of the retention time, not instead of the rules."""
+        starts_ms = self._clock_start(group, topic, offset)
+        if starts_ms is None:
+            return False
+        wall_ms = self.core.wall_ms(now_ms)
+        if offset.expire_ms >= 0:
+            return wall_ms >= offset.expire_ms
+        return wall_ms - starts_ms >= self.core.settings.offsets_retention_minutes * _MS_PER_MINUTE
+
+    def _clock_start(self, group: Group, topic: str, offset: CommittedOffset) -> int | None:
+        """Unix time from which the offset ages; None: it does not."""
+        if group.state is State.EMPTY:
+            if group.protocol_type and group.state_since_wall_ms >= 0:
+                return group.state_since_wall_ms
+            return offset.commit_ms
+        if group.state is State.STABLE and group.protocol_type == CONSUMER_TYPE:
+            return None if is_subscribed(group, topic) else offset.commit_ms
+        return None
+
+    def topic_deleted(self, topic: str, now_ms: int) -> None:
+        """Forget the topic's offsets in all groups, commits that are on their way included."""
+        for group in list(self.core.groups.values()):
+            if group.is_idle and topic not in group.offsets:
+                continue
+            self.core.submit(group, Call(True, self._deletion(group.group_id, topic), _ignore), now_ms)
+
+    def _deletion(self, group_id: str, topic: str) -> _TopicDeletion:
+        return _TopicDeletion(self, group_id, topic)
+
+    def delete_topic_of(self, group_id: str, topic: str) -> None:
+        """Forget a topic's offsets in one group."""
+        group = self.core.groups.get(group_id)
+        partitions = group.offsets.get(topic) if group is not None else None
+        if group is not None and partitions:
+            self._delete(group, [(records.offset_key(group_id, topic, one), None) for one in partitions])
+
+    def _delete(self, group: Group, gone: Records) -> None:
+        group.exclusive = True
+
+        def decided(error: int, now_ms: int) -> None:
+            group.exclusive = False  # when it failed, the next look finds it again
+
+        self.core.write(group, gone, decided)
+
+
+class _TopicDeletion:
+    """The deletion of a topic's offsets in one group, as a call that may have to wait."""
+
+    __slots__ = ("cleanup", "group_id", "topic")
+
+    def __init__(self, cleanup: Cleanup, group_id: str, topic: str) -> None:
+        self.cleanup = cleanup
+        self.group_id = group_id
+        self.topic = topic
+
+    def __call__(self, now_ms: int) -> None:
+        self.cleanup.delete_topic_of(self.group_id, self.topic)
+
+
+def _ignore(error: int) -> None:
+    """Nobody waits for it."""

@@ -1,0 +1,324 @@
+"""What all parts of a shard share: its groups, its deadlines, and the way of records to the log and back.
+
+The rules of that way:
+
+- `apply` is the only thing that changes durable state, with the bytes of the log, live and while loading
+  alike; live it runs when the log has the records, never when they are emitted.
+- An answer that belongs to records is attached to their write and leaves when that is durable.
+- One write of a group's record is in flight at a time; the next ones wait in `Group.saves`.
+- A deletion goes alone: it waits until no write of the group is in flight, and until it is durable everything
+  that would change the group waits in `Group.blocked`, in the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.deadlines import Deadline, DeadlineHeap
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import Cause, Outcome
+from ringleader.coordinator.groups.member import Member
+from ringleader.coordinator.groups.outbox import Answer, Append, Notice, Outbox, Records, Ticket
+from ringleader.coordinator.groups.progress import Progress
+from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.protocol.errors import ErrorCode
+
+Done = Callable[[int, int], None]
+"""Called once with (error code, now_ms): 0 when the records are durable, else the error as clients get it."""
+
+_APPEND_ERRORS = {
+    int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    int(ErrorCode.NOT_ENOUGH_REPLICAS): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    int(ErrorCode.REQUEST_TIMED_OUT): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    int(ErrorCode.NOT_LEADER_OR_FOLLOWER): int(ErrorCode.NOT_COORDINATOR),
+    int(ErrorCode.KAFKA_STORAGE_ERROR): int(ErrorCode.NOT_COORDINATOR),
+    int(ErrorCode.MESSAGE_TOO_LARGE): int(ErrorCode.UNKNOWN_SERVER_ERROR),
+    int(ErrorCode.RECORD_LIST_TOO_LARGE): int(ErrorCode.UNKNOWN_SERVER_ERROR),
+    int(ErrorCode.INVALID_FETCH_SIZE): int(ErrorCode.UNKNOWN_SERVER_ERROR),
+}
+"""What the log says -> what clients are told (Kafka GroupMetadataManager behaviour): codes they know how to
+act on."""
+
+
+def client_error(error: int) -> int:
+    """The code that clients get when an append failed with `error`; never 0."""
+    return _APPEND_ERRORS.get(error, error) or int(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class Phase(Enum):
+    """Where a shard is in its life."""
+
+    LOADING = "loading"
+    SERVING = "serving"
+    UNLOADED = "unloaded"
+
+
+class Write:
+    """Records on their way to the log. `after` runs when it is decided, whichever way, once its effects are
+    there."""
+
+    __slots__ = ("after", "done", "group", "position", "records")
+
+    def __init__(self, position: int, group: Group, content: Records, done: Done | None) -> None:
+        self.position = position
+        self.group = group
+        self.records = content
+        self.done = done
+        self.after: list[Done] = []
+
+
+class Save:
+    """A write of a group's record; queued behind the one in flight. `waiting` are told when it is decided."""
+
+    __slots__ = ("records", "waiting")
+
+    def __init__(self, content: Records, done: Done) -> None:
+        self.records = content
+        self.waiting: list[Done] = [done]
+
+
+class Call:
+    """A request that waits for a deletion, or a deletion that waits for its turn."""
+
+    __slots__ = ("exclusive", "refuse", "run")
+
+    def __init__(self, exclusive: bool, run: Callable[[int], None], refuse: Callable[[int], None]) -> None:
+        self.exclusive = exclusive
+        self.run = run  # (now_ms)
+        self.refuse = refuse  # (error code)
+
+
+class Core:
+    """State of a shard and the services that its parts need."""
+
+    __slots__ = (
+        "_in_flight",
+        "_position",
+        "deadlines",
+        "dirty",
+        "groups",
+        "ids",
+        "loading",
+        "outbox",
+        "parked",
+        "phase",
+        "settings",
+        "wall_difference_ms",
+    )
+
+    def __init__(self, settings: GroupSettings, ids: Callable[[str], str]) -> None:
+        self.settings = settings
+        self.ids = ids
+        self.phase = Phase.LOADING
+        self.groups: dict[str, Group] = {}  # in order of creation; empty while loading
+        self.loading: dict[str, Group] = {}  # what has been replayed so far
+        self.deadlines = DeadlineHeap()
+        self.parked: dict[Ticket, Member] = {}
+        self.outbox = Outbox()
+        self.dirty = False
+        self.wall_difference_ms = 0
+        self._position = 0
+        self._in_flight: dict[int, Write] = {}
+
+    # ---- out ----
+
+    def wall_ms(self, now_ms: int) -> int:
+        """Unix time, for stamps in records and journal; never for timers."""
+        return now_ms + self.wall_difference_ms
+
+    def answer(self, ticket: Ticket | None, response: Any) -> None:
+        """An answer that is free to go. A ticket that is gone needs none."""
+        if ticket is not None:
+            self.outbox.answers.append(Answer(ticket, response))
+            self.dirty = True
+
+    def notice(self, group_id: str, member_id: str, text: str) -> None:
+        """A line for the operator's log."""
+        self.outbox.notices.append(Notice(group_id, member_id, text))
+        self.dirty = True
+
+    def take_outbox(self) -> Outbox:
+        """Everything since the last time."""
+        outbox, self.outbox = self.outbox, Outbox()
+        self.dirty = False
+        return outbox
+
+    # ---- journal ----
+
+    def begin_rebalance(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
+        """Start the notes about a rebalance."""
+        group.progress = Progress(group, cause, member_id, reason, now_ms)
+
+    def end_rebalance(self, group: Group, outcome: Outcome, now_ms: int) -> None:
+        """Hand over the journal entry, if a generation came of the rebalance."""
+        progress, group.progress = group.progress, None
+        if progress is not None and progress.joined_ms >= 0:
+            self.outbox.journal.append(progress.entry(group, outcome, now_ms, self.wall_ms(now_ms)))
+            self.dirty = True
+
+    # ---- groups ----
+
+    def find(self, group_id: str) -> Group | None:
+        """The group, if it exists for clients."""
+        group = self.groups.get(group_id)
+        return None if group is None or group.is_void else group
+
+    def find_or_add(self, group_id: str) -> Group | None:
+        """The group, made if it is missing; None if the shard is full."""
+        group = self.groups.get(group_id)
+        if group is None:
+            if len(self.groups) >= self.settings.shard_max_groups:
+                return None
+            group = self.groups[group_id] = Group(group_id)
+        return group
+
+    def forget_if_void(self, group: Group) -> None:
+        """Drop a group of which nothing is left."""
+        if group.is_void and group.is_idle and not group.floor and self.groups.get(group.group_id) is group:
+            for deadline in (group.join_deadline, group.sync_deadline, group.save_deadline):
+                self.deadlines.cancel(deadline)
+            del self.groups[group.group_id]
+
+    def drop_pending(self, group: Group, member_id: str) -> bool:
+        """Forget a member id that was given out; whether it was known."""
+        pending = group.pending.pop(member_id, None)
+        if pending is None:
+            return False
+        self.deadlines.cancel(pending)
+        return True
+
+    # ---- deadlines ----
+
+    def arm_session(self, member: Member, now_ms: int) -> None:
+        """Start a member's session afresh."""
+        self.deadlines.arm(member, now_ms + member.session_timeout_ms)
+
+    def arm(self, deadline: Deadline, due_ms: int) -> None:
+        """Start or move any deadline."""
+        self.deadlines.arm(deadline, due_ms)
+
+    # ---- to the log and back ----
+
+    def write(self, group: Group, content: Records, done: Done | None) -> Write:
+        """Emit records. `done` is told when they took effect or failed."""
+        self._position += 1
+        write = Write(self._position, group, content, done)
+        self._in_flight[write.position] = group.last_write = write
+        group.writes += 1
+        self.outbox.appends.append(Append(write.position, content))
+        self.dirty = True
+        return write
+
+    def save(self, group: Group, content: Records, done: Done) -> Save:
+        """Emit records that hold the group's record, after those already on their way."""
+        save = Save(content, done)
+        group.saves.append(save)
+        if len(group.saves) == 1:
+            self._emit_save(group)
+        return save
+
+    def _emit_save(self, group: Group) -> None:
+        def decided(error: int, now_ms: int) -> None:
+            save = group.saves.popleft()
+            for done in save.waiting:
+                done(error, now_ms)
+            if group.saves:
+                self._emit_save(group)
+
+        self.write(group, group.saves[0].records, decided)
+
+    def fail_queued_saves(self, group: Group, error: int, now_ms: int) -> None:
+        """The group is gone: what waited behind its record can no longer be written."""
+        while group.saves:
+            for done in group.saves.popleft().waiting:
+                done(error, now_ms)
+
+    def appended(self, position: int, now_ms: int) -> None:
+        """Everything in flight up to `position` is durable: it takes effect."""
+        while self._in_flight:
+            first = next(iter(self._in_flight))
+            if first > position:
+                return
+            write = self._in_flight.pop(first)
+            for key, value in write.records:
+                self.apply(key, value)
+            self._decided(write, 0, now_ms)
+
+    def append_failed(self, position: int, error: int, now_ms: int) -> None:
+        """The write at `position` came to nothing."""
+        write = self._in_flight.pop(position, None)
+        if write is not None:
+            self._decided(write, client_error(error), now_ms)
+
+    def _decided(self, write: Write, error: int, now_ms: int) -> None:
+        group = write.group
+        group.writes -= 1
+        if group.last_write is write:
+            group.last_write = None
+        if write.done is not None:
+            write.done(error, now_ms)
+        for done in write.after:
+            done(error, now_ms)
+        if group.blocked:
+            waiting, group.blocked = group.blocked, deque()
+            self.forget_if_void(group)  # what comes after a deletion starts clean
+            for call in waiting:
+                self.submit(self.groups.get(group.group_id), call, now_ms)
+        elif group.is_void:
+            self.forget_if_void(group)
+
+    def abandon_writes(self, error: int, now_ms: int) -> None:
+        """Unloading: whoever waits for records is told `error`; whether they reach the log stays open."""
+        while self._in_flight:
+            self._decided(self._in_flight.pop(next(iter(self._in_flight))), error, now_ms)
+
+    # ---- deletions go alone ----
+
+    def submit(self, group: Group | None, call: Call, now_ms: int) -> bool:
+        """Run `call` now if nothing is in its way, else queue it. Whether it ran."""
+        if group is not None and (group.is_gated or (call.exclusive and not group.is_idle)):
+            group.blocked.append(call)
+            return False
+        call.run(now_ms)
+        return True
+
+    # ---- durable state ----
+
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """The only mutator of durable state. Unknown key types are skipped, as Kafka's loader does.
+
+        Raises `MalformedError` for a record that cannot be read.
+        """
+        decoded = records.decode_key(key)
+        if decoded is None:
+            return
+        kind, group_id, topic, partition = decoded
+        table = self.loading if self.phase is Phase.LOADING else self.groups
+        group = table.get(group_id)
+        if group is None:
+            if value is None:
+                return
+            group = table[group_id] = Group(group_id)
+        if kind == records.OFFSET:
+            if value is not None:
+                offset = records.decode_offset_value(value)
+                partitions = group.offsets.get(topic)
+                if partitions is None:
+                    group.offsets[topic] = {partition: offset}
+                else:
+                    partitions[partition] = offset
+            else:
+                partitions = group.offsets.get(topic)
+                if partitions is not None:
+                    partitions.pop(partition, None)
+                    if not partitions:
+                        del group.offsets[topic]
+        elif kind == records.GROUP:
+            group.record = value
+        else:
+            group.floor = 0 if value is None else records.decode_floor_value(value)

@@ -1,0 +1,258 @@
+"""One group: what is durable about it, its members, and the bookkeeping that joins and votes need.
+
+Nothing here decides when to rebalance (rebalance.py) or what to answer; these are the primitives, each O(1)
+in the number of members where Kafka's were not (KAFKA-7142).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.journal import Departure
+from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
+from ringleader.coordinator.groups.states import HEARTBEAT_CODES, State, check_transition
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_topics
+from ringleader.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.groups.committed import CommittedOffset
+    from ringleader.coordinator.groups.core import Call, Save, Write
+    from ringleader.coordinator.groups.progress import Progress
+
+_NONE = int(ErrorCode.NONE)
+_UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
+_FENCED_INSTANCE_ID = int(ErrorCode.FENCED_INSTANCE_ID)
+
+
+class Group:
+    """A classic group. Fields are read by all modules of this room; members are changed by the methods
+    only."""
+
+    __slots__ = (
+        "assigning",
+        "awaiting_joins",
+        "blocked",
+        "creating",
+        "departed",
+        "exclusive",
+        "floor",
+        "generation",
+        "group_id",
+        "heartbeat_code",
+        "held",
+        "initial_delay_ms",
+        "initial_remaining_ms",
+        "join_deadline",
+        "last_generation",
+        "last_write",
+        "leader",
+        "members",
+        "new_member_added",
+        "offsets",
+        "pending",
+        "pending_sync",
+        "previous",
+        "progress",
+        "protocol",
+        "protocol_type",
+        "record",
+        "reserving",
+        "save_deadline",
+        "saves",
+        "state",
+        "state_since_wall_ms",
+        "static_members",
+        "subscribed",
+        "supporters",
+        "sync_deadline",
+        "writes",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        # --- durable: changed by Core.apply only, live and while loading alike ---
+        self.record: bytes | None = None  # GroupMetadataValue as it is in the log
+        self.floor = 0  # generations up to here are reserved; any of them may have been used
+        self.offsets: dict[str, dict[int, CommittedOffset]] = {}
+        # --- live: changes at once, lost on restart ---
+        self.state = State.EMPTY
+        self.previous = State.EMPTY
+        self.heartbeat_code = HEARTBEAT_CODES[State.EMPTY]
+        self.state_since_wall_ms = -1  # Unix time; -1: not known
+        self.generation = 0
+        self.last_generation = 0  # the next generation is above this; after a load it is `floor`
+        self.protocol_type: str | None = None  # None: a simple group, offsets only
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, Member] = {}  # in join order
+        self.static_members: dict[str, str] = {}  # group instance id -> member id
+        self.pending: dict[str, PendingMember] = {}
+        self.pending_sync: dict[str, None] = {}  # who owes a SyncGroup for this generation
+        self.awaiting_joins = 0
+        self.supporters: dict[str, int] = {}  # protocol name -> how many members offer it
+        self.subscribed: frozenset[str] | None = None  # None: unknown; set at each completed join phase
+        # --- timers of the two phases ---
+        self.join_deadline = Deadline(Kind.JOIN, self)
+        self.sync_deadline = Deadline(Kind.SYNC, self)
+        self.save_deadline = Deadline(Kind.SAVE, self)
+        self.new_member_added = False
+        self.initial_delay_ms = 0
+        self.initial_remaining_ms = -1  # -1: the present rebalance did not start from Empty
+        # --- writes on their way (see core.py) ---
+        self.writes = 0
+        self.last_write: Write | None = None
+        self.saves: deque[Save] = deque()  # writes of the group record; the first one is in flight
+        self.exclusive = False  # a deletion is in flight: everything that changes the group waits
+        self.blocked: deque[Call] = deque()
+        self.creating = False  # the record that makes this group exist is in flight
+        self.reserving = 0  # the floor that is in flight; 0: none
+        self.held = False  # the join phase is over, but its generation number is not reserved durably yet
+        self.assigning = -1  # the generation whose assignment is on its way to the log
+        # --- journal ---
+        self.progress: Progress | None = None
+        self.departed: dict[str, Departure] = {}  # members gone since the last completed join phase
+
+    # ---- state ----
+
+    def transition(self, state: State, wall_ms: int) -> None:
+        """Move to `state`. Raises `IllegalTransitionError` for what the table does not have."""
+        check_transition(self.group_id, self.state, state)
+        self.previous = self.state
+        self.enter(state, wall_ms)
+
+    def enter(self, state: State, wall_ms: int) -> None:
+        """Be in `state` without a transition: only right after a load."""
+        self.state = state
+        self.state_since_wall_ms = wall_ms
+        self.heartbeat_code = HEARTBEAT_CODES[state]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the state is Empty."""
+        return self.state is State.EMPTY
+
+    @property
+    def is_void(self) -> bool:
+        """Nothing durable and nothing alive: for clients such a group does not exist."""
+        if self.state is not State.EMPTY:
+            return False
+        return not (self.record or self.offsets or self.pending or self.creating)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is on its way that refers to this object."""
+        return not (self.writes or self.saves or self.blocked or self.exclusive)
+
+    @property
+    def is_gated(self) -> bool:
+        """Requests that change the group must queue: a deletion is in flight or waits for its turn."""
+        return self.exclusive or bool(self.blocked)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest rebalance timeout of all members; 0 without members."""
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    @property
+    def all_joined(self) -> bool:
+        """Every member waits in JoinGroup and no given-out member id is outstanding."""
+        return self.awaiting_joins == len(self.members) and not self.pending
+
+    # ---- members ----
+
+    def check_member(self, member_id: str, group_instance_id: str | None) -> int:
+        """Error code for a request that names this member: who it is comes before what it asks (KIP-345)."""
+        if group_instance_id is not None:
+            holder = self.static_members.get(group_instance_id)
+            if holder is None:
+                return _UNKNOWN_MEMBER_ID
+            if holder != member_id:
+                return _FENCED_INSTANCE_ID
+        return _NONE if member_id in self.members else _UNKNOWN_MEMBER_ID
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether a member with this offer can be in the group. A known member's own present offer counts
+        too."""
+        if self.state is State.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        if protocol_type != self.protocol_type:
+            return False
+        count = len(self.members)
+        return any(self.supporters.get(name, 0) == count for name, _ in protocols)
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        """A new member. The first one sets the protocol type; it leads if nobody does (join order, not id
+        order)."""
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader is None:
+            self.leader = member.member_id
+        self.members[member.member_id] = member
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        self._count(member.protocols, 1)
+
+    def remove(self, member: Member) -> None:
+        """A member goes. If it led, the member that has been here longest leads."""
+        del self.members[member.member_id]
+        if member.group_instance_id is not None:
+            self.static_members.pop(member.group_instance_id, None)
+        self.pending_sync.pop(member.member_id, None)
+        self._count(member.protocols, -1)
+        self.set_awaiting_join(member, False)
+        if self.leader == member.member_id:
+            self.leader = next(iter(self.members), None)
+
+    def update(
+        self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
+    ) -> None:
+        """What a JoinGroup of a known member that takes effect changes."""
+        self._count(member.protocols, -1)
+        self._count(protocols, 1)
+        member.protocols = protocols
+        member.session_timeout_ms = session_timeout_ms
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+
+    def set_awaiting_join(self, member: Member, awaiting: bool) -> None:
+        """Keeps the count of members that wait in JoinGroup."""
+        if member.awaiting_join != awaiting:
+            member.awaiting_join = awaiting
+            self.awaiting_joins += 1 if awaiting else -1
+
+    def _count(self, protocols: Protocols, change: int) -> None:
+        supporters = self.supporters
+        for name, _ in protocols:
+            left = supporters.get(name, 0) + change
+            if left:
+                supporters[name] = left
+            else:
+                supporters.pop(name, None)
+
+    # ---- the vote ----
+
+    def elect_protocol(self) -> str:
+        """The protocol of the next generation. Call it with a leader and members only."""
+        members = self.members
+        leader = members[self.leader or ""]
+        offers = (m.protocols for m in members.values())
+        return elect(offers, self.supporters, len(members), leader.protocols)
+
+    def compute_subscribed(self) -> frozenset[str] | None:
+        """Topics that the members subscribe to under the elected protocol; None: unknown (not a consumer
+        group, or unreadable metadata). Used by OffsetDelete and expiry only."""
+        if self.protocol_type != CONSUMER_TYPE:
+            return None
+        if not self.members:
+            return frozenset()
+        if self.protocol is None:
+            return None
+        return subscribed_topics(m.metadata(self.protocol) for m in self.members.values())
+
+    def not_joined(self) -> Sequence[Member]:
+        """Members that have not sent JoinGroup in this join phase."""
+        if self.awaiting_joins == len(self.members):
+            return ()
+        return [m for m in self.members.values() if not m.awaiting_join]

@@ -1,0 +1,264 @@
+"""JoinGroup, v0 to v9: who may come in, and what a known member's JoinGroup means (KIP-62, 134, 345, 389,
+394, 559).
+
+The order of the checks is Kafka's; the first hit wins.
+"""
+
+from __future__ import annotations
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.core import Core, Phase
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import Cause, Departure
+from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
+from ringleader.coordinator.groups.outbox import Records, Ticket
+from ringleader.coordinator.groups.rebalance import Rebalances
+from ringleader.coordinator.groups.replies import join_error
+from ringleader.coordinator.groups.states import State
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import JoinGroupRequest, JoinGroupResponse
+
+_FIRST_WITH_REBALANCE_TIMEOUT = 1
+_FIRST_WITH_MEMBER_ID_REQUIRED = 4
+_MAX_ID_PREFIX_CHARS = 4_096  # member ids are persisted: keep them well below the longest string of a record
+
+
+class Joins:
+    """Handles JoinGroup for one shard."""
+
+    __slots__ = ("core", "rebalances")
+
+    def __init__(self, core: Core, rebalances: Rebalances) -> None:
+        self.core = core
+        self.rebalances = rebalances
+
+    def join(self, request: JoinGroupRequest, ticket: Ticket, now_ms: int) -> JoinGroupResponse | None:
+        """The answer; None while it waits for the join phase or for a record."""
+        version = ticket.api_version
+        error = self._refuse(request)
+        if error is not None:
+            code, echoed = error
+            return join_error(version, int(code), echoed)
+        protocols = _without_duplicates(request)
+        if self._is_too_much(request, protocols):
+            return join_error(version, int(ErrorCode.POLICY_VIOLATION), request.member_id)
+        group = self.core.find(request.group_id)
+        if group is not None:
+            return self._join(group, request, protocols, ticket, now_ms)
+        if request.member_id:
+            return join_error(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)
+        group = self.core.find_or_add(request.group_id)
+        if group is None:
+            return join_error(version, int(ErrorCode.POLICY_VIOLATION), "")
+        self._create(group, request, protocols, ticket, now_ms)
+        return None
+
+    # ---- checks that need no group ----
+
+    def _refuse(self, request: JoinGroupRequest) -> tuple[ErrorCode, str] | None:
+        """(error, member id to echo), or None."""
+        core = self.core
+        settings = core.settings
+        if not request.group_id or len(request.group_id.encode()) > records.MAX_STRING_BYTES:
+            return ErrorCode.INVALID_GROUP_ID, request.member_id
+        shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+        if not shortest <= request.session_timeout_ms <= longest:
+            return ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id
+        if core.phase is Phase.LOADING:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""
+        if core.phase is Phase.UNLOADED:
+            return ErrorCode.NOT_COORDINATOR, ""
+        if request.group_instance_id is not None:
+            # Never treated as dynamic: such a member relies on not being rebalanced away.
+            core.notice(
+                request.group_id,
+                request.member_id,
+                f"JoinGroup with group instance id {request.group_instance_id!r} refused: "
+                "static members are not supported yet",
+            )
+            return ErrorCode.UNSUPPORTED_VERSION, request.member_id
+        return None
+
+    def _is_too_much(self, request: JoinGroupRequest, protocols: Protocols) -> bool:
+        size = len(request.protocol_type)
+        for name, metadata in protocols:
+            size += len(name) + len(metadata)
+        longest = max((len(name) for name, _ in protocols), default=0)
+        # A character takes at most four bytes in a record.
+        too_long = max(longest, len(request.protocol_type)) * 4 > records.MAX_STRING_BYTES
+        return too_long or size > self.core.settings.member_max_metadata_bytes
+
+    # ---- a new group ----
+
+    def _create(
+        self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
+    ) -> None:
+        """The first JoinGroup makes the group, even if it is answered with an error (Kafka behaviour). The
+        answer waits for the group's record; if that fails, the group vanishes and whoever waits in it is
+        told."""
+        core = self.core
+        group.creating = True
+        group.reserving = group.last_generation + core.settings.generation_block
+        response = self._join(group, request, protocols, ticket, now_ms)
+
+        def decided(error: int, now_ms: int) -> None:
+            group.creating = False
+            group.reserving = 0
+            if error:
+                self._vanish(group, error, now_ms)
+            if response is not None:
+                core.answer(ticket, join_error(ticket.api_version, error, "") if error else response)
+            self.rebalances.reserved(group, error, now_ms)
+
+        value = records.empty_group_value(core.wall_ms(now_ms))
+        content: Records = [
+            (records.group_key(group.group_id), value),
+            (records.floor_key(group.group_id), records.floor_value(group.reserving)),
+        ]
+        core.save(group, content, decided)
+
+    def _vanish(self, group: Group, error: int, now_ms: int) -> None:
+        core = self.core
+        for member in list(group.members.values()):
+            parked = self.rebalances.unpark_join(group, member)
+            if parked is not None:
+                core.answer(parked, join_error(parked.api_version, error, ""))
+            self.rebalances.remove(group, member, None)
+        for member_id in list(group.pending):
+            core.drop_pending(group, member_id)
+        core.fail_queued_saves(group, error, now_ms)
+        core.deadlines.cancel(group.join_deadline)
+        group.progress = None
+        group.held = False
+        group.departed.clear()
+        if group.state is State.PREPARING:
+            group.transition(State.EMPTY, core.wall_ms(now_ms))
+
+    # ---- a group that exists ----
+
+    def _join(
+        self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
+    ) -> JoinGroupResponse | None:
+        version, member_id = ticket.api_version, request.member_id
+        if not self._has_room(group, member_id):
+            self._turn_away(group, member_id, now_ms)
+            return join_error(version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
+        if not group.supports(request.protocol_type, protocols):
+            return join_error(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
+        if not member_id:
+            fresh = self.core.ids((ticket.client_id or "")[:_MAX_ID_PREFIX_CHARS])
+            if version >= _FIRST_WITH_MEMBER_ID_REQUIRED:
+                return self._give_out_id(group, request, fresh, ticket, now_ms)
+            self._add(group, request, fresh, protocols, ticket, now_ms)
+            return None
+        if member_id in group.pending:
+            self._add(group, request, member_id, protocols, ticket, now_ms)
+            return None
+        error = group.check_member(member_id, request.group_instance_id)
+        if error:
+            return join_error(version, error, member_id)
+        return self._rejoin(group, request, group.members[member_id], protocols, ticket, now_ms)
+
+    def _has_room(self, group: Group, member_id: str) -> bool:
+        """KIP-389. While preparing, those who came first stay; the late ones of a group above its size go."""
+        most = self.core.settings.group_max_size
+        member = group.members.get(member_id)
+        if group.state is State.EMPTY:
+            return True
+        if group.state is State.PREPARING:
+            return (member is not None and member.awaiting_join) or group.awaiting_joins < most
+        return member is not None or len(group.members) < most
+
+    def _turn_away(self, group: Group, member_id: str, now_ms: int) -> None:
+        member = group.members.get(member_id)
+        if member is not None:
+            self.rebalances.remove(group, member, Departure.GROUP_FULL)
+        elif not self.core.drop_pending(group, member_id):
+            return
+        # Kafka leaves the phase to its timer here; nobody else is waited for, so it may end.
+        self.rebalances.try_complete(group, now_ms)
+
+    def _give_out_id(
+        self, group: Group, request: JoinGroupRequest, fresh: str, ticket: Ticket, now_ms: int
+    ) -> JoinGroupResponse:
+        """KIP-394: the client comes back with the id; until then the group's state is not touched."""
+        if len(group.pending) >= self.core.settings.group_max_pending_members:
+            return join_error(ticket.api_version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
+        pending = group.pending[fresh] = PendingMember(group, fresh)
+        self.core.arm(pending, now_ms + request.session_timeout_ms)
+        return join_error(ticket.api_version, int(ErrorCode.MEMBER_ID_REQUIRED), fresh)
+
+    def _add(
+        self,
+        group: Group,
+        request: JoinGroupRequest,
+        member_id: str,
+        protocols: Protocols,
+        ticket: Ticket,
+        now_ms: int,
+    ) -> None:
+        member = Member(
+            group,
+            member_id,
+            request.group_instance_id,
+            ticket.client_id or "",
+            ticket.client_host,
+            request.session_timeout_ms,
+            _rebalance_timeout_ms(request, ticket),
+            protocols,
+        )
+        member.is_new = True
+        if group.state is State.PREPARING and group.previous is State.EMPTY:
+            group.new_member_added = True
+        self.core.drop_pending(group, member_id)
+        group.add(member, request.protocol_type)
+        self.rebalances.park_join(group, member, ticket, now_ms)
+        # Not its session timeout: it cannot heartbeat yet, and many clients drop a JoinGroup after a while
+        # and come
+        # anew (KAFKA-7610).
+        self.core.arm(member, now_ms + self.core.settings.new_member_join_timeout_ms)
+        self.rebalances.start(group, Cause.MEMBER_JOINED, member_id, request.reason or "", now_ms)
+
+    def _rejoin(
+        self,
+        group: Group,
+        request: JoinGroupRequest,
+        member: Member,
+        protocols: Protocols,
+        ticket: Ticket,
+        now_ms: int,
+    ) -> JoinGroupResponse | None:
+        """A known member. Unchanged, it gets its present generation once more (its answer may have been
+        lost); only a leader asks for a rebalance by coming unchanged."""
+        state = group.state
+        if state is State.EMPTY:
+            return join_error(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
+        is_leader = group.leader == member.member_id
+        unchanged = member.protocols == protocols
+        if state is State.COMPLETING and unchanged:
+            members = self.rebalances.member_list(group) if is_leader else []
+            return self.rebalances.join_success(group, member, members)
+        if state is State.STABLE and unchanged and not is_leader:
+            return self.rebalances.join_success(group, member, [])
+        timeout_ms = _rebalance_timeout_ms(request, ticket)
+        group.update(member, protocols, request.session_timeout_ms, timeout_ms)
+        self.rebalances.park_join(group, member, ticket, now_ms)
+        cause = Cause.MEMBER_CHANGED if not unchanged else Cause.LEADER_REJOINED
+        self.rebalances.start(group, cause, member.member_id, request.reason or "", now_ms)
+        return None
+
+
+def _rebalance_timeout_ms(request: JoinGroupRequest, ticket: Ticket) -> int:
+    """v0 has none: it is the session timeout then (KIP-62)."""
+    if ticket.api_version < _FIRST_WITH_REBALANCE_TIMEOUT:
+        return request.session_timeout_ms
+    return request.rebalance_timeout_ms
+
+
+def _without_duplicates(request: JoinGroupRequest) -> Protocols:
+    """The offer with unique names, the first of each: Kafka counts a repeated name twice, and the group never
+    gets out of its join phase."""
+    offer: dict[str, bytes] = {}
+    for protocol in request.protocols:
+        offer.setdefault(protocol.name, protocol.metadata)
+    return tuple(offer.items())

@@ -1,0 +1,93 @@
+"""LeaveGroup, v0 to v5: one member, or from v3 a batch with a result each (KIP-345, KIP-800)."""
+
+from __future__ import annotations
+
+from ringleader.coordinator.groups.core import Core, Phase
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import Cause, Departure
+from ringleader.coordinator.groups.outbox import Ticket
+from ringleader.coordinator.groups.rebalance import Rebalances
+from ringleader.coordinator.groups.replies import leave_error
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    LeaveGroupRequest,
+    LeaveGroupRequestMemberIdentity,
+    LeaveGroupResponse,
+    LeaveGroupResponseMemberResponse,
+)
+
+_FIRST_BATCH = 3
+
+
+class Leaves:
+    """Handles LeaveGroup for one shard."""
+
+    __slots__ = ("core", "rebalances")
+
+    def __init__(self, core: Core, rebalances: Rebalances) -> None:
+        self.core = core
+        self.rebalances = rebalances
+
+    def leave(self, request: LeaveGroupRequest, ticket: Ticket, now_ms: int) -> LeaveGroupResponse | None:
+        """The answer; None while it waits for the record of the group that it emptied."""
+        core = self.core
+        if not request.group_id:
+            return leave_error(int(ErrorCode.INVALID_GROUP_ID))
+        if core.phase is Phase.LOADING:
+            return leave_error(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        if core.phase is Phase.UNLOADED:
+            return leave_error(int(ErrorCode.NOT_COORDINATOR))
+        batch = ticket.api_version >= _FIRST_BATCH
+        leaving = request.members if batch else [LeaveGroupRequestMemberIdentity(member_id=request.member_id)]
+        group = core.find(request.group_id)
+        results, emptied = self._leave_all(group, leaving, now_ms)
+        response = LeaveGroupResponse(members=results) if batch else leave_error(results[0].error_code)
+        if group is None or not emptied:
+            return response
+
+        def decided(error: int, now_ms: int) -> None:
+            core.answer(ticket, leave_error(error) if error else response)
+
+        group.saves[-1].waiting.append(decided)
+        return None
+
+    def _leave_all(
+        self, group: Group | None, leaving: list[LeaveGroupRequestMemberIdentity], now_ms: int
+    ) -> tuple[list[LeaveGroupResponseMemberResponse], bool]:
+        """Results in request order, and whether this emptied the group (so that a record is on its way)."""
+        results = []
+        first: LeaveGroupRequestMemberIdentity | None = None  # the first one that went, for the journal
+        cause = Cause.PENDING_LEFT
+        for one in leaving:
+            error, was_member = self._leave_one(group, one)
+            if not error and (first is None or (was_member and cause is Cause.PENDING_LEFT)):
+                first = one
+                cause = Cause.MEMBER_LEFT if was_member else Cause.PENDING_LEFT
+            results.append(
+                LeaveGroupResponseMemberResponse(
+                    member_id=one.member_id, group_instance_id=one.group_instance_id, error_code=int(error)
+                )
+            )
+        # In an empty group only given-out ids can leave, which changes nothing.
+        if group is None or first is None or group.is_empty:
+            return results, False
+        # One good entry is enough. In an initial join phase this does nothing: its delay goes on (Kafka
+        # behaviour).
+        self.rebalances.start(group, cause, first.member_id, first.reason or "", now_ms)
+        return results, group.is_empty
+
+    def _leave_one(
+        self, group: Group | None, one: LeaveGroupRequestMemberIdentity
+    ) -> tuple[ErrorCode | int, bool]:
+        """(error, whether a full member went)."""
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID, False
+        if one.group_instance_id is not None:
+            return ErrorCode.UNSUPPORTED_VERSION, False
+        if self.core.drop_pending(group, one.member_id):
+            return ErrorCode.NONE, False
+        error = group.check_member(one.member_id, one.group_instance_id)
+        if error:
+            return error, False
+        self.rebalances.remove(group, group.members[one.member_id], Departure.LEFT)
+        return ErrorCode.NONE, True

@@ -1,0 +1,88 @@
+"""One member of a group, and one member id that has been given out but has not joined yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ringleader.coordinator.groups.deadlines import Deadline, Kind
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.groups.group import Group
+    from ringleader.coordinator.groups.outbox import Ticket
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""What a member offers, in its order of preference: (protocol name, metadata). Names are unique."""
+
+
+class Member(Deadline):
+    """A member; as a `Deadline` it is its own session timer. Members are kept in join order by their
+    group."""
+
+    __slots__ = (
+        "assignment",
+        "awaiting_join",
+        "awaiting_sync",
+        "client_host",
+        "client_id",
+        "group_instance_id",
+        "is_new",
+        "join_ticket",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "sync_ticket",
+    )
+
+    def __init__(
+        self,
+        group: Group,
+        member_id: str,
+        group_instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        session_timeout_ms: int,
+        rebalance_timeout_ms: int,
+        protocols: Protocols,
+    ) -> None:
+        super().__init__(Kind.MEMBER, group)
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.session_timeout_ms = session_timeout_ms
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.protocols = protocols
+        self.assignment = b""
+        self.is_new = False
+        # A request counts as parked until it is answered, even when its connection (and so its ticket) is
+        # gone:
+        # Kafka ties no membership to connections.
+        self.awaiting_join = False
+        self.awaiting_sync = False
+        self.join_ticket: Ticket | None = None
+        self.sync_ticket: Ticket | None = None
+
+    @property
+    def lives_without_heartbeat(self) -> bool:
+        """A member that waits for us in JoinGroup or SyncGroup is not expired (KAFKA-9752, 9232, 7196); a new
+        one is, because a client that gave up on its first JoinGroup never comes back with that id
+        (KAFKA-7610)."""
+        return not self.is_new and (self.awaiting_join or self.awaiting_sync)
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """Its metadata for `protocol`; empty if it does not offer that."""
+        for name, metadata in self.protocols:
+            if name == protocol:
+                return metadata
+        return b""
+
+
+class PendingMember(Deadline):
+    """A member id that was given out with MEMBER_ID_REQUIRED (KIP-394); as a `Deadline` its own expiry."""
+
+    __slots__ = ("member_id",)
+
+    def __init__(self, group: Group, member_id: str) -> None:
+        super().__init__(Kind.PENDING, group)
+        self.member_id = member_id

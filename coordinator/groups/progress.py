@@ -1,0 +1,81 @@
+"""What the journal notes while a rebalance runs."""
+
+from __future__ import annotations
+
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import REASON_MAX_CHARS, Cause, Departure, JournalEntry, Outcome
+
+
+class Progress:
+    """Notes about one rebalance from its cause to its end; `entry` makes the journal entry of them."""
+
+    __slots__ = (
+        "cause",
+        "cause_member",
+        "join_last_member",
+        "joined",
+        "joined_ms",
+        "leader",
+        "leader_synced_ms",
+        "left",
+        "members_after",
+        "members_before",
+        "reason",
+        "started_ms",
+        "synced",
+    )
+
+    def __init__(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
+        self.cause = cause
+        self.cause_member = member_id
+        self.reason = reason[:REASON_MAX_CHARS]
+        self.started_ms = now_ms
+        # Members whose removal began this rebalance are gone already, and a new member is in already.
+        staying = [m.member_id for m in group.members.values() if not m.is_new]
+        self.members_before = (*group.departed, *staying)
+        self.members_after: tuple[str, ...] = ()
+        self.joined: tuple[str, ...] = ()
+        self.left: dict[str, Departure] = {}
+        self.join_last_member = ""
+        self.joined_ms = -1
+        self.leader = ""
+        self.synced = 0
+        self.leader_synced_ms = -1
+
+    def join_phase_over(self, group: Group, now_ms: int) -> None:
+        """The generation is known. To be called while new members are still marked as new."""
+        self.joined_ms = now_ms
+        self.leader = group.leader or ""
+        self.members_after = tuple(group.members)
+        self.joined = tuple(m.member_id for m in group.members.values() if m.is_new)
+        self.left, group.departed = group.departed, {}
+        self.join_last_member = next(
+            (one for one, why in self.left.items() if why is Departure.NOT_REJOINED), self.join_last_member
+        )
+
+    def entry(self, group: Group, outcome: Outcome, now_ms: int, wall_ms: int) -> JournalEntry:
+        """The entry. Phases that were not reached are 0 long; the three sum to the duration."""
+        joined_ms = self.joined_ms if self.joined_ms >= 0 else now_ms
+        synced_ms = self.leader_synced_ms if self.leader_synced_ms >= 0 else now_ms
+        return JournalEntry(
+            group_id=group.group_id,
+            generation=group.generation,
+            cause=self.cause,
+            cause_member=self.cause_member,
+            reason=self.reason,
+            outcome=outcome,
+            protocol_type=group.protocol_type or "",
+            protocol=group.protocol or "",
+            leader=self.leader,
+            members_before=self.members_before,
+            members_after=self.members_after,
+            joined=self.joined,
+            left=self.left,
+            at_ms=wall_ms,
+            duration_ms=now_ms - self.started_ms,
+            join_ms=joined_ms - self.started_ms,
+            join_last_member=self.join_last_member,
+            leader_ms=synced_ms - joined_ms,
+            sync_ms=now_ms - synced_ms,
+            synced=self.synced,
+        )

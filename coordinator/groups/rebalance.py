@@ -1,0 +1,353 @@
+"""The rebalance engine: from the cause of a rebalance to the answers of its join phase, and its three timers.
+
+The sequence and every special case follow Kafka's GroupMetadataManager; where this differs, it says so.
+"""
+
+from __future__ import annotations
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.core import Core, Save
+from ringleader.coordinator.groups.deadlines import NEVER, Deadline
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
+from ringleader.coordinator.groups.member import Member, PendingMember
+from ringleader.coordinator.groups.outbox import Records, Ticket
+from ringleader.coordinator.groups.replies import join_error, sync_error
+from ringleader.coordinator.groups.states import CAN_REBALANCE, State
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember
+
+_NONE = int(ErrorCode.NONE)
+_UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
+_REBALANCE_IN_PROGRESS = int(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+class Rebalances:
+    """Starts, extends and completes rebalances of the groups of one shard."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    # ---- starting ----
+
+    def start(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
+        """Begin a rebalance, or carry on with the one that runs (Kafka `prepareRebalance` /
+        `tryComplete`)."""
+        if group.state in CAN_REBALANCE:
+            self._prepare(group, cause, member_id, reason, now_ms)
+        else:
+            self.try_complete(group, now_ms)
+
+    def _prepare(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
+        core = self.core
+        if group.state is State.COMPLETING:
+            core.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
+            self.answer_syncs_with_error(group, _REBALANCE_IN_PROGRESS, now_ms)
+        core.begin_rebalance(group, cause, member_id, reason, now_ms)
+        group.pending_sync.clear()
+        core.deadlines.cancel(group.sync_deadline)
+        self._reserve_early(group)
+        from_empty = group.state is State.EMPTY
+        group.transition(State.PREPARING, core.wall_ms(now_ms))
+        group.initial_remaining_ms = -1
+        if from_empty:
+            # KIP-134: wait for more members before the first assignment. The limit is the rebalance timeout
+            # of the
+            # member that came first.
+            delay_ms = core.settings.group_initial_rebalance_delay_ms
+            group.new_member_added = False  # Kafka keeps a stale flag here, which costs one more delay
+            group.initial_delay_ms = delay_ms
+            group.initial_remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+            core.arm(group.join_deadline, now_ms + delay_ms)
+        elif group.all_joined:
+            self.complete(group, now_ms)
+        else:
+            core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
+
+    def try_complete(self, group: Group, now_ms: int) -> None:
+        """Complete the join phase if everybody is here; never an initial one, whose delay is what it is
+        for."""
+        if group.state is State.PREPARING and group.previous is not State.EMPTY and group.all_joined:
+            self.complete(group, now_ms)
+
+    def join_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
+        """The join phase has lasted its time."""
+        group = deadline.group
+        if group is None or group.state is not State.PREPARING:
+            return
+        if group.initial_remaining_ms > 0 and group.new_member_added:
+            # Somebody came during the last delay: wait once more, within the limit.
+            group.new_member_added = False
+            delay_ms = min(self.core.settings.group_initial_rebalance_delay_ms, group.initial_remaining_ms)
+            group.initial_remaining_ms = max(group.initial_remaining_ms - group.initial_delay_ms, 0)
+            group.initial_delay_ms = delay_ms
+            self.core.arm(deadline, now_ms + delay_ms)
+        else:
+            self.complete(group, now_ms)
+
+    # ---- completing the join phase ----
+
+    def complete(self, group: Group, now_ms: int) -> None:
+        """End the join phase: a new generation, or an empty group (Kafka `completeClassicGroupJoin`)."""
+        core = self.core
+        if group.held:
+            return
+        core.deadlines.cancel(group.join_deadline)
+        if group.members and group.last_generation + 1 > group.floor:
+            # Its number must not be used before it is reserved. Rare: reservations are made ahead of need.
+            group.held = True
+            self._reserve(group)
+            return
+        for member in group.not_joined():
+            if member.group_instance_id is None:  # static members stay until their session ends (KIP-345)
+                self.remove(group, member, Departure.NOT_REJOINED)
+        if group.members and not self._leader_has_joined(group):
+            core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
+            return
+        group.last_generation += 1
+        group.generation = group.last_generation
+        if group.members:
+            self._enter_completing(group, now_ms)
+        else:
+            self._enter_empty(group, now_ms)
+
+    def _leader_has_joined(self, group: Group) -> bool:
+        """An absent leader is replaced by the longest-standing member that joined; False if nobody joined."""
+        if group.awaiting_joins == 0:
+            return False
+        if not group.members[group.leader or ""].awaiting_join:
+            group.leader = next(m.member_id for m in group.members.values() if m.awaiting_join)
+        return True
+
+    def _enter_completing(self, group: Group, now_ms: int) -> None:
+        core = self.core
+        group.protocol = group.elect_protocol()
+        group.subscribed = group.compute_subscribed()
+        group.transition(State.COMPLETING, core.wall_ms(now_ms))
+        if group.progress is not None:
+            group.progress.join_phase_over(group, now_ms)
+        group.pending_sync = dict.fromkeys(group.members)
+        leader = group.leader or ""
+        listed = self.member_list(group)
+        for member in group.members.values():
+            ticket = self.unpark_join(group, member)
+            if ticket is not None:
+                members = listed if member.member_id == leader else []
+                core.answer(ticket, self.join_success(group, member, members))
+            member.is_new = False
+            core.arm_session(member, now_ms)
+        core.arm(group.sync_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
+
+    def _enter_empty(self, group: Group, now_ms: int) -> None:
+        core = self.core
+        group.protocol = None
+        group.leader = None
+        group.subscribed = frozenset()
+        group.transition(State.EMPTY, core.wall_ms(now_ms))
+        if group.progress is not None:
+            group.progress.join_phase_over(group, now_ms)
+        core.end_rebalance(group, Outcome.EMPTY, now_ms)
+        self.save_empty(group, now_ms)
+
+    def member_list(self, group: Group) -> list[JoinGroupResponseMember]:
+        """What the leader is told: all members, in join order, with their metadata of the elected
+        protocol."""
+        return [
+            JoinGroupResponseMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                metadata=member.metadata(group.protocol),
+            )
+            for member in group.members.values()
+        ]
+
+    def join_success(
+        self, group: Group, member: Member, members: list[JoinGroupResponseMember]
+    ) -> JoinGroupResponse:
+        """The answer for a member of the present generation."""
+        return JoinGroupResponse(
+            error_code=_NONE,
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol,
+            leader=group.leader or "",
+            skip_assignment=False,
+            member_id=member.member_id,
+            members=members,
+        )
+
+    # ---- generation numbers ----
+
+    def _reserve_early(self, group: Group) -> None:
+        """Reserve the next block while the join phase runs, so that its end does not have to wait for it."""
+        if group.floor - group.last_generation <= self.core.settings.generation_block // 2:
+            self._reserve(group)
+
+    def _reserve(self, group: Group) -> None:
+        if group.reserving:
+            return
+        group.reserving = group.last_generation + self.core.settings.generation_block
+
+        def decided(error: int, now_ms: int) -> None:
+            self.reserved(group, error, now_ms)
+
+        content: Records = [(records.floor_key(group.group_id), records.floor_value(group.reserving))]
+        self.core.write(group, content, decided)
+
+    def reserved(self, group: Group, error: int, now_ms: int) -> None:
+        """A reservation is durable, or failed: go on with a join phase that was held for it."""
+        group.reserving = 0
+        if group.held:
+            group.held = False
+            self._continue_held(group, error, now_ms)
+
+    def _continue_held(self, group: Group, error: int, now_ms: int) -> None:
+        if group.state is not State.PREPARING:
+            return
+        if not error:
+            self.complete(group, now_ms)
+            return
+        # Without a number there is no generation. Whoever waits is told to come again; new members may not
+        # know
+        # their ids yet, so they are forgotten, as if they had never come.
+        for member in list(group.members.values()):
+            ticket = self.unpark_join(group, member)
+            if ticket is not None:
+                self.core.answer(ticket, join_error(ticket.api_version, error, ""))
+            if member.is_new:
+                self.remove(group, member, None)
+            elif member.due_ms == NEVER:
+                self.core.arm_session(member, now_ms)
+        if group.members:
+            self.core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
+        else:
+            self.complete(group, now_ms)
+
+    # ---- the record of an empty group ----
+
+    def save_empty(self, group: Group, now_ms: int) -> Save:
+        """Write that the group is empty. If that fails it is tried again, so that members that left do not
+        come back with a restart (Kafka only logs it)."""
+        value = records.group_value(group, (), group.state_since_wall_ms)
+        content: Records = [(records.group_key(group.group_id), value)]
+        if group.last_generation > group.floor:
+            content.append((records.floor_key(group.group_id), records.floor_value(group.last_generation)))
+
+        def decided(error: int, now_ms: int) -> None:
+            if error and group.state is State.EMPTY and self.core.groups.get(group.group_id) is group:
+                self.core.arm(group.save_deadline, now_ms + self.core.settings.group_save_retry_ms)
+
+        return self.core.save(group, content, decided)
+
+    def save_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
+        """Try again to write that the group is empty, unless it has moved on."""
+        group = deadline.group
+        if group is None or group.state is not State.EMPTY:
+            return
+        if group.is_gated:  # a deletion is on its way; if that fails, the record is still wanted
+            self.core.arm(deadline, now_ms + self.core.settings.group_save_retry_ms)
+        else:
+            self.save_empty(group, now_ms)
+
+    # ---- the other timers ----
+
+    def sync_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
+        """Members that did not sync within the rebalance timeout go, static ones too (KAFKA-12890)."""
+        group = deadline.group
+        if group is None or group.state not in (State.COMPLETING, State.STABLE) or not group.pending_sync:
+            return
+        missing = [group.members[member_id] for member_id in group.pending_sync]
+        for member in missing:
+            self.remove(group, member, Departure.NOT_SYNCED)
+        self._prepare(group, Cause.SYNC_MISSING, missing[0].member_id, "", now_ms)
+
+    def session_fired(self, member: Member, now_ms: int) -> None:
+        """A member was silent for its session timeout, or waited too long for its first join phase."""
+        group = member.group
+        if group is None or group.members.get(member.member_id) is not member:
+            return
+        if member.lives_without_heartbeat:
+            return  # started afresh when its request is answered
+        why = Departure.NEW_MEMBER_TIMEOUT if member.is_new else Departure.SESSION_EXPIRED
+        self.remove(group, member, why)
+        if group.state is not State.PREPARING:
+            self._prepare(group, Cause.SESSION_EXPIRED, member.member_id, "", now_ms)
+        elif group.all_joined:
+            self.complete(group, now_ms)  # an initial phase too, as in Kafka
+
+    def pending_fired(self, pending: PendingMember, now_ms: int) -> None:
+        """A given-out member id was not used in time: forget it; it no longer holds up the join phase."""
+        group = pending.group
+        if group is None or group.pending.pop(pending.member_id, None) is None:
+            return
+        if group.state is State.PREPARING and group.all_joined:
+            self.complete(group, now_ms)
+        self.core.forget_if_void(group)
+
+    # ---- members and parked requests ----
+
+    def remove(self, group: Group, member: Member, why: Departure | None) -> None:
+        """Take a member out. Its parked requests are answered; a parked SyncGroup too, which Kafka forgets.
+        `why` None: it was never really in."""
+        core = self.core
+        core.deadlines.cancel(member)
+        join_ticket = self.unpark_join(group, member)
+        if join_ticket is not None:
+            core.answer(join_ticket, join_error(join_ticket.api_version, _UNKNOWN_MEMBER_ID, ""))
+        sync_ticket = self.unpark_sync(member)
+        if sync_ticket is not None:
+            core.answer(sync_ticket, sync_error(_UNKNOWN_MEMBER_ID))
+        group.remove(member)
+        if why is not None:
+            group.departed[member.member_id] = why
+
+    def park_join(self, group: Group, member: Member, ticket: Ticket, now_ms: int) -> None:
+        """Keep a JoinGroup unanswered. An older one of the member is never answered by Kafka; here its
+        connection is closed, so that nobody waits for ever."""
+        if member.join_ticket is not None:
+            self._replace(member.join_ticket, ticket)
+        member.join_ticket = ticket
+        group.set_awaiting_join(member, True)
+        self.core.parked[ticket] = member
+        if group.progress is not None and group.state is State.PREPARING:
+            group.progress.join_last_member = member.member_id
+
+    def park_sync(self, member: Member, ticket: Ticket) -> None:
+        """Keep a SyncGroup unanswered; an older one of the member as in `park_join`."""
+        if member.sync_ticket is not None:
+            self._replace(member.sync_ticket, ticket)
+        member.sync_ticket = ticket
+        member.awaiting_sync = True
+        self.core.parked[ticket] = member
+
+    def _replace(self, older: Ticket, newer: Ticket) -> None:
+        self.core.parked.pop(older, None)
+        if older.connection is not newer.connection:
+            self.core.answer(older, None)
+
+    def unpark_join(self, group: Group, member: Member) -> Ticket | None:
+        """The member no longer waits in JoinGroup; the ticket to answer, if it is still there."""
+        group.set_awaiting_join(member, False)
+        ticket, member.join_ticket = member.join_ticket, None
+        if ticket is not None:
+            self.core.parked.pop(ticket, None)
+        return ticket
+
+    def unpark_sync(self, member: Member) -> Ticket | None:
+        """The member no longer waits in SyncGroup; the ticket to answer, if it is still there."""
+        member.awaiting_sync = False
+        ticket, member.sync_ticket = member.sync_ticket, None
+        if ticket is not None:
+            self.core.parked.pop(ticket, None)
+        return ticket
+
+    def answer_syncs_with_error(self, group: Group, error: int, now_ms: int) -> None:
+        """Everybody who waits for an assignment is told that it will not come; assignments are forgotten."""
+        for member in group.members.values():
+            member.assignment = b""
+            if member.awaiting_sync:
+                ticket = self.unpark_sync(member)
+                self.core.answer(ticket, sync_error(error))
+                self.core.arm_session(member, now_ms)

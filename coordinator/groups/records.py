@@ -1,0 +1,219 @@
+"""The persisted records: Kafka's own key and value formats, and our few key types.
+
+Offsets are by far the most frequent records, so their current layouts are read and written here with plain
+structs; everything else goes through the declared messages. A test holds both against each other.
+
+Our own key types stand in a range that Kafka does not use; its loader skips unknown key types, and so does
+ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from struct import Struct
+from typing import NamedTuple
+
+from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.member import Member
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.messages import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    GroupMetadataValueMemberMetadata,
+    OffsetCommitValue,
+)
+
+OFFSET_LEGACY = 0
+OFFSET = 1
+GROUP = 2
+GENERATION_FLOOR = 0x5200
+"""Ours. Key: int16 type, string group. Value: int16 version 0, int32 floor: every generation number up to the
+floor may have been used, so the next one is above it."""
+
+GROUP_VALUE_VERSION = 3
+"""Version of GroupMetadataValue that is written, as Kafka does."""
+
+MAX_STRING_BYTES = 32_767
+"""Longest string that the records can hold."""
+
+_SHORT = Struct(">h")
+_KEY_TAIL = Struct(">i")
+_OFFSET_HEAD_V3 = Struct(">hqih")  # version, offset, leader epoch, metadata length
+_OFFSET_HEAD_V1 = Struct(">hqh")  # version, offset, metadata length
+_STAMP = Struct(">q")
+_STAMPS = Struct(">qq")
+_OFFSET_V3_NO_METADATA = Struct(">hqihq")
+_FLOOR_VALUE = Struct(">hi")
+
+
+class Key(NamedTuple):
+    """A decoded record key; topic and partition are "" and -1 where the type has none."""
+
+    kind: int
+    group_id: str
+    topic: str
+    partition: int
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return _SHORT.pack(len(raw)) + raw
+
+
+@lru_cache(maxsize=8_192)
+def _offset_key_prefix(group_id: str, topic: str) -> bytes:
+    return _SHORT.pack(OFFSET) + _string(group_id) + _string(topic)
+
+
+def offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    """OffsetCommitKey v1."""
+    return _offset_key_prefix(group_id, topic) + _KEY_TAIL.pack(partition)
+
+
+@lru_cache(maxsize=8_192)
+def group_key(group_id: str) -> bytes:
+    """GroupMetadataKey v2."""
+    return _SHORT.pack(GROUP) + GroupMetadataKey(group=group_id).encode(GROUP)
+
+
+@lru_cache(maxsize=8_192)
+def floor_key(group_id: str) -> bytes:
+    """Key of a group's generation floor."""
+    return _SHORT.pack(GENERATION_FLOOR) + _string(group_id)
+
+
+@lru_cache(maxsize=16_384)
+def decode_key(key: bytes) -> Key | None:
+    """A record key; None for types that are not ours to read. Raises `MalformedError`."""
+    if len(key) < 2:
+        raise MalformedError("record key", 0, "type", 0)
+    kind = _SHORT.unpack_from(key)[0]
+    if kind in (OFFSET, OFFSET_LEGACY):
+        group_id, position = _read_string(key, 2, "group")
+        topic, position = _read_string(key, position, "topic")
+        if position + 4 > len(key):
+            raise MalformedError("OffsetCommitKey", kind, "partition", position)
+        return Key(OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, position)[0])
+    if kind in (GROUP, GENERATION_FLOOR):
+        return Key(kind, _read_string(key, 2, "group")[0], "", -1)
+    return None
+
+
+def _read_string(raw: bytes, position: int, field: str) -> tuple[str, int]:
+    start = position + 2
+    if start > len(raw):
+        raise MalformedError("record key", 0, field, position)
+    end = start + _SHORT.unpack_from(raw, position)[0]
+    if not start <= end <= len(raw):
+        raise MalformedError("record key", 0, field, position)
+    try:
+        return raw[start:end].decode(), end
+    except UnicodeDecodeError as error:
+        raise MalformedError("record key", 0, field, position) from error
+
+
+def offset_value(offset: CommittedOffset) -> bytes:
+    """OffsetCommitValue: v1 if there is an explicit expiry (which loses the leader epoch), else v3, as
+    Kafka."""
+    if offset.expire_ms >= 0:
+        metadata = offset.metadata.encode()
+        head = _OFFSET_HEAD_V1.pack(1, offset.offset, len(metadata))
+        return head + metadata + _STAMPS.pack(offset.commit_ms, offset.expire_ms)
+    if not offset.metadata:
+        return _OFFSET_V3_NO_METADATA.pack(3, offset.offset, offset.leader_epoch, 0, offset.commit_ms)
+    metadata = offset.metadata.encode()
+    head = _OFFSET_HEAD_V3.pack(3, offset.offset, offset.leader_epoch, len(metadata))
+    return head + metadata + _STAMP.pack(offset.commit_ms)
+
+
+def decode_offset_value(value: bytes) -> CommittedOffset:
+    """Any version of OffsetCommitValue. Raises `MalformedError`."""
+    if len(value) == _OFFSET_V3_NO_METADATA.size:
+        version, offset, epoch, length, stamp = _OFFSET_V3_NO_METADATA.unpack(value)
+        if version == 3 and length == 0:
+            return CommittedOffset(offset, epoch, "", stamp, -1)
+    version = _version(value, "OffsetCommitValue", OffsetCommitValue.MAX_VERSION)
+    message = OffsetCommitValue.decode(value, version, 2)
+    return CommittedOffset(
+        message.offset,
+        message.leader_epoch if version >= 3 else -1,
+        message.metadata,
+        message.commit_timestamp,
+        message.expire_timestamp if version == 1 else -1,
+    )
+
+
+def _version(value: bytes, message: str, newest: int) -> int:
+    if len(value) < 2:
+        raise MalformedError(message, 0, "version", 0)
+    version: int = _SHORT.unpack_from(value)[0]
+    if not 0 <= version <= newest:
+        raise MalformedError(message, version, "version", 0)
+    return version
+
+
+def floor_value(floor: int) -> bytes:
+    """Value of a generation floor."""
+    return _FLOOR_VALUE.pack(0, floor)
+
+
+def decode_floor_value(value: bytes) -> int:
+    """The floor. Raises `MalformedError`."""
+    if len(value) < _FLOOR_VALUE.size or value[:2] != b"\0\0":
+        raise MalformedError("GenerationFloorValue", 0, "floor", 0)
+    floor: int = _FLOOR_VALUE.unpack_from(value)[1]
+    return floor
+
+
+def group_value(group: Group, members: Iterable[tuple[Member, bytes]], since_wall_ms: int) -> bytes:
+    """GroupMetadataValue of the group as it is now, with these assignments. Per member it holds the metadata
+    of the elected protocol, and only that (Kafka behaviour)."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol,
+        leader=group.leader,
+        current_state_timestamp=since_wall_ms,
+        members=[
+            GroupMetadataValueMemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol),
+                assignment=assignment,
+            )
+            for member, assignment in members
+        ],
+    )
+    return _SHORT.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
+
+
+def empty_group_value(since_wall_ms: int) -> bytes:
+    """GroupMetadataValue of a group that has just been made (Kafka behaviour: generation 0, nothing else)."""
+    value = GroupMetadataValue(current_state_timestamp=since_wall_ms, protocol=None, leader=None)
+    return _SHORT.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
+
+
+def decode_group_value(value: bytes) -> GroupMetadataValue:
+    """Any version of GroupMetadataValue. Raises `MalformedError`."""
+    version = _version(value, "GroupMetadataValue", GroupMetadataValue.MAX_VERSION)
+    return GroupMetadataValue.decode(value, version, 2)
+
+
+def group_tombstones(group: Group) -> list[tuple[bytes, bytes | None]]:
+    """What deletes a group for good: its offsets, its record, its floor."""
+    dead: list[tuple[bytes, bytes | None]] = [
+        (offset_key(group.group_id, topic, partition), None)
+        for topic, partitions in group.offsets.items()
+        for partition in partitions
+    ]
+    if group.record is not None:
+        dead.append((group_key(group.group_id), None))
+    if group.floor:
+        dead.append((floor_key(group.group_id), None))
+    return dead

@@ -1,0 +1,80 @@
+"""Answers that say no, and the few that say yes in more than one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleader.coordinator.groups.member import Member
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+_FIRST_NULLABLE_PROTOCOL_NAME = 7
+
+
+def join_error(version: int, error: int, member_id: str) -> JoinGroupResponse:
+    """A refused JoinGroup: generation -1, no leader, no members, no protocol type (KIP-559)."""
+    return JoinGroupResponse(
+        error_code=error,
+        generation_id=-1,
+        protocol_type=None,
+        # Below v7 the name cannot be null on the wire.
+        protocol_name=None if version >= _FIRST_NULLABLE_PROTOCOL_NAME else "",
+        member_id=member_id,
+    )
+
+
+def sync_error(error: int) -> SyncGroupResponse:
+    """A refused SyncGroup: no assignment, no protocol."""
+    return SyncGroupResponse(error_code=error)
+
+
+def sync_success(member: Member, protocol_type: str | None, protocol: str | None) -> SyncGroupResponse:
+    """The member's assignment as the leader sent it, byte for byte."""
+    return SyncGroupResponse(
+        error_code=int(ErrorCode.NONE),
+        protocol_type=protocol_type,
+        protocol_name=protocol,
+        assignment=member.assignment,
+    )
+
+
+def leave_error(error: int) -> LeaveGroupResponse:
+    """A LeaveGroup that failed as a whole."""
+    return LeaveGroupResponse(error_code=error)
+
+
+def commit_answer(request: OffsetCommitRequest, error: int) -> OffsetCommitResponse:
+    """The same code for every partition of the request."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def error_reply(request: Any, version: int, error: int) -> Any:
+    """The answer to a queued request of any kind that cannot be served."""
+    if isinstance(request, JoinGroupRequest):
+        return join_error(version, error, "")
+    if isinstance(request, SyncGroupRequest):
+        return sync_error(error)
+    if isinstance(request, OffsetCommitRequest):
+        return commit_answer(request, error)
+    return leave_error(error)

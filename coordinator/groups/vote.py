@@ -1,0 +1,74 @@
+"""The vote for the protocol of a generation, and what members subscribe to under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ringleader.coordinator.groups.member import Protocols
+
+CONSUMER_TYPE = "consumer"
+"""The protocol type whose metadata is a consumer Subscription."""
+
+
+def elect(offers: Iterable[Protocols], supporters: Mapping[str, int], count: int, leader: Protocols) -> str:
+    """The protocol that all `count` members support and most of them prefer.
+
+    Every member votes for the first of its own names that all members support. Kafka leaves open which of
+    equal votes wins; here it is the first in the leader's preference, so that equal votes give the same
+    protocol in each generation for as long as the leader stays.
+
+    Raises ValueError when no protocol is common to all (a bug: JoinGroup refuses members that would cause
+    it).
+    """
+    votes: dict[str, int] = {}
+    for offer in offers:
+        for name, _ in offer:
+            if supporters.get(name, 0) == count:
+                votes[name] = votes.get(name, 0) + 1
+                break
+    if not votes:
+        raise ValueError("no protocol is supported by all members")
+    most = max(votes.values())
+    # The leader offers every candidate, since candidates are supported by all.
+    return next(name for name, _ in leader if votes.get(name) == most)
+
+
+def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
+    """Union of the topics in the members' consumer Subscriptions; None if any cannot be read.
+
+    Only the part that all versions share is read (version, topics). Kafka leaves the JoinGroup of a member
+    with unreadable metadata unanswered; here it only makes the subscription unknown, which protects all
+    offsets.
+    """
+    topics: set[str] = set()
+    seen: set[bytes] = set()  # members of one application send equal bytes
+    for one in metadata:
+        if one in seen:
+            continue
+        seen.add(one)
+        parsed = _topics_of(one)
+        if parsed is None:
+            return None
+        topics.update(parsed)
+    return frozenset(topics)
+
+
+def _topics_of(metadata: bytes) -> Sequence[str] | None:
+    if len(metadata) < 6:
+        return None
+    count = int.from_bytes(metadata[2:6], "big", signed=True)
+    position = 6
+    if count < 0 or count * 2 > len(metadata) - position:  # each topic takes at least its length field
+        return None
+    topics = []
+    for _ in range(count):
+        length = int.from_bytes(metadata[position : position + 2], "big", signed=True)
+        position += 2
+        if length < 0 or position + length > len(metadata):
+            return None
+        try:
+            topics.append(metadata[position : position + length].decode())
+        except UnicodeDecodeError:
+            return None
+        position += length
+    return topics
