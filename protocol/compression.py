@@ -1,0 +1,217 @@
+"""The four codecs of record batches, both ways, and the bounds on what a few bytes may inflate to.
+
+Source: Kafka's record batch attributes (bits 0 to 2) and the framings that the Java client writes: gzip, the
+xerial framing of snappy, lz4 frames of independent blocks, zstd frames.
+"""
+
+from __future__ import annotations
+
+import zlib
+from enum import IntEnum
+from struct import Struct
+from typing import Any
+
+import cramjam
+
+from ringleader.protocol.errors import MalformedError
+
+MAX_INFLATED_BYTES = 256 * 1024 * 1024
+"""No batch may inflate to more than this."""
+MAX_INFLATE_RATIO = 1_000
+"""No batch may inflate to more than this many times its size, once it is above `INFLATE_FLOOR_BYTES`."""
+INFLATE_FLOOR_BYTES = 16 * 1024 * 1024
+"""Below this the ratio is not looked at: equal records compress far better than a thousandfold."""
+
+_INT32 = Struct(">i")
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK_BYTES = 32 * 1024
+_FIRST_GUESS_BYTES = 64 * 1024
+_GZIP_WBITS = 31
+# zlib's fast level: the produced bytes are read once or twice, the time is paid by whoever builds them.
+_GZIP_LEVEL = 6
+
+
+class CorruptBatchError(MalformedError):
+    """Record data that cannot be read: cut off, wrong checksum, impossible lengths, broken compression."""
+
+    def __init__(self, reason: str, position: int = 0) -> None:
+        super().__init__("RecordBatch", 2, "records", position, reason)
+
+    def __reduce__(self) -> Any:
+        # Spark carries errors from its executors to its driver.
+        return type(self), (self.reason, self.position)
+
+
+class Compression(IntEnum):
+    """Codec numbers of the batch attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+def inflate_limit(compressed_bytes: int) -> int:
+    """How many bytes a batch whose records take `compressed_bytes` may inflate to."""
+    return min(MAX_INFLATED_BYTES, max(INFLATE_FLOOR_BYTES, compressed_bytes * MAX_INFLATE_RATIO))
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    """`data` in the framing that Java clients read. Raises ValueError for an unknown codec."""
+    if codec == Compression.NONE:
+        return data
+    if codec == Compression.GZIP:
+        packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WBITS)
+        return packer.compress(data) + packer.flush()
+    if codec == Compression.SNAPPY:
+        return _snappy_compress(data)
+    if codec == Compression.LZ4:
+        # Java's reader refuses blocks that lean on the ones before them.
+        lz4 = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+        lz4.compress(data)
+        return bytes(lz4.finish())
+    if codec == Compression.ZSTD:
+        return bytes(cramjam.zstd.compress(data))
+    raise ValueError(f"unknown compression codec {codec}")
+
+
+def decompress(codec: int, data: bytes | memoryview, limit: int | None = None) -> bytes:
+    """The records of a batch. `limit`: most bytes they may take, `inflate_limit` of their size by default.
+
+    Never takes more than a small multiple of the limit in memory. Raises CorruptBatchError for broken data,
+    for data above the limit, and for an unknown codec.
+    """
+    if limit is None:
+        limit = inflate_limit(len(data))
+    if codec == Compression.NONE:
+        return bytes(data)
+    if codec == Compression.GZIP:
+        return _gzip_decompress(data, limit)
+    if codec == Compression.SNAPPY:
+        return _snappy_decompress(data, limit)
+    if codec == Compression.LZ4:
+        return _inflate_into(cramjam.lz4.decompress_into, data, limit, _lz4_size(data), "lz4")
+    if codec == Compression.ZSTD:
+        return _inflate_into(cramjam.zstd.decompress_into, data, limit, _zstd_size(data), "zstd")
+    raise CorruptBatchError(f"unknown compression codec {codec}")
+
+
+def _too_large(size: int | None, limit: int) -> CorruptBatchError:
+    found = "more" if size is None else f"{size} bytes"
+    return CorruptBatchError(f"compressed records inflate to {found}, above the limit of {limit} bytes")
+
+
+def _gzip_decompress(data: bytes | memoryview, limit: int) -> bytes:
+    parts: list[bytes] = []
+    left: bytes | memoryview = data
+    room = limit
+    try:
+        while left:
+            inflater = zlib.decompressobj(_GZIP_WBITS)
+            part = inflater.decompress(left, room + 1)
+            if len(part) > room:
+                raise _too_large(None, limit)
+            if not inflater.eof:
+                raise CorruptBatchError("gzip data is cut off")
+            room -= len(part)
+            parts.append(part)
+            left = inflater.unused_data
+    except zlib.error as error:
+        raise CorruptBatchError(f"broken gzip data: {error}") from None
+    if not parts:
+        raise CorruptBatchError("gzip data is empty")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _snappy_compress(data: bytes) -> bytes:
+    out = [_XERIAL_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        out += (_INT32.pack(len(block)), block)
+    return b"".join(out)
+
+
+def _snappy_decompress(data: bytes | memoryview, limit: int) -> bytes:
+    if bytes(data[:8]) != _XERIAL_MAGIC:
+        return _snappy_blocks([data], limit)
+    blocks: list[bytes | memoryview] = []
+    view = memoryview(data)
+    pos = len(_XERIAL_HEADER)
+    if len(view) < pos:
+        raise CorruptBatchError("a snappy header is cut off")
+    while pos < len(view):
+        if len(view) - pos < 4:
+            raise CorruptBatchError("a snappy block is cut off")
+        (size,) = _INT32.unpack_from(view, pos)
+        pos += 4
+        if not 0 < size <= len(view) - pos:
+            raise CorruptBatchError(f"a snappy block of {size} bytes cannot follow")
+        blocks.append(view[pos : pos + size])
+        pos += size
+    return _snappy_blocks(blocks, limit)
+
+
+def _snappy_blocks(blocks: list[bytes | memoryview], limit: int) -> bytes:
+    """Inflate raw blocks, each of which starts with its inflated size."""
+    total = 0
+    for block in blocks:
+        total += _snappy_size(block)
+        if total > limit:
+            raise _too_large(total, limit)
+    try:
+        return b"".join([bytes(cramjam.snappy.decompress_raw(block)) for block in blocks])
+    except cramjam.DecompressionError as error:
+        raise CorruptBatchError(f"broken snappy data: {error}") from None
+
+
+def _snappy_size(block: bytes | memoryview) -> int:
+    size = shift = 0
+    for byte in block[:5]:
+        size |= (byte & 127) << shift
+        if byte < 128:
+            return size
+        shift += 7
+    raise CorruptBatchError("a snappy block has no size")
+
+
+def _lz4_size(data: bytes | memoryview) -> int | None:
+    """The inflated size if the frame's header tells it (flag bit 3)."""
+    if len(data) >= 14 and data[4] & 8:
+        return int.from_bytes(data[6:14], "little")
+    return None
+
+
+def _zstd_size(data: bytes | memoryview) -> int | None:
+    """The inflated size if the frame's header tells it (RFC 8878, 3.1.1.1)."""
+    if len(data) < 6:
+        return None
+    descriptor = data[4]
+    single_segment = descriptor & 32
+    code = descriptor >> 6
+    if code == 0 and not single_segment:
+        return None
+    start = 5 + (0 if single_segment else 1) + (0, 1, 2, 4)[descriptor & 3]
+    size = int.from_bytes(data[start : start + (1, 2, 4, 8)[code]], "little")
+    return size + 256 if code == 1 else size
+
+
+def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str) -> bytes:
+    """Inflate into a buffer of the told or a guessed size, larger ones after that, never above the limit."""
+    if told is not None and told > limit:
+        raise _too_large(told, limit)
+    size = told if told is not None else max(_FIRST_GUESS_BYTES, 8 * len(data))
+    while True:
+        size = min(size, limit)
+        buffer = bytearray(size)
+        try:
+            count: int = into(data, buffer)
+        except cramjam.DecompressionError as error:
+            # It does not say in a reliable way whether the buffer was too small, so a larger one decides.
+            if size == limit or len(data) < 4:
+                raise CorruptBatchError(f"broken {name} data, or above {limit} bytes: {error}") from None
+            size = max(_FIRST_GUESS_BYTES, size * 4)
+            continue
+        return bytes(memoryview(buffer)[:count])

@@ -1,0 +1,199 @@
+"""What members of type "consumer" tell each other inside the opaque bytes of JoinGroup and SyncGroup.
+
+Source: Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0 to 3. Both start with
+an int16 version; the rest is the non-flexible encoding. A later version is read as 3, what it appends is
+ignored. Nothing here keeps a view of the bytes it was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Self
+
+from ringleader.protocol.errors import EncodeError, MalformedError
+
+MAX_VERSION = 3
+"""The highest version of both structures, and the one that is written unless told otherwise."""
+
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_NO_GENERATION = -1
+
+
+@dataclass(slots=True)
+class Subscription:
+    """What a member offers when it joins: topics, and (versions 1, 2, 3) what it owns, since when, where.
+
+    `generation` is the last one the member was in, -1 for none. `owned_partitions` maps topics to partitions.
+    """
+
+    topics: list[str]
+    user_data: bytes | None = None
+    owned_partitions: dict[str, list[int]] = field(default_factory=dict)
+    generation: int = _NO_GENERATION
+    rack_id: str | None = None
+
+    def encode(self, version: int = MAX_VERSION) -> bytes:
+        """The bytes of this version; what the version lacks is left out. Raises EncodeError."""
+        out = [_version(version), _count(len(self.topics))]
+        out += [_string(topic) for topic in sorted(self.topics, key=_java_order)]
+        out.append(_nullable_bytes(self.user_data))
+        if version >= 1:
+            _put_partitions(out, self.owned_partitions)
+        if version >= 2:
+            out.append(_int32(self.generation))
+        if version >= 3:
+            out.append(b"\xff\xff" if self.rack_id is None else _string(self.rack_id))
+        return b"".join(out)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Read a Subscription of any version. Raises MalformedError."""
+        reader = _Reader(data, "Subscription")
+        topics = [reader.string("topics") for _ in range(reader.count("topics", 2))]
+        user_data = reader.nullable_bytes("user_data")
+        owned = reader.partitions("owned_partitions") if reader.version >= 1 else {}
+        generation = reader.int32("generation") if reader.version >= 2 else _NO_GENERATION
+        rack = reader.nullable_string("rack_id") if reader.version >= 3 else None
+        # Java reads an empty rack as none, so that both never differ in an assignor.
+        return cls(topics, user_data, owned, generation, rack or None)
+
+
+@dataclass(slots=True)
+class Assignment:
+    """What the leader gives a member: partitions by topic. Versions 0 to 3 are the same bytes."""
+
+    partitions: dict[str, list[int]]
+    user_data: bytes | None = None
+
+    def encode(self, version: int = MAX_VERSION) -> bytes:
+        """The bytes of this version. Raises EncodeError."""
+        out = [_version(version)]
+        _put_partitions(out, self.partitions)
+        out.append(_nullable_bytes(self.user_data))
+        return b"".join(out)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Read an Assignment of any version. Raises MalformedError."""
+        reader = _Reader(data, "Assignment")
+        partitions = reader.partitions("partitions")
+        return cls(partitions, reader.nullable_bytes("user_data"))
+
+
+class _Reader:
+    """A position in the bytes of one structure; every length is checked before anything is taken."""
+
+    __slots__ = ("_data", "_name", "_pos", "version")
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._data = data
+        self._name = name
+        self._pos = 0
+        self.version = 0
+        version = self._int16("version")
+        if version < 0:
+            raise self._malformed("version", f"version {version} is negative")
+        self.version = min(version, MAX_VERSION)
+
+    def int32(self, name: str) -> int:
+        self._need(4, name)
+        value: int = _INT32.unpack_from(self._data, self._pos)[0]
+        self._pos += 4
+        return value
+
+    def count(self, name: str, least_bytes: int) -> int:
+        """How many elements follow, each of which takes at least `least_bytes`."""
+        count = self.int32(name)
+        if not 0 <= count * least_bytes <= len(self._data) - self._pos:
+            raise self._malformed(name, f"{count} elements cannot follow")
+        return count
+
+    def string(self, name: str) -> str:
+        text = self.nullable_string(name)
+        if text is None:
+            raise self._malformed(name, "null where a string is due")
+        return text
+
+    def nullable_string(self, name: str) -> str | None:
+        length = self._int16(name)
+        if length < 0:
+            return None
+        try:
+            return self._take(length, name).decode()
+        except UnicodeDecodeError:
+            raise self._malformed(name, "a string is not UTF-8") from None
+
+    def nullable_bytes(self, name: str) -> bytes | None:
+        length = self.int32(name)
+        return None if length < 0 else self._take(length, name)
+
+    def partitions(self, name: str) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for _ in range(self.count(name, 6)):
+            topic = self.string(name)
+            numbers = [self.int32(name) for _ in range(self.count(name, 4))]
+            found.setdefault(topic, []).extend(numbers)
+        return found
+
+    def _int16(self, name: str) -> int:
+        self._need(2, name)
+        value: int = _INT16.unpack_from(self._data, self._pos)[0]
+        self._pos += 2
+        return value
+
+    def _take(self, length: int, name: str) -> bytes:
+        self._need(length, name)
+        start = self._pos
+        self._pos = start + length
+        return bytes(self._data[start : self._pos])
+
+    def _need(self, length: int, name: str) -> None:
+        if length > len(self._data) - self._pos:
+            raise self._malformed(name, f"{length} bytes are due, {len(self._data) - self._pos} are left")
+
+    def _malformed(self, name: str, reason: str) -> MalformedError:
+        return MalformedError(self._name, self.version, name, self._pos, reason)
+
+
+def _java_order(text: str) -> bytes:
+    # Java compares strings by UTF-16 unit, which differs from Python's order above the basic plane.
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _version(version: int) -> bytes:
+    if not 0 <= version <= MAX_VERSION:
+        raise EncodeError(f"the embedded consumer protocol has versions 0 to {MAX_VERSION}, not {version}")
+    return _INT16.pack(version)
+
+
+def _int32(value: int) -> bytes:
+    if not -(2**31) <= value < 2**31:
+        raise EncodeError(f"{value} does not fit int32")
+    return _INT32.pack(value)
+
+
+_count = _int32
+
+
+def _string(text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise EncodeError("a string cannot be written as UTF-8") from None
+    if len(data) > 0x7FFF:
+        raise EncodeError(f"a string of {len(data)} bytes is too long, 32767 is the most")
+    return _INT16.pack(len(data)) + data
+
+
+def _nullable_bytes(data: bytes | None) -> bytes:
+    return b"\xff\xff\xff\xff" if data is None else _int32(len(data)) + data
+
+
+def _put_partitions(out: list[bytes], partitions: dict[str, list[int]]) -> None:
+    out.append(_count(len(partitions)))
+    for topic in sorted(partitions, key=_java_order):
+        numbers = sorted(partitions[topic])
+        out += (_string(topic), _count(len(numbers)))
+        out += [_int32(number) for number in numbers]

@@ -1,0 +1,114 @@
+"""Codecs: what Java writes, what inflates too far, what is broken."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+
+import cramjam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.protocol import compression
+from ringleader.protocol.compression import Compression, CorruptBatchError, compress, decompress
+
+REAL = [codec for codec in Compression if codec]
+TEXT = b"some text that repeats itself, " * 5000
+
+
+@given(st.binary(max_size=5000), st.sampled_from(list(Compression)))
+def test_data_comes_back(data: bytes, codec: int) -> None:
+    assert decompress(codec, compress(codec, data)) == data
+
+
+@pytest.mark.parametrize("codec", REAL)
+def test_large_data_comes_back(codec: int) -> None:
+    data = random.Random(1).randbytes(700_000) + bytes(3_000_000)
+    assert decompress(codec, compress(codec, data)) == data
+
+
+@pytest.mark.parametrize("codec", REAL)
+def test_a_bomb_is_refused(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = compress(codec, bytes(200_000))
+    assert len(packed) < 20_000
+    assert decompress(codec, packed, 200_000) == bytes(200_000)
+    with pytest.raises(CorruptBatchError):
+        decompress(codec, packed, 199_999)
+    monkeypatch.setattr(compression, "MAX_INFLATED_BYTES", 100_000)
+    with pytest.raises(CorruptBatchError):
+        decompress(codec, packed)
+
+
+def test_the_limit_grows_with_the_data_between_its_bounds() -> None:
+    assert compression.inflate_limit(10) == compression.INFLATE_FLOOR_BYTES
+    assert compression.inflate_limit(100_000) == 100_000 * compression.MAX_INFLATE_RATIO
+    assert compression.inflate_limit(100_000_000) == compression.MAX_INFLATED_BYTES
+
+
+def test_a_told_size_above_the_limit_is_refused_before_inflating() -> None:
+    huge = b"\x28\xb5\x2f\xfd\xe0" + (2**50).to_bytes(8, "little") + bytes(10)
+    with pytest.raises(CorruptBatchError, match=str(2**50)):
+        decompress(Compression.ZSTD, huge)
+    frame = b"\x04\x22\x4d\x18\x68\x40" + (2**50).to_bytes(8, "little") + bytes(10)
+    with pytest.raises(CorruptBatchError, match=str(2**50)):
+        decompress(Compression.LZ4, frame)
+    with pytest.raises(CorruptBatchError, match="above the limit"):
+        decompress(Compression.SNAPPY, b"\xff\xff\xff\xff\x0f" + bytes(10))
+
+
+def test_raw_snappy_is_read_too() -> None:
+    assert decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
+
+
+def test_snappy_is_framed_as_java_frames_it() -> None:
+    packed = compress(Compression.SNAPPY, TEXT)
+    assert packed[:16].hex() == "82534e415050590000000001" + "00000001"
+    assert len(TEXT) > 4 * 32 * 1024
+    first = int.from_bytes(packed[16:20], "big")
+    assert bytes(cramjam.snappy.decompress_raw(packed[20 : 20 + first])) == TEXT[: 32 * 1024]
+
+
+def test_lz4_blocks_are_independent() -> None:
+    assert compress(Compression.LZ4, TEXT)[4] & 0x20
+
+
+def test_frames_without_a_size_and_one_after_the_other() -> None:
+    packer = zlib.compressobj(wbits=31)
+    assert (
+        decompress(Compression.GZIP, packer.compress(TEXT) + packer.flush() + gzip.compress(b"x"))
+        == TEXT + b"x"
+    )
+    stream = cramjam.zstd.Compressor()
+    stream.compress(TEXT)
+    packed = bytes(stream.finish())
+    assert decompress(Compression.ZSTD, packed + bytes(cramjam.zstd.compress(b"x"))) == TEXT + b"x"
+
+
+@pytest.mark.parametrize("codec", REAL)
+def test_every_truncation_is_an_error(codec: int) -> None:
+    packed = compress(codec, TEXT[:3000] + random.Random(2).randbytes(60))
+    framing = 16 if codec == Compression.SNAPPY else -1
+    for length in range(len(packed)):
+        if length == framing:
+            continue
+        with pytest.raises(CorruptBatchError):
+            decompress(codec, packed[:length])
+
+
+@given(st.binary(max_size=200), st.sampled_from(REAL))
+def test_any_bytes_give_bytes_or_the_one_error(data: bytes, codec: int) -> None:
+    try:
+        found = decompress(codec, data)
+    except CorruptBatchError:
+        return
+    assert isinstance(found, bytes)
+
+
+def test_unknown_codecs() -> None:
+    for codec in (5, 6, 7):
+        with pytest.raises(CorruptBatchError):
+            decompress(codec, b"abc")
+        with pytest.raises(ValueError, match="unknown"):
+            compress(codec, b"abc")
