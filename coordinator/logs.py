@@ -1,0 +1,38 @@
+"""The coordinator's log lines: one event with fields. Where they go is the application's business."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, cast
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+Log = FilteringBoundLogger
+
+NAME = "ringleader"
+"""Name of the standard library's logger that gets the lines when the application has not set up structlog."""
+
+
+def get_log() -> Log:
+    """The application's structlog if it has one (`ringleader serve` has); else the logger "ringleader" of
+    the standard library, the fields as `extra`: a coordinator inside somebody's tests prints nothing by
+    itself."""
+    if structlog.is_configured():
+        return cast(Log, structlog.get_logger(NAME))
+    return cast(
+        Log,
+        structlog.wrap_logger(
+            logging.getLogger(NAME),
+            wrapper_class=structlog.stdlib.BoundLogger,
+            processors=[structlog.stdlib.filter_by_level, _readable, structlog.stdlib.render_to_log_kwargs],
+        ),
+    )
+
+
+def _readable(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Handlers that know nothing of `extra` show the message only, so the fields are in it too."""
+    fields = {key: value for key, value in event.items() if key not in ("event", "exc_info")}
+    if fields:
+        event["event"] = f"{event['event']} " + " ".join(f"{key}={value!r}" for key, value in fields.items())
+    return event

@@ -1,0 +1,52 @@
+"""ApiVersions (18): v0-3. v1 throttle time, v3 flexible, client software name and version (KIP-511)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.frames import API_VERSIONS_KEY, request_class
+from ringleader.protocol.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ApiVersionsResponseApiVersion,
+)
+
+PRODUCE_KEY = 0
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def served_ranges(keys: Sequence[int]) -> list[ApiVersionsResponseApiVersion]:
+    """What is told to clients about these APIs: the versions of the message classes.
+
+    Produce is said to begin at 0 although 0-2 are refused, as Kafka 4 does: librdkafka compresses only when
+    it sees Produce v0 in the range (KAFKA-18659).
+    """
+    ranges = []
+    for key in sorted(keys):
+        request = request_class(key)
+        assert request is not None
+        low = 0 if key == PRODUCE_KEY else request.MIN_VERSION
+        ranges.append(
+            ApiVersionsResponseApiVersion(api_key=key, min_version=low, max_version=request.MAX_VERSION)
+        )
+    return ranges
+
+
+def register(services: Services, keys: Sequence[int]) -> dict[int, Handler]:
+    """`keys`: the other APIs that are served."""
+    ranges = served_ranges([*keys, API_VERSIONS_KEY])
+
+    def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        """A version that is not served never comes here: the connection answers it (error 35, v0 form)."""
+        named = _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(
+            request.client_software_version
+        )
+        if call.api_version >= 3 and not named:
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        return ApiVersionsResponse(api_keys=ranges)
+
+    return {API_VERSIONS_KEY: api_versions}

@@ -1,0 +1,139 @@
+"""The listening socket, its connections, and the limits that they share."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ringleader.coordinator.clock import Clock, monotonic_ms
+from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.server.beats import Beats
+from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.server.handlers import Handler
+from ringleader.coordinator.server.routes import Route, build_routes
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.frames import API_VERSIONS_KEY
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.config import Settings
+    from ringleader.coordinator.runtime import GroupRuntime
+
+SWEEPS_PER_IDLE_TIME = 8
+"""How often within `connections.max.idle.ms` idle connections are looked for."""
+
+_REFUSAL = struct.Struct(">iihihhh").pack
+
+
+class Server:
+    """Accepts Kafka clients on one address."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        runtime: GroupRuntime,
+        *,
+        now_ms: Clock = monotonic_ms,
+        log: Log | None = None,
+    ) -> None:
+        self.limits = settings
+        self.now_ms = now_ms
+        self.log = log or get_log()
+        self.beats = Beats(runtime.shard_of)
+        self.routes: dict[int, Route] = {}
+        self.connections: set[Connection] = set()
+        self.queued_bytes = 0
+        """Bytes that arrived and are not being worked on, over all connections."""
+        self.requests: Counter[int] = Counter()
+        """Requests so far by API key."""
+        self._per_address: Counter[str] = Counter()
+        self._listener: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def start(self, handlers: dict[int, Handler]) -> tuple[str, int]:
+        """Listen; returns host and port as bound. Raises OSError."""
+        self.routes = build_routes(handlers)
+        loop = asyncio.get_running_loop()
+        host, port = self.limits.listen
+        self._listener = await loop.create_server(
+            lambda: Connection(self), host, port, backlog=self.limits.socket_listen_backlog_size
+        )
+        bound = self._listener.sockets[0].getsockname()
+        self._sweep()
+        return str(bound[0]), int(bound[1])
+
+    def stop_accepting(self) -> None:
+        """No new connections from here on."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+
+    async def close_connections(self, grace_s: float) -> None:
+        """Close all; those that have not taken their last answers after `grace_s` are cut off."""
+        for connection in list(self.connections):
+            connection.close(quietly=True)
+        try:
+            await asyncio.wait_for(self._empty.wait(), grace_s)
+        except TimeoutError:
+            for connection in list(self.connections):
+                connection.abort()
+            await self._empty.wait()
+
+    # ---- what connections ask ----
+
+    def joined(self, connection: Connection) -> str:
+        """A connection was made. Returns why it must go again, or ""."""
+        self.connections.add(connection)
+        self._empty.clear()
+        self._per_address[connection.address] += 1
+        if len(self.connections) > self.limits.max_connections:
+            return "too many connections (max.connections)"
+        if self._per_address[connection.address] > self.limits.max_connections_per_ip:
+            return "too many connections from this address (max.connections.per.ip)"
+        return ""
+
+    def left(self, connection: Connection) -> None:
+        """A connection is gone."""
+        self.connections.discard(connection)
+        self._per_address[connection.address] -= 1
+        if not self._per_address[connection.address]:
+            del self._per_address[connection.address]
+        if not self.connections:
+            self._empty.set()
+
+    def versions_refusal(self, correlation_id: int) -> bytes:
+        """The whole response frame to ApiVersions of an unknown version: v0 in every case, with the range of
+        ApiVersions alone, so that the client can choose (KIP-511)."""
+        route = self.routes[API_VERSIONS_KEY]
+        return _REFUSAL(
+            16,
+            correlation_id,
+            ErrorCode.UNSUPPORTED_VERSION,
+            1,
+            API_VERSIONS_KEY,
+            route.low,
+            route.high,
+        )
+
+    def _sweep(self) -> None:
+        """Close the idle ones. Who waits for an answer of ours does not idle."""
+        idle_ms = self.limits.connections_max_idle_ms
+        now = self.now_ms()
+        for connection in list(self.connections):
+            if now - connection.moved_ms < idle_ms:
+                continue
+            if connection.closing:
+                connection.abort()
+            elif connection.parked is None:
+                self.log.info(
+                    "idle connection closed", peer=connection.peer, idle_ms=now - connection.moved_ms
+                )
+                connection.close(quietly=True)
+        loop = asyncio.get_running_loop()
+        self._sweeper = loop.call_later(idle_ms / SWEEPS_PER_IDLE_TIME / 1000, self._sweep)
