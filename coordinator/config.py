@@ -226,7 +226,7 @@ class Settings(BaseSettings):
         "with; another one is refused.",
     )
     group_max_pending_members: int = Field(
-        1_000,
+        10_000,
         ge=1,
         le=INT32_MAX,
         description="Member ids per group that were given out and have not come back to join.",

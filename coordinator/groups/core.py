@@ -240,11 +240,12 @@ class Core:
 
     def appended(self, position: int, now_ms: int) -> None:
         """Everything in flight up to `position` is durable: it takes effect."""
-        while self._in_flight:
-            first = next(iter(self._in_flight))
+        in_flight = self._in_flight
+        while in_flight:
+            first = next(iter(in_flight))
             if first > position:
                 return
-            write = self._in_flight.pop(first)
+            write = in_flight.pop(first)
             for key, value in write.records:
                 self.apply(key, value)
             self._decided(write, 0, now_ms)
@@ -269,7 +270,7 @@ class Core:
             self.forget_if_void(group)  # what comes after a deletion starts clean
             for call in waiting:
                 self.submit(self.groups.get(group.group_id), call, now_ms)
-        elif group.is_void:
+        elif not group.offsets and not group.record:
             self.forget_if_void(group)
 
     def abandon_writes(self, error: int, now_ms: int) -> None:

@@ -110,7 +110,8 @@ class JournalEntry:
         codes)."""
         said = [
             f"group {printable(self.group_id)!r} generation {self.generation} {self.outcome.value}",
-            f"after {self.duration_ms} ms (join {self._joined()}, leader {self.leader_ms}, sync {self.sync_ms})",
+            f"after {self.duration_ms} ms"
+            f" (join {self._joined()}, leader {self.leader_ms}, sync {self.sync_ms})",
             f"because {self.cause.value}{self._who()}",
             f"members {len(self.members_before)} -> {len(self.members_after)}",
         ]

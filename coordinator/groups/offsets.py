@@ -144,11 +144,11 @@ class Offsets:
                 if metadata and _is_too_long(metadata, longest):
                     error = _TOO_LARGE
                 else:
-                    offset = CommittedOffset(
+                    key = records.offset_key(group_id, topic.name, one.partition_index)
+                    value = records.offset_value(
                         one.committed_offset, one.committed_leader_epoch, metadata, commit_ms, expire_ms
                     )
-                    key = records.offset_key(group_id, topic.name, one.partition_index)
-                    content.append((key, records.offset_value(offset)))
+                    content.append((key, value))
                 results.append(
                     OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
                 )

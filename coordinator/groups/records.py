@@ -114,18 +114,18 @@ def _read_string(raw: bytes, position: int, field: str) -> tuple[str, int]:
         raise MalformedError("record key", 0, field, position) from error
 
 
-def offset_value(offset: CommittedOffset) -> bytes:
-    """OffsetCommitValue: v1 if there is an explicit expiry (which loses the leader epoch), else v3, as
-    Kafka."""
-    if offset.expire_ms >= 0:
-        metadata = offset.metadata.encode()
-        head = _OFFSET_HEAD_V1.pack(1, offset.offset, len(metadata))
-        return head + metadata + _STAMPS.pack(offset.commit_ms, offset.expire_ms)
-    if not offset.metadata:
-        return _OFFSET_V3_NO_METADATA.pack(3, offset.offset, offset.leader_epoch, 0, offset.commit_ms)
-    metadata = offset.metadata.encode()
-    head = _OFFSET_HEAD_V3.pack(3, offset.offset, offset.leader_epoch, len(metadata))
-    return head + metadata + _STAMP.pack(offset.commit_ms)
+def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int) -> bytes:
+    """OffsetCommitValue: v1 if there is an explicit expiry (which loses the leader epoch), else v3, as Kafka.
+
+    The fields are those of `CommittedOffset`.
+    """
+    if expire_ms >= 0:
+        raw = metadata.encode()
+        return _OFFSET_HEAD_V1.pack(1, offset, len(raw)) + raw + _STAMPS.pack(commit_ms, expire_ms)
+    if not metadata:
+        return _OFFSET_V3_NO_METADATA.pack(3, offset, leader_epoch, 0, commit_ms)
+    raw = metadata.encode()
+    return _OFFSET_HEAD_V3.pack(3, offset, leader_epoch, len(raw)) + raw + _STAMP.pack(commit_ms)
 
 
 def decode_offset_value(value: bytes) -> CommittedOffset:

@@ -130,6 +130,13 @@ class Shard:
         OffsetDelete in `error_code`, with no topics.
         """
         kind = type(request)
+        handler = self._handlers.get(kind)
+        if handler is not None:
+            group = self._groups.get(request.group_id)
+            if group is not None and (group.exclusive or group.blocked):
+                self._queue(group, request, ticket, handler)
+                return None
+            return handler(request, ticket, now_ms)
         if kind is HeartbeatRequest:
             code = self.heartbeat(
                 request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms
@@ -137,12 +144,7 @@ class Shard:
             return HeartbeatResponse(error_code=code)
         if kind is OffsetDeleteRequest:
             return self._offsets.delete(request, ticket, now_ms)
-        handler = self._handlers[kind]
-        group = self._groups.get(request.group_id)
-        if group is not None and group.is_gated:
-            self._queue(group, request, ticket, handler)
-            return None
-        return handler(request, ticket, now_ms)
+        raise TypeError(f"no group request: {kind.__name__}")
 
     def _queue(
         self, group: Group, request: Any, ticket: Ticket, handler: Callable[[Any, Ticket, int], Any]
