@@ -115,10 +115,10 @@ class _Model(BaseModel):
 
     bootstrap_servers: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_servers)] = Field(
         alias="kafka.bootstrap.servers",
-        description="Brokers to ask first: host:port, comma separated. Required.",
+        description="Brokers to ask first: host:port, comma separated.",
     )
     subscribe: Annotated[tuple[str, ...], BeforeValidator(_topics)] = Field(
-        alias="subscribe", description="Topics to read, comma separated. Required."
+        alias="subscribe", description="Topics to read, comma separated."
     )
     fail_on_data_loss: bool = Field(
         True,
@@ -185,7 +185,7 @@ class StreamOptions(_Model):
         alias="kafka.group.id",
         min_length=1,
         max_length=32_767,
-        description="The consumer group this query is a member of. Required.",
+        description="The consumer group this query is a member of.",
     )
     starting_offsets: Offsets = Field(
         "latest",

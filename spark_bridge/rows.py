@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-DDL = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
-    "timestampType int"
-)
-HEADERS_DDL = "headers array<struct<key: string, value: binary>>"
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 # timestampType
 CREATE_TIME = 0
 LOG_APPEND_TIME = 1
-NO_TIMESTAMP = -1
 
 
-def ddl(include_headers: bool) -> str:
-    """The schema as Spark's DDL."""
-    return f"{DDL}, {HEADERS_DDL}" if include_headers else DDL
+def spark_schema(include_headers: bool) -> StructType:
+    """The schema as Spark sees it. Built by hand: parsing DDL needs a JVM, and planner workers have none."""
+    from pyspark.sql import types as t
+
+    schema = t.StructType()
+    schema.add("key", t.BinaryType()).add("value", t.BinaryType()).add("topic", t.StringType())
+    schema.add("partition", t.IntegerType()).add("offset", t.LongType())
+    schema.add("timestamp", t.TimestampType()).add("timestampType", t.IntegerType())
+    if include_headers:
+        entry = t.StructType().add("key", t.StringType()).add("value", t.BinaryType())
+        schema.add("headers", t.ArrayType(entry))
+    return schema
 
 
 def arrow_schema(include_headers: bool) -> Any:
-    """The pyarrow schema that Spark demands for ``ddl``: an exact match, checked per task."""
+    """The pyarrow schema that Spark demands for ``spark_schema``: an exact match, checked per task."""
     import pyarrow as pa
 
     fields = [

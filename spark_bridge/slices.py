@@ -10,8 +10,8 @@ from ringleader.spark_bridge.planning import SliceRange
 
 
 class Slice(InputPartition):
-    """The ranges of one task; pickled once for each task, so plain tuples."""
+    """The ranges of one task."""
 
     def __init__(self, ranges: Sequence[SliceRange]) -> None:
         super().__init__(None)
-        self.ranges = [tuple(found) for found in ranges]
+        self.ranges = list(ranges)

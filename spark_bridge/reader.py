@@ -1,0 +1,140 @@
+"""The stream reader as Spark calls it: a thin shell around the driver, and the process's manners.
+
+Spark builds this object in three kinds of process: in short-lived planner workers, in one driver-side
+worker per query (which makes all calls but ``read``), and in every executor task. So nothing is joined,
+opened or started before a call needs it, and nothing of that kind is pickled.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from ringleader.spark_bridge.fetch import FetchSettings, read_slice
+from ringleader.spark_bridge.offsets import empty
+from ringleader.spark_bridge.slices import Slice
+
+
+class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A streaming query that is a member of its consumer group."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        from ringleader.spark_bridge.options import stream_options
+
+        parsed = stream_options(options)
+        self._options = dict(options)
+        self._group_id = parsed.group_id
+        self._max_rows = parsed.max_offsets_per_trigger
+        self._fetch = FetchSettings.of(parsed)
+        self._driver: Any = None
+        self._previous_handler: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_driver": None, "_previous_handler": None}
+
+    # -- driver-side worker
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """A constant: the true start is resolved once and pinned in the group, as Spark may ask again."""
+        return empty(self._group_id).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """maxOffsetsPerTrigger."""
+        return ReadAllAvailable() if self._max_rows is None else ReadMaxRows(self._max_rows)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Read what is there now, then end."""
+        self._live().prepare_available_now()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The end of the next batch; commits the batch that ended at ``start``."""
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        found: dict[str, Any] = self._live().latest(start, rows)
+        return found
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Log ends, lag and generation, for the query's progress."""
+        found: dict[str, Any] | None = None if self._driver is None else self._driver.report()
+        return found
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a batch; ``end`` alone says everything."""
+        if start == end:
+            return []
+        return [Slice(found) for found in self._live().slices(end)]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: it comes late and sometimes never. ``latestOffset`` is the commit signal."""
+
+    def stop(self) -> None:
+        """Leave the group."""
+        driver, self._driver = self._driver, None
+        if driver is None:
+            return
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        try:
+            driver.stop()
+        finally:
+            if self._previous_handler is not None:
+                signal.signal(signal.SIGTERM, self._previous_handler)
+                self._previous_handler = None
+
+    # -- executors
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Fetch the ranges of a task as Arrow batches."""
+        assert isinstance(partition, Slice)
+        return read_slice(self._fetch, partition.ranges)
+
+    def _live(self) -> Any:
+        """The driver, joined at the first call that needs it."""
+        if self._driver is None:
+            from ringleader.spark_bridge.driver import SourceDriver
+            from ringleader.spark_bridge.group import ConsumerGroup
+            from ringleader.spark_bridge.log import KafkaLog
+            from ringleader.spark_bridge.options import stream_options
+
+            options = stream_options(self._options)
+            _log_to_stderr()
+            self._leave_on_sigterm()
+            log = KafkaLog(self._fetch.endpoint, self._fetch.read_committed)
+            self._driver = SourceDriver(options, ConsumerGroup(options), log)
+        return self._driver
+
+    def _leave_on_sigterm(self) -> None:
+        """Spark ends this process with SIGTERM, often twice within milliseconds, and without ``stop``."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+
+        def leave(signum: int, frame: FrameType | None) -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            # Unwinding frees locks and buffers, and runs ``stop`` in Spark's own ``finally``.
+            raise SystemExit(128 + signum)
+
+        self._previous_handler = signal.signal(signal.SIGTERM, leave) or signal.SIG_DFL
+
+
+def _log_to_stderr() -> None:
+    """In Spark's worker nobody has set up logging, and what the member does should be seen."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    logger = logging.getLogger("ringleader")
+    if getattr(spec, "name", "").startswith("pyspark.") and not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)

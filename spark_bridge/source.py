@@ -1,0 +1,74 @@
+"""Format ``ringleader``: what Spark finds by the name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from ringleader.spark_bridge.rows import spark_schema
+
+
+class RingleaderDataSource(DataSource):
+    """Kafka topics as rows: a stream is a member of its consumer group, a batch read is not."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self._given = dict(options)
+        self._include_headers = _check(self._given)
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "ringleader"
+
+    def schema(self) -> StructType:
+        """The rows of Spark's Kafka connector."""
+        return spark_schema(self._include_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A batch read."""
+        from ringleader.spark_bridge.batch import RingleaderBatchReader
+
+        self._refuse_other(schema)
+        return RingleaderBatchReader(self._given)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """A streaming read."""
+        try:
+            from ringleader.spark_bridge.reader import RingleaderStreamReader
+        except ImportError as error:
+            raise RuntimeError(
+                f"format ringleader streams with PySpark 4.2 or newer and pyarrow: {error}"
+            ) from error
+        self._refuse_other(schema)
+        return RingleaderStreamReader(self._given)
+
+    def _refuse_other(self, schema: StructType) -> None:
+        if _columns(schema) != _columns(self.schema()):
+            from ringleader.spark_bridge.options import OptionsError
+
+            raise OptionsError(
+                f"format ringleader takes no schema; its rows are {self.schema().simpleString()}. "
+                "Parse the value with from_json, from_avro or a cast."
+            )
+
+
+def _columns(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema.fields]
+
+
+def _check(options: dict[str, str]) -> bool:
+    """Refuse at load() what neither a stream nor a batch read could use; whether headers are asked for."""
+    from ringleader.spark_bridge.options import OptionsError, batch_options, stream_options
+
+    try:
+        return stream_options(options).include_headers
+    except OptionsError as error:
+        try:
+            return batch_options(options).include_headers
+        except OptionsError:
+            if any(name.lower() == "kafka.group.id" for name in options):
+                raise error from None
+            raise

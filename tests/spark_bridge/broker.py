@@ -1,0 +1,203 @@
+"""A scripted broker on loopback: what a real one rarely does, on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.frames import decode_request_header, encode_response, request_class
+from ringleader.protocol.messages import (
+    ApiVersionsResponse,
+    ApiVersionsResponseApiVersion,
+    FetchRequest,
+    FetchResponse,
+    FetchResponseAbortedTransaction,
+    FetchResponseFetchableTopicResponse,
+    FetchResponsePartitionData,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ringleader.protocol.records import iter_batches
+from ringleader.protocol.schema import Message
+
+VERSIONS = {1: (4, 12), 2: (1, 7), 3: (0, 12), 18: (0, 3)}
+
+
+class Partition:
+    """One log: whole batches, and what is told of it."""
+
+    def __init__(self, *batches: bytes, start: int = 0) -> None:
+        self.batches = list(batches)
+        self.start = start
+        self.leader = 0
+        self.errors: list[int] = []
+        self.aborted: list[tuple[int, int]] = []
+        self.stable: int | None = None
+
+    @property
+    def end(self) -> int:
+        return max(
+            [next(iter_batches(batch)).header.next_offset for batch in self.batches], default=self.start
+        )
+
+
+class Broker:
+    """Node ``node`` of a cluster of brokers that share ``topics``; each connection has its thread."""
+
+    def __init__(self, topics: dict[str, dict[int, Partition]], node: int = 0) -> None:
+        self.topics = topics
+        self.node = node
+        self.peers: list[Broker] = [self]
+        self.versions = dict(VERSIONS)
+        self.fetches: list[FetchRequest] = []
+        self.connections = 0
+        # Called with each request; returning False closes the connection instead of an answer.
+        self.script: Callable[[Message], bool] = lambda request: True
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.host, self.port = self._listener.getsockname()
+        self._open: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+        for thread in self._threads:
+            thread.join(10)
+
+    def cut(self) -> None:
+        """Break all connections."""
+        for sock in self._open:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(sock)
+            thread = threading.Thread(target=self._serve, args=(sock,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError, EOFError):
+            stream = sock.makefile("rb")
+            with stream:
+                while size := int.from_bytes(stream.read(4), "big"):
+                    frame = stream.read(size)
+                    header, position = decode_request_header(frame)
+                    found = request_class(header.api_key)
+                    assert found is not None
+                    request = found.decode(frame, header.api_version, position)
+                    if not self.script(request):
+                        return
+                    answer = self._answer(request)
+                    sock.sendall(encode_response(answer, header.api_version, header.correlation_id))
+
+    def _answer(self, request: Message) -> Message:
+        if isinstance(request, MetadataRequest):
+            return self._metadata([topic.name or "" for topic in request.topics or []])
+        if isinstance(request, ListOffsetsRequest):
+            return self._list(request)
+        if isinstance(request, FetchRequest):
+            self.fetches.append(request)
+            return self._fetch(request)
+        entries = [
+            ApiVersionsResponseApiVersion(api_key=key, min_version=low, max_version=high)
+            for key, (low, high) in self.versions.items()
+        ]
+        return ApiVersionsResponse(api_keys=entries)
+
+    def _metadata(self, names: Sequence[str]) -> MetadataResponse:
+        topics = [
+            MetadataResponseTopic(
+                name=name,
+                error_code=0 if name in self.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                partitions=[
+                    MetadataResponsePartition(partition_index=number, leader_id=found.leader)
+                    for number, found in self.topics.get(name, {}).items()
+                ],
+            )
+            for name in names
+        ]
+        brokers = [MetadataResponseBroker(node_id=p.node, host=p.host, port=p.port) for p in self.peers]
+        return MetadataResponse(brokers=brokers, topics=topics)
+
+    def _list(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        topics = []
+        for topic in request.topics:
+            entries = []
+            for asked in topic.partitions:
+                found = self.topics[topic.name][asked.partition_index]
+                end = found.end if found.stable is None or not request.isolation_level else found.stable
+                wrong = found.errors.pop(0) if found.errors else 0
+                if found.leader != self.node:
+                    wrong = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                entries.append(
+                    ListOffsetsResponseListOffsetsPartitionResponse(
+                        partition_index=asked.partition_index,
+                        error_code=wrong,
+                        offset=-1 if wrong else (found.start if asked.timestamp == -2 else end),
+                    )
+                )
+            topics.append(ListOffsetsResponseListOffsetsTopicResponse(name=topic.name, partitions=entries))
+        return ListOffsetsResponse(topics=topics)
+
+    def _fetch(self, request: FetchRequest) -> FetchResponse:
+        responses = []
+        left = request.max_bytes
+        for topic in request.topics:
+            entries = []
+            for asked in topic.partitions:
+                found = self.topics[topic.topic][asked.partition]
+                data = self._partition(found, asked.fetch_offset, min(asked.partition_max_bytes, left))
+                data.partition_index = asked.partition
+                left = max(0, left - len(data.records or b""))
+                entries.append(data)
+            responses.append(FetchResponseFetchableTopicResponse(topic=topic.topic, partitions=entries))
+        return FetchResponse(responses=responses)
+
+    def _partition(self, found: Partition, offset: int, limit: int) -> FetchResponsePartitionData:
+        wrong = found.errors.pop(0) if found.errors else 0
+        if found.leader != self.node:
+            wrong = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif not found.start <= offset <= found.end:
+            wrong = wrong or ErrorCode.OFFSET_OUT_OF_RANGE
+        if wrong:
+            return FetchResponsePartitionData(error_code=wrong, high_watermark=-1)
+        records = b"".join(b for b in found.batches if next(iter_batches(b)).header.next_offset > offset)
+        # An answer may end anywhere but in its first batch, as Kafka's limits are soft.
+        first = next(iter_batches(records)).end if records else 0
+        aborted = [FetchResponseAbortedTransaction(producer_id=p, first_offset=o) for p, o in found.aborted]
+        return FetchResponsePartitionData(
+            high_watermark=found.end,
+            last_stable_offset=found.end,
+            log_start_offset=found.start,
+            aborted_transactions=aborted or None,
+            records=records[: max(first, limit)] if limit else b"",
+        )

@@ -1,0 +1,17 @@
+"""The options' model is their documentation: the page shows what the code takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringleader.spark_bridge.options import BatchOptions, StreamOptions
+from ringleader.spark_bridge.options_doc import table
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+
+
+@pytest.mark.parametrize("model", [StreamOptions, BatchOptions])
+def test_the_page_shows_every_option(model: type[StreamOptions] | type[BatchOptions]) -> None:
+    assert table(model) in PAGE.read_text(), "run python -m ringleader.spark_bridge.options_doc and paste"
