@@ -107,4 +107,16 @@ class Observer:
                 self.picture.generations.append(generation)
 
     async def _ask(self, admin: Admin, name: str) -> None:
-        raise NotImplementedError
+        before = self.picture.of_group(name)[-1:]
+        (group,) = await admin.describe_groups([name])
+        owners = {
+            client_of(member.member_id): sorted(member.assignment.get(plan.TOPIC, ()))
+            for member in group.members
+        }
+        lag = {one.partition: one.lag for one in await admin.lag(name) if one.lag is not None}
+        known = len(lag) == plan.PARTITIONS
+        self.picture.groups[name] = GroupNow(known, group.state, owners, lag)
+        # The answer belongs to the newest generation only if no other one came in between.
+        self._read_journal()
+        if group.state == "Stable" and before and before == self.picture.of_group(name)[-1:]:
+            before[0].owners = owners

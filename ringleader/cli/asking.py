@@ -11,6 +11,9 @@ from ringleader.cli.common import WRONG_INPUT, fail
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
 
+# A person waits: shorter than what a service would grant.
+TIMEOUT_MS = 5_000
+
 T = TypeVar("T")
 
 
@@ -20,12 +23,14 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]]) -> T:
     from ringleader.clients.errors import ClientError
 
     async def asked() -> T:
-        async with Admin(bootstrap) as admin:
+        try:
+            admin = Admin(bootstrap, timeout_ms=TIMEOUT_MS)
+        except ValueError as error:
+            fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
+        async with admin:
             return await question(admin)
 
     try:
         return asyncio.run(asked())
-    except ValueError as error:
-        fail(f"{error}", WRONG_INPUT)
     except (ClientError, OSError) as error:
-        fail(str(error))
+        fail(f"{str(error).rstrip('.')}.")

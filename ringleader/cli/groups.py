@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleader.cli.asking import ask
-from ringleader.cli.common import BOOTSTRAP, BootstrapOption, JsonOption, console, table
+from ringleader.cli.common import BOOTSTRAP, BootstrapOption, JsonOption, console, fail, table
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
@@ -90,12 +90,14 @@ def _partitions(owned: dict[str, list[int]]) -> str:
 
 async def _described(admin: Admin, group: str) -> dict[str, Any]:
     (found,) = await admin.describe_groups([group])
+    if found.state == "Dead":
+        fail(f"There is no group {group}.")
     members = [
         {
             "member": one.member_id,
             "client": one.client_id,
             "host": one.client_host,
-            "partitions": one.assignment,
+            "partitions": dict(one.assignment),
         }
         for one in found.members
     ]

@@ -105,21 +105,32 @@ def _run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
-    from ringleader.coordinator.node import Node
+    from ringleader.coordinator.node import Node, StartError
 
     stop = asyncio.Event()
     _on_signals(stop)
     node = Node(settings)
     try:
         await node.start()
-    except OSError as error:
-        complain(f"It cannot start on {settings.listen} with {settings.data_dir}: {error}.")
+    except StartError as error:
+        complain(f"{str(error).rstrip('.')}.")
         return FAILED
+    except OSError as error:
+        complain(f"It cannot start on {settings.listen} with {settings.data_dir}: {error.strerror or error}.")
+        return FAILED
+    failed = asyncio.create_task(node.wait_failed())
+    stopped = asyncio.create_task(stop.wait())
     try:
-        print(f"ready {node.host}:{node.port}", flush=True)
-        await stop.wait()
+        print(f"ready {node.bootstrap}", flush=True)
+        await asyncio.wait([failed, stopped], return_when=asyncio.FIRST_COMPLETED)
     finally:
+        broken = failed.done()
+        failed.cancel()
+        stopped.cancel()
         await node.stop()
+    if broken:
+        complain(f"The store in {settings.data_dir} failed; start again to go on from what the disk holds.")
+        return FAILED
     return 0
 
 
