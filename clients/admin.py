@@ -1,0 +1,433 @@
+"""Topics and groups over the Kafka protocol; works against any Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ringleader.clients.backoff import Backoff
+from ringleader.clients.errors import (
+    BrokerError,
+    RetriableError,
+    is_retriable,
+)
+from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.requests import (
+    Request,
+    by_topic,
+    commit_errors,
+    fetched_offsets,
+    offset_commit,
+    offset_fetch,
+    plain,
+)
+from ringleader.clients.transport import Cluster, ClusterMetadata, TopicMetadata, retrying
+from ringleader.protocol.embedded import Assignment, Subscription
+from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
+from ringleader.protocol.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsTopic,
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsRequestCreatableTopicConfig,
+    DeleteGroupsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicsRequestDeleteTopicState,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+)
+
+EARLIEST, LATEST = -2, -1
+"""For `offsets_at`: the first record that is still there; one after the last one."""
+_NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""Retriable for Kafka, as metadata may be old; for whoever asks about a topic it is the answer."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """One line of `list_groups`. `state` is empty from brokers that do not tell it (before ListGroups v4)."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDescription:
+    """A member of a group. `assignment`: topic -> partitions for consumers, empty for other protocol types;
+    the bytes as they are in `raw_assignment` and `raw_metadata`."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    topics: tuple[str, ...]
+    assignment: Mapping[str, list[int]]
+    raw_metadata: bytes
+    raw_assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A group. A group that does not exist has state `Dead` and no members, as Kafka says it."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[MemberDescription, ...]
+    coordinator: Node
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """How far a group is in a partition; None where there is no committed offset, or no such partition."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    start: int | None
+    end: int | None
+    metadata: str = ""
+
+    @property
+    def lag(self) -> int | None:
+        """Records between the committed offset and the end; for a group without one, all that are there."""
+        if self.end is None:
+            return None
+        position = self.committed if self.committed is not None else self.start
+        return None if position is None else max(0, self.end - position)
+
+
+class Admin:
+    """Ask and change a cluster. An async context manager; belongs to the event loop it is used on.
+
+    All methods raise ClientError: BrokerError with the code when the cluster refuses, RetriableError when it
+    could not be reached or is busy for longer than `timeout_ms` of retries.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        *,
+        client_id: str = "ringleader-admin",
+        timeout_ms: int = 10_000,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._timeout_ms = timeout_ms
+        self._cluster = Cluster(bootstrap, client_id=client_id, request_timeout_ms=timeout_ms, tls=tls)
+
+    async def __aenter__(self) -> Admin:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._cluster.close()
+
+    # ---- topics ----
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        *,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic and wait until it can be used; -1 leaves the number to the broker.
+
+        Raises BrokerError TOPIC_ALREADY_EXISTS and others.
+        """
+        topic = CreateTopicsRequestCreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            configs=[
+                CreateTopicsRequestCreatableTopicConfig(name=key, value=value)
+                for key, value in (configs or {}).items()
+            ],
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms)
+        response = await self._to_controller(plain(request))
+        for result in response.topics:
+            _check(result.error_code, f"create topic {name!r}", result.error_message)
+        await self._until(name, lambda topic: _usable(topic) >= max(partitions, 1))
+
+    async def create_partitions(self, name: str, total: int) -> None:
+        """Grow a topic to that many partitions in all, and wait until they can be used."""
+        topic = CreatePartitionsRequestCreatePartitionsTopic(name=name, count=total, assignments=None)
+        request = CreatePartitionsRequest(topics=[topic], timeout_ms=self._timeout_ms)
+        response = await self._to_controller(plain(request))
+        for result in response.results:
+            _check(result.error_code, f"grow topic {name!r}", result.error_message)
+        await self._until(name, lambda topic: _usable(topic) >= total)
+
+    async def delete_topics(self, names: Iterable[str]) -> None:
+        """Delete topics and their records. All are tried; the first refusal is raised."""
+        wanted = list(names)
+
+        def build(version: int) -> DeleteTopicsRequest:
+            if version < 6:
+                return DeleteTopicsRequest(topic_names=wanted, timeout_ms=self._timeout_ms)
+            topics = [DeleteTopicsRequestDeleteTopicState(name=name) for name in wanted]
+            return DeleteTopicsRequest(topics=topics, timeout_ms=self._timeout_ms)
+
+        response = await self._to_controller(Request(DeleteTopicsRequest, build))
+        for result in response.responses:
+            _check(result.error_code, f"delete topic {result.name!r}", result.error_message)
+        for name in wanted:
+            await self._until(name, lambda topic: not _usable(topic))
+
+    async def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
+        """All topics by name; the cluster's own ones only with `internal`."""
+        metadata = await self._retry(self._cluster.metadata)
+        topics = sorted(metadata.topics.values(), key=lambda topic: topic.name)
+        return [topic for topic in topics if internal or not topic.internal]
+
+    async def describe_topics(self, names: Iterable[str]) -> list[TopicMetadata]:
+        """These topics, in this order. BrokerError UNKNOWN_TOPIC_OR_PARTITION for one that does not exist."""
+        wanted = list(names)
+        metadata = await self._metadata(wanted)
+        for name in wanted:
+            code = metadata.topics[name].error_code if name in metadata.topics else 3
+            _check(code, f"describe topic {name!r}")
+        return [metadata.topics[name] for name in wanted]
+
+    async def start_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that is still there, of each partition."""
+        return await self.offsets_at(dict.fromkeys(partitions, EARLIEST))
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset that the next record will get, of each partition."""
+        return await self.offsets_at(dict.fromkeys(partitions, LATEST))
+
+    async def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Partition -> offset of the first record at or after that Unix time in ms (or EARLIEST, LATEST).
+
+        -1 when there is no such record. BrokerError for a partition that does not exist.
+        """
+        if not times:
+            return {}
+        return await self._retry(lambda: self._offsets_at(times))
+
+    async def _offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        metadata = await self._cluster.metadata({topic for topic, _ in times})
+        leaders: dict[Node, list[TopicPartition]] = {}
+        for place in times:
+            leaders.setdefault(_leader(metadata, place), []).append(place)
+        answers = await asyncio.gather(
+            *(
+                self._cluster.send(leader, _list_offsets(places, times), timeout_ms=self._timeout_ms)
+                for leader, places in leaders.items()
+            )
+        )
+        found: dict[TopicPartition, int] = {}
+        for answer in answers:
+            for topic in answer.topics:
+                for part in topic.partitions:
+                    _check(part.error_code, f"offsets of {topic.name}-{part.partition_index}")
+                    found[topic.name, part.partition_index] = part.offset
+        return found
+
+    # ---- groups ----
+
+    async def list_groups(self, states: Iterable[str] = ()) -> list[GroupListing]:
+        """All groups of all brokers by id, or those in the given states (needs ListGroups v4, KIP-518)."""
+        wanted = list(states)
+
+        async def ask() -> list[GroupListing]:
+            metadata = await self._cluster.metadata([])
+            request = plain(ListGroupsRequest(states_filter=wanted))
+            found = {}
+            for broker in metadata.brokers.values():
+                response = await self._cluster.send(broker, request, timeout_ms=self._timeout_ms)
+                _check(response.error_code, f"list the groups of {broker}")
+                for one in response.groups:
+                    found[one.group_id] = GroupListing(one.group_id, one.protocol_type, one.group_state)
+            return sorted(found.values(), key=lambda group: group.group_id)
+
+        return await self._retry(ask)
+
+    async def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
+        """These groups, in this order."""
+        return [
+            await self._at_coordinator(
+                group_id, plain(DescribeGroupsRequest(groups=[group_id])), _described_group
+            )
+            for group_id in group_ids
+        ]
+
+    async def delete_groups(self, group_ids: Iterable[str]) -> None:
+        """Delete groups without members, and their offsets. Raises BrokerError NON_EMPTY_GROUP,
+        GROUP_ID_NOT_FOUND."""
+
+        def read(response: Any, _node: Node) -> None:
+            for result in response.results:
+                _check(result.error_code, f"delete group {result.group_id!r}")
+
+        for group_id in group_ids:
+            request = plain(DeleteGroupsRequest(groups_names=[group_id]))
+            await self._at_coordinator(group_id, request, read)
+
+    async def group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Committed offsets: of all partitions that have one, or of those asked for that have one."""
+        wanted = None if partitions is None else list(partitions)
+
+        def read(response: Any, _node: Node) -> dict[TopicPartition, OffsetAndMetadata]:
+            fetched = fetched_offsets(response)
+            for code in (fetched.code, *fetched.errors.values()):
+                _check(code, f"offsets of group {group_id!r}")
+            return dict(fetched.offsets)
+
+        return await self._at_coordinator(group_id, offset_fetch(group_id, wanted), read)
+
+    async def set_group_offsets(self, group_id: str, offsets: Offsets) -> None:
+        """Commit for a group that has no members. BrokerError UNKNOWN_MEMBER_ID when it has some."""
+
+        def read(response: Any, _node: Node) -> None:
+            for (topic, partition), code in commit_errors(response).items():
+                _check(code, f"set the offset of {topic}-{partition} for group {group_id!r}")
+
+        await self._at_coordinator(group_id, offset_commit(group_id, -1, "", None, offsets), read)
+
+    async def lag(self, group_id: str) -> list[PartitionLag]:
+        """How far the group is, in all partitions that it has committed or that its members own."""
+        committed = await self.group_offsets(group_id)
+        (group,) = await self.describe_groups([group_id])
+        places = set(committed)
+        for member in group.members:
+            places.update((topic, p) for topic, ps in member.assignment.items() for p in ps)
+        metadata = await self._metadata({topic for topic, _ in places})
+        counts = metadata.partition_counts({topic for topic, _ in places})
+        there = [place for place in places if place[1] < counts.get(place[0], 0)]
+        starts, ends = await self.start_offsets(there), await self.end_offsets(there)
+        return [
+            PartitionLag(
+                *place,
+                committed[place].offset if place in committed else None,
+                starts.get(place),
+                ends.get(place),
+                committed[place].metadata if place in committed else "",
+            )
+            for place in sorted(places)
+        ]
+
+    # ---- how ----
+
+    async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        return await retrying(self._timeout_ms, Backoff(50, 1_000, random.random), attempt)
+
+    async def _metadata(self, topics: Iterable[str]) -> ClusterMetadata:
+        return await self._retry(lambda: self._cluster.metadata(topics))
+
+    async def _until(self, name: str, done: Callable[[TopicMetadata | None], bool]) -> None:
+        """The controller says yes before the brokers know: wait for these."""
+
+        async def look() -> None:
+            metadata = await self._cluster.metadata([name])
+            if not done(metadata.topics.get(name)):
+                raise RetriableError(f"the brokers do not yet show the change of topic {name!r}")
+
+        await self._retry(look)
+
+    async def _to_controller(self, request: Request) -> Any:
+        # A change of topics is not repeated after a lost answer: it may have been made.
+        controller = await self._retry(self._cluster.controller)
+        timeout_ms = self._timeout_ms + 1_000
+        return await self._cluster.send(controller, request, timeout_ms=timeout_ms)
+
+    async def _at_coordinator(self, group_id: str, request: Request, read: Callable[[Any, Node], T]) -> T:
+        async def ask() -> T:
+            node = await self._cluster.coordinator(group_id)
+            return read(await self._cluster.send(node, request, timeout_ms=self._timeout_ms), node)
+
+        return await self._retry(ask)
+
+
+def _check(code: int, what: str, detail: str | None = None) -> None:
+    """Raise what the code stands for: RetriableError when it may work later, else BrokerError."""
+    if code == ErrorCode.NONE:
+        return
+    text = f"cannot {what}: {error_name(code)}" + (f" ({detail})" if detail else "")
+    raise (RetriableError if is_retriable(code) and code not in _NOT_RETRIED else BrokerError)(text, code)
+
+
+def _usable(topic: TopicMetadata | None) -> int:
+    """Partitions that have a leader."""
+    if topic is None or topic.error_code:
+        return 0
+    return sum(partition.leader >= 0 for partition in topic.partitions)
+
+
+def _leader(metadata: ClusterMetadata, place: TopicPartition) -> Node:
+    topic, partition = place
+    what = f"offsets of {topic}-{partition}"
+    found = metadata.topics.get(topic)
+    _check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if found is None else found.error_code, what)
+    assert found is not None
+    for part in found.partitions:
+        if part.partition == partition:
+            if part.leader in metadata.brokers:
+                return metadata.brokers[part.leader]
+            raise RetriableError(f"{topic}-{partition} has no leader now", ErrorCode.LEADER_NOT_AVAILABLE)
+    raise BrokerError(f"no partition {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _list_offsets(places: Iterable[TopicPartition], times: Mapping[TopicPartition, int]) -> Request:
+    topics = [
+        ListOffsetsRequestListOffsetsTopic(
+            name=topic,
+            partitions=[
+                ListOffsetsRequestListOffsetsPartition(partition_index=p, timestamp=times[topic, p])
+                for p in partitions
+            ],
+        )
+        for topic, partitions in by_topic(places).items()
+    ]
+    return plain(ListOffsetsRequest(replica_id=-1, topics=topics))
+
+
+def _described_group(response: Any, node: Node) -> GroupDescription:
+    group = response.groups[0]
+    _check(group.error_code, f"describe group {group.group_id!r}")
+    consumers = group.protocol_type == "consumer"
+    members = tuple(_described_member(member, consumers) for member in group.members)
+    return GroupDescription(
+        group.group_id, group.group_state, group.protocol_type, group.protocol_data, members, node
+    )
+
+
+def _described_member(member: Any, consumer: bool) -> MemberDescription:
+    topics: tuple[str, ...] = ()
+    assignment: dict[str, list[int]] = {}
+    if consumer:
+        # The bytes are the members' own; what cannot be read is shown as nothing.
+        with contextlib.suppress(MalformedError):
+            topics = tuple(Subscription.decode(member.member_metadata).topics)
+        with contextlib.suppress(MalformedError):
+            assignment = Assignment.decode(member.member_assignment).partitions
+    return MemberDescription(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        topics,
+        assignment,
+        member.member_metadata,
+        member.member_assignment,
+    )

@@ -1,0 +1,256 @@
+"""One connection to one broker: frames out, frames in, each answer to the one who asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.clients.errors import (
+    BrokerError,
+    ConnectionLostError,
+    RequestTimedOutError,
+    UnsupportedVersionError,
+)
+from ringleader.clients.requests import Request
+from ringleader.protocol.errors import EncodeError, ErrorCode, MalformedError, error_name
+from ringleader.protocol.frames import decode_response, encode_request, response_class
+from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
+from ringleader.protocol.schema import Message
+
+MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+"""A longer answer ends the connection before its memory is taken (Kafka's own limit for requests)."""
+MAX_IN_FLIGHT = 256
+"""Requests on their way on one connection; more wait for their turn."""
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT = 15, 5, 4
+"""A broker that vanished without a word is noticed even while a JoinGroup may stay unanswered for minutes."""
+API_VERSIONS_TRIES = 3
+CORRELATION_IDS = 2**31
+
+
+@dataclass(slots=True)
+class _InFlight:
+    answer: asyncio.Future[Any]
+    response: type[Message]
+    version: int
+
+
+class Connection(asyncio.Protocol):
+    """An open connection with its versions negotiated. Make one with `open_connection`."""
+
+    def __init__(self, address: str, client_id: str | None, max_response_bytes: int) -> None:
+        self.address = address
+        self._client_id = client_id
+        self._max_response_bytes = max_response_bytes
+        self._ids = itertools.count()
+        self._in_flight: dict[int, _InFlight] = {}
+        self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._why = ""
+        self._versions: Mapping[int, tuple[int, int]] = {}
+        self._throttled_until_s = 0.0
+        self.ended = asyncio.Event()
+
+    # ---- asking ----
+
+    def version_for(self, request: Request) -> int:
+        """The highest version that both sides know. Raises UnsupportedVersionError."""
+        message = request.message
+        name = message.__name__.removesuffix("Request")
+        served = self._versions.get(message.API_KEY)
+        if served is None:
+            raise UnsupportedVersionError(
+                f"{self.address} does not serve {name}", ErrorCode.UNSUPPORTED_VERSION
+            )
+        version = min(served[1], message.MAX_VERSION, request.max_version)
+        if version < max(served[0], message.MIN_VERSION):
+            raise UnsupportedVersionError(
+                f"{self.address} serves {name} v{served[0]} to v{served[1]}, "
+                f"this client speaks v{message.MIN_VERSION} to v{message.MAX_VERSION}",
+                ErrorCode.UNSUPPORTED_VERSION,
+            )
+        return int(version)
+
+    async def ask(self, request: Request, timeout_s: float) -> Any:
+        """Send and wait for the answer.
+
+        Raises ConnectionLostError, RequestTimedOutError (the connection is closed then: an answer that comes
+        too late must not block others), UnsupportedVersionError.
+        """
+        version = self.version_for(request)
+        name = f"{request.message.__name__} to {self.address}"
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._wait_throttle()
+                async with self._slots:
+                    await self._writable.wait()
+                    return await self._send(request.build(version), version)
+        except TimeoutError:
+            error = RequestTimedOutError(f"{name} was not answered within {timeout_s:g} s")
+            self.close(str(error))
+            raise error from None
+        except EncodeError as error:
+            text = f"{name} v{version} cannot say this: {error}"
+            raise UnsupportedVersionError(text, ErrorCode.UNSUPPORTED_VERSION) from error
+
+    async def _send(self, message: Message, version: int) -> Any:
+        if self._transport is None or self.ended.is_set():
+            raise ConnectionLostError(f"connection to {self.address} has ended: {self._why}")
+        response = response_class(message.API_KEY)
+        assert response is not None
+        correlation_id = next(self._ids) % CORRELATION_IDS
+        frame = encode_request(message, version, correlation_id, self._client_id)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._in_flight[correlation_id] = _InFlight(answer, response, version)
+        self._transport.write(frame)
+        return await answer
+
+    async def _wait_throttle(self) -> None:
+        wait_s = self._throttled_until_s - asyncio.get_running_loop().time()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+
+    async def negotiate(self, timeout_s: float) -> None:
+        """Learn which versions the broker serves (ApiVersions, KIP-35; downwards after error 35, KIP-511)."""
+        self._versions = {ApiVersionsRequest.API_KEY: (0, ApiVersionsRequest.MAX_VERSION)}
+        message = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
+        version = ApiVersionsRequest.MAX_VERSION
+        for _ in range(API_VERSIONS_TRIES):
+            request = Request(ApiVersionsRequest, lambda _version: message, max_version=version)
+            response: ApiVersionsResponse = await self.ask(request, timeout_s)
+            served = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
+            if response.error_code == ErrorCode.NONE:
+                self._versions = served
+                return
+            if response.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
+                name = error_name(response.error_code)
+                raise BrokerError(f"{self.address} answered ApiVersions with {name}", response.error_code)
+            highest = served.get(ApiVersionsRequest.API_KEY, (0, 0))[1]
+            version = highest if highest < version else 0
+        raise UnsupportedVersionError(f"{self.address} takes no version of ApiVersions")
+
+    # ---- asyncio.Protocol ----
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        _keep_alive(transport.get_extra_info("socket"))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= 4:
+            size = int.from_bytes(buffer[start : start + 4], "big", signed=True)
+            if not 4 <= size <= self._max_response_bytes:
+                self.close(f"{self.address} announced an answer of {size} bytes")
+                return
+            if len(buffer) - start - 4 < size:
+                break
+            self._answered(bytes(buffer[start + 4 : start + 4 + size]))
+            start += 4 + size
+        del buffer[:start]
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._end(f"closed by {self.address}" if error is None else f"{error}")
+
+    def _answered(self, frame: bytes) -> None:
+        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        waiting = self._in_flight.pop(correlation_id, None)
+        if waiting is None:
+            self.close(
+                f"{self.address} answered a request that was not made (correlation id {correlation_id})"
+            )
+            return
+        if waiting.answer.done():
+            return
+        version = waiting.version
+        # A broker that does not know the version of ApiVersions answers in the layout of version 0.
+        if waiting.response is ApiVersionsResponse and frame[4:6] == b"\0\x23":
+            version = 0
+        try:
+            response: Any = decode_response(waiting.response, frame, version)[1]
+        except MalformedError as error:
+            waiting.answer.set_exception(ConnectionLostError(f"answer of {self.address}: {error}"))
+            self.close(f"malformed answer: {error}")
+            return
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._throttled_until_s = asyncio.get_running_loop().time() + throttle_ms / 1000
+        waiting.answer.set_result(response)
+
+    # ---- the end ----
+
+    def close(self, why: str = "closed") -> None:
+        """Close at once; what is in flight fails with `why`."""
+        self._end(why)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self, why: str) -> None:
+        if self.ended.is_set():
+            return
+        self._why = why
+        self.ended.set()
+        self._writable.set()
+        waiting, self._in_flight = self._in_flight, {}
+        for one in waiting.values():
+            if not one.answer.done():
+                one.answer.set_exception(ConnectionLostError(f"lost the connection to {self.address}: {why}"))
+
+
+def _keep_alive(sock: socket.socket | None) -> None:
+    if sock is None:
+        return
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (
+            ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+            ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+            ("TCP_KEEPCNT", KEEPALIVE_COUNT),
+        ):
+            if hasattr(socket, name):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+async def open_connection(
+    host: str,
+    port: int,
+    *,
+    client_id: str | None,
+    timeout_s: float,
+    tls: ssl.SSLContext | None = None,
+    max_response_bytes: int = MAX_RESPONSE_BYTES,
+) -> Connection:
+    """Connect and negotiate versions. Raises ConnectionLostError, RequestTimedOutError, BrokerError."""
+    address = f"{host}:{port}"
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, connection = await loop.create_connection(
+                lambda: Connection(address, client_id, max_response_bytes), host, port, ssl=tls
+            )
+    except TimeoutError:
+        raise ConnectionLostError(f"no connection to {address} within {timeout_s:g} s") from None
+    except OSError as error:
+        raise ConnectionLostError(f"cannot connect to {address}: {error.strerror or error}") from error
+    try:
+        await connection.negotiate(timeout_s)
+    except BaseException:
+        connection.close("negotiation failed")
+        raise
+    return connection

@@ -1,0 +1,427 @@
+"""The member as a machine: answers, time and the user's wishes in; requests, callbacks and words out.
+
+It knows no socket, clock, thread or randomness of its own, so that members and a coordinator run together
+on a simulated clock. How a driver runs it:
+
+- After every call: `drain()` and do what it says, in order. One timer for `next_deadline()`, then `tick`.
+- `Send`: the answer goes to `answer`, a transport error to `fail`, a request that cannot be made at all to
+  `refuse`, each with the ticket. Old tickets are harmless.
+- Callbacks run one after the other, in the order in which they came out. `TellRevoked` and
+  `ComputeAssignment` want to be told their end (`revoked`, `computed`, `compute_failed`) with their round.
+
+What follows on each error code is what the Java consumer does with it in the classic protocol.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from ringleader.clients.actions import Action, ComputeAssignment, Disconnect, TellAssigned
+from ringleader.clients.errors import (
+    AssignmentFailedError,
+    ClientError,
+    InconsistentGroupProtocolError,
+    MembershipError,
+    MembershipUnsupportedError,
+    fatal_error,
+    is_retriable,
+)
+from ringleader.clients.link import Pending
+from ringleader.clients.model import Assigned, MemberInfo
+from ringleader.clients.requests import (
+    find_coordinator,
+    found_coordinator,
+    heartbeat,
+    join_group,
+    leave_group,
+    left_group,
+    sync_group,
+)
+from ringleader.clients.state import BEATING, OVER, Election, MemberState, Phase
+from ringleader.protocol.errors import ErrorCode, error_name
+
+COORDINATOR_GONE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+IMMEDIATE_REJOINS = 3
+"""A refused join or sync is repeated at once so many times in a row; after that with backoff."""
+
+
+class MemberMachine(MemberState):
+    """One member of one group, see the module for how it is driven."""
+
+    # ---- what the user wants ----
+
+    def start(self, now_ms: int) -> None:
+        """Join the group."""
+        if self.phase is not Phase.NEW:
+            raise MembershipError(f"group {self.settings.group_id!r}: this member was started before")
+        self.phase = Phase.UNJOINED
+        self._contact_ms = self.link.not_before_ms = now_ms
+        self._advance(now_ms)
+
+    def rejoin(self, reason: str, now_ms: int) -> None:
+        """Make the group rebalance, for example because this member's metadata has changed: at once when
+        stable, else after the rebalance under way."""
+        if self.phase in OVER or self._leave_reason is not None:
+            return
+        self._rejoin_reason = reason
+        self._advance(now_ms)
+
+    def leave(self, reason: str, now_ms: int, hold_ms: int = 0, silently: bool = False) -> None:
+        """Give up the share (`on_revoked` gets at most `hold_ms`, and never more than the rebalance timeout),
+        then leave. Silently: without LeaveGroup, as a static member that will be back does."""
+        if self.phase in OVER or self._leave_reason is not None:
+            return
+        self._leave_reason, self._leave_silently = reason, silently
+        hold_until_ms = now_ms + min(hold_ms, self.settings.rebalance_timeout_ms)
+        if self.phase is Phase.REVOKING:
+            self._hold_until_ms = min(self._hold_until_ms, hold_until_ms)
+        elif self.phase is Phase.STABLE:
+            self._revoke(f"leaving: {reason}", hold_until_ms)
+        else:
+            self._start_leaving(now_ms)
+        self._advance(now_ms)
+
+    # ---- what became of its actions ----
+
+    def answer(self, ticket: int, response: Any, now_ms: int) -> None:
+        """The response to a `Send`."""
+        pending = self.link.take(ticket)
+        if pending is not None:
+            pending.handle(response, pending, now_ms)
+            self._advance(now_ms)
+
+    def fail(self, ticket: int, why: str, now_ms: int) -> None:
+        """No answer to a `Send`: the connection ended, or time ran out. `why` in words."""
+        pending = self.link.take(ticket)
+        if pending is None:
+            return
+        if pending.name == "FindCoordinator":
+            self.link.retry_later(f"no broker answers: {why}", now_ms)
+        else:
+            self.link.lost(f"{pending.name}: {why}", pending.found, now_ms)
+            if pending.name in ("JoinGroup", "SyncGroup"):
+                self._to_join(f"{pending.name} got no answer", now_ms)
+        self._advance(now_ms)
+
+    def refuse(self, ticket: int, error: ClientError, now_ms: int) -> None:
+        """A `Send` cannot be done at all: no common version, or not expressible in it."""
+        if (pending := self.link.take(ticket)) is not None:
+            text = f"group {self.settings.group_id!r}: {pending.name} is not possible: {error}"
+            self._end(MembershipUnsupportedError(text, error.code))
+
+    def revoked(self, round_: int, now_ms: int) -> None:
+        """`on_revoked` of that round has ended."""
+        if self.phase is Phase.REVOKING and round_ == self._round:
+            self._given_up(now_ms)
+            self._advance(now_ms)
+
+    def computed(self, round_: int, assignments: Mapping[str, bytes], now_ms: int) -> None:
+        """`assign` of that round gave this. Members without an entry get zero bytes."""
+        if self.phase is not Phase.ASSIGNING or round_ != self._round or self._election is None:
+            return
+        strangers = sorted(set(assignments) - set(self._election.members))
+        if strangers:
+            self.compute_failed(round_, ValueError(f"assign named unknown member ids: {strangers}"), now_ms)
+            return
+        self._election.assignments = assignments
+        self.phase = Phase.SYNCING
+        self._advance(now_ms)
+
+    def compute_failed(self, round_: int, error: BaseException, now_ms: int) -> None:
+        """`assign` of that round raised this: the membership ends, so that another member may lead."""
+        if self.phase is not Phase.ASSIGNING or round_ != self._round:
+            return
+        failure = AssignmentFailedError(f"group {self.settings.group_id!r}: assign failed: {error!r}")
+        failure.__cause__ = error
+        self.error = failure
+        self._leave_reason = "its assign callback failed"
+        self._start_leaving(now_ms)
+        self._advance(now_ms)
+
+    def coordinator_lost(self, why: str, found: int, now_ms: int) -> None:
+        """A request outside of this machine found the coordinator gone; `found`: `link.found` then."""
+        if self.link.lost(why, found, now_ms):
+            self._advance(now_ms)
+
+    def commit_refused(self, code: int, generation: int, member_id: str, now_ms: int) -> None:
+        """A commit made as that member of that generation was answered with this group error."""
+        self._refused("OffsetCommit", code, generation, member_id, now_ms)
+        self._advance(now_ms)
+
+    def contact(self, sent_ms: int) -> None:
+        """The coordinator accepted something that this member sent at that time: its session goes on."""
+        self._contact_ms = max(self._contact_ms, sent_ms)
+
+    # ---- time ----
+
+    def tick(self, now_ms: int) -> None:
+        """Do what is due."""
+        if self.phase is Phase.REVOKING and now_ms >= self._hold_until_ms:
+            self._lose("on_revoked did not end in time: going on without it")
+            self._given_up(now_ms)
+        elif self.phase is Phase.LEAVING and now_ms >= self._leave_until_ms:
+            self._say(logging.WARNING, "leaving without an answer: the session timeout will tell the group")
+            self._over()
+        self._advance(now_ms)
+
+    def next_deadline(self) -> int | None:
+        """When to call `tick` at the latest; None: nothing to wait for."""
+        if self.phase in OVER or self.phase is Phase.NEW:
+            return None
+        link = self.link
+        times = []
+        if self.phase is Phase.REVOKING:
+            times.append(self._hold_until_ms)
+        if self.phase is Phase.LEAVING:
+            times.append(self._leave_until_ms)
+        if link.coordinator is None:
+            if not link.waits_for("FindCoordinator"):
+                times.append(link.not_before_ms)
+        elif self.phase in BEATING and not link.waits_for("Heartbeat"):
+            times.append(max(self._beat_at_ms, link.not_before_ms))
+        elif self.phase is Phase.UNJOINED or (
+            self.phase is Phase.LEAVING and not link.waits_for("LeaveGroup")
+        ):
+            times.append(link.not_before_ms)
+        return min(times, default=None)
+
+    def drain(self) -> list[Action]:
+        """What is to be done now, in order."""
+        actions = self._actions.copy()
+        self._actions.clear()
+        return actions
+
+    def _advance(self, now_ms: int) -> None:
+        """Whatever this phase wants and time allows."""
+        if self.phase in OVER or self.phase is Phase.NEW:
+            return
+        if self.phase is Phase.STABLE and self._rejoin_reason is not None:
+            reason, self._rejoin_reason = self._rejoin_reason, None
+            self._revoke(reason, now_ms + self.settings.rebalance_timeout_ms)
+        phase, link = self.phase, self.link
+        waited = now_ms >= link.not_before_ms
+        if link.coordinator is None:
+            if waited and not link.waits_for("FindCoordinator"):
+                self._find(now_ms)
+        elif phase is Phase.UNJOINED and waited:
+            self._join(now_ms)
+        elif phase is Phase.SYNCING and not link.waits_for("SyncGroup"):
+            self._sync(now_ms)
+        elif phase is Phase.LEAVING and waited and not link.waits_for("LeaveGroup"):
+            self._send_leave(now_ms)
+        elif phase in BEATING and waited and now_ms >= self._beat_at_ms and not link.waits_for("Heartbeat"):
+            self._beat(now_ms)
+
+    # ---- finding the coordinator ----
+
+    def _find(self, now_ms: int) -> None:
+        request, timeout_ms = find_coordinator(self.settings.group_id), self.settings.request_timeout_ms
+        self.link.send("FindCoordinator", request, self._found, self._identity(), now_ms, timeout_ms)
+
+    def _found(self, response: Any, pending: Pending, now_ms: int) -> None:
+        code, node = found_coordinator(response)
+        if node is not None:
+            self.link.arrived(node, now_ms)
+        elif is_retriable(code):
+            self.link.retry_later(f"the cluster names no coordinator ({error_name(code)})", now_ms)
+        else:
+            self._end(fatal_error("FindCoordinator", self.settings.group_id, code))
+
+    # ---- joining ----
+
+    def _to_join(self, reason: str, now_ms: int) -> None:
+        """Join again; a member that is to leave leaves instead."""
+        if self.phase in OVER or self.phase is Phase.LEAVING:
+            return
+        if self._leave_reason is not None:
+            self._start_leaving(now_ms)
+            return
+        self._round += 1
+        self._election = None
+        self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
+        self.phase = Phase.UNJOINED
+        self._join_reason = reason
+
+    def _join(self, now_ms: int) -> None:
+        self.phase = Phase.JOINING
+        self._rejoin_reason = None
+        request = join_group(self.settings, self.protocols, self.member_id, self._join_reason)
+        timeout_ms = self.settings.parked_timeout_ms
+        self.link.send("JoinGroup", request, self._joined, self._identity(), now_ms, timeout_ms)
+
+    def _joined(self, response: Any, pending: Pending, now_ms: int) -> None:
+        code = response.error_code
+        if code == ErrorCode.NONE:
+            self._elect(response, now_ms)
+        elif code == ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id, self.generation = response.member_id, -1
+            self.phase = Phase.UNJOINED
+            self._refusals += 1
+            if self._refusals > IMMEDIATE_REJOINS:
+                self.link.retry_later("the coordinator keeps giving out member ids", now_ms)
+        else:
+            self._refused_answer(code, pending, now_ms)
+
+    def _elect(self, response: Any, now_ms: int) -> None:
+        kind, name = response.protocol_type, response.protocol_name
+        offered = {protocol.name for protocol in self.protocols}
+        if kind not in (None, self.settings.protocol_type) or name not in offered:
+            text = f"the group settled on protocol {name!r} of type {kind!r}, which this member did not offer"
+            self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"))
+            return
+        self.link.well()
+        self.contact(now_ms)
+        self._refusals = 0
+        self.generation, self.member_id = response.generation_id, response.member_id
+        self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        self._round += 1
+        self._election = Election(name, response.leader, [m.member_id for m in response.members])
+        if response.leader == response.member_id and not response.skip_assignment:
+            self.phase = Phase.ASSIGNING
+            members = [MemberInfo(m.member_id, m.group_instance_id, m.metadata) for m in response.members]
+            self._actions.append(ComputeAssignment(self._round, name, members))
+        else:
+            self._election.members = []
+            self.phase = Phase.SYNCING
+
+    def _sync(self, now_ms: int) -> None:
+        election = self._election
+        assert election is not None
+        shares = {member: election.assignments.get(member, b"") for member in election.members}
+        request = sync_group(self.settings, self.generation, self.member_id, election.protocol, shares)
+        timeout_ms = self.settings.parked_timeout_ms
+        self.link.send("SyncGroup", request, self._synced, self._identity(), now_ms, timeout_ms)
+
+    def _synced(self, response: Any, pending: Pending, now_ms: int) -> None:
+        if response.error_code != ErrorCode.NONE:
+            self._refused_answer(response.error_code, pending, now_ms)
+            return
+        election = self._election
+        assert election is not None
+        kind, name = response.protocol_type, response.protocol_name
+        if kind not in (None, self.settings.protocol_type) or name not in (None, election.protocol):
+            text = f"SyncGroup speaks of {name!r} of type {kind!r}, JoinGroup of {election.protocol!r}"
+            self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"))
+            return
+        self.link.well()
+        # The coordinator restarts the session as it hands out the share: contact is now, not at sending.
+        self.contact(now_ms)
+        self.phase = Phase.STABLE
+        self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        held = Assigned(
+            self.generation, self.member_id, election.leader_id, election.protocol, response.assignment
+        )
+        self.held = held
+        leads = " as its leader" if held.is_leader else ""
+        self._say(
+            logging.INFO,
+            f"in generation {held.generation}{leads}, member id {held.member_id}, protocol {held.protocol}",
+        )
+        self._actions.append(TellAssigned(held))
+
+    # ---- heartbeats ----
+
+    def _beat(self, now_ms: int) -> None:
+        request = heartbeat(self.settings, self.generation, self.member_id)
+        timeout_ms = self.settings.heartbeat_timeout_ms
+        self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        self.link.send("Heartbeat", request, self._beaten, self._identity(), now_ms, timeout_ms)
+
+    def _beaten(self, response: Any, pending: Pending, now_ms: int) -> None:
+        code = response.error_code
+        if code not in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+            self._refused_answer(code, pending, now_ms)
+            return
+        self.link.well()
+        self.contact(pending.sent_ms)
+        if code == ErrorCode.NONE:
+            return
+        # It began after the heartbeat before this one, and the coordinator counts from there.
+        began_ms = pending.sent_ms - self.settings.heartbeat_interval_ms
+        until_ms = began_ms + self.settings.rebalance_timeout_ms - self.settings.hold_margin_ms
+        if self.phase is Phase.STABLE:
+            self._revoke("the group is rebalancing", until_ms)
+        elif self.phase is Phase.REVOKING:
+            self._hold_until_ms = min(self._hold_until_ms, until_ms)
+
+    # ---- refusals ----
+
+    def _refused_answer(self, code: int, pending: Pending, now_ms: int) -> None:
+        if code in COORDINATOR_GONE:
+            why = f"{pending.name} was answered {error_name(code)}"
+            self.link.lost(why, pending.found, now_ms)
+            if pending.name in ("JoinGroup", "SyncGroup"):
+                self._to_join(why, now_ms)
+        else:
+            self._refused(pending.name, code, pending.generation, pending.member_id, now_ms)
+
+    def _refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
+        """An error about the membership, for what the member was when it sent the request."""
+        if (generation, member_id) != self._identity() or self.phase in OVER:
+            return  # About an earlier life: the present one is not touched.
+        why = f"{name} was answered {error_name(code)}"
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self._lose(self._removal(now_ms))
+            self.member_id, self.generation = "", -1
+            self._join_again(why, now_ms)
+        elif code == ErrorCode.ILLEGAL_GENERATION:
+            self._lose(f"generation {generation} is over: the group went on without this member")
+            self.generation = -1
+            self._join_again(why, now_ms)
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS:
+            if self.phase is Phase.STABLE:
+                self._revoke("the group is rebalancing", now_ms + self.settings.rebalance_timeout_ms)
+            elif self.phase in (Phase.JOINING, Phase.SYNCING):
+                self._join_again(why, now_ms)
+        elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            if name in ("JoinGroup", "SyncGroup"):
+                self._to_join(why, now_ms)
+            self.link.retry_later("the coordinator is loading", now_ms)
+        else:
+            self._end(fatal_error(name, self.settings.group_id, code))
+
+    def _join_again(self, reason: str, now_ms: int) -> None:
+        """At once, unless the coordinator keeps refusing."""
+        self._refusals += 1
+        if self._refusals > IMMEDIATE_REJOINS:
+            self.link.retry_later(reason, now_ms)
+        self._to_join(reason, now_ms)
+
+    # ---- giving up and losing the share ----
+
+    def _given_up(self, now_ms: int) -> None:
+        self.held = None
+        self._to_join(self._join_reason, now_ms)
+
+    # ---- the end ----
+
+    def _start_leaving(self, now_ms: int) -> None:
+        if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:
+            self._actions.append(Disconnect(self.link.coordinator))
+        self._round += 1
+        self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
+        self.phase = Phase.LEAVING
+        self._leave_until_ms = now_ms + self.settings.leave_timeout_ms
+        if self._leave_silently or not self.member_id:
+            self._over()
+
+    def _send_leave(self, now_ms: int) -> None:
+        settings, reason = self.settings, self._leave_reason or ""
+        request = leave_group(settings.group_id, self.member_id, settings.group_instance_id, reason)
+        timeout_ms = settings.leave_timeout_ms
+        self.link.send("LeaveGroup", request, self._left, self._identity(), now_ms, timeout_ms)
+
+    def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
+        code = left_group(response)
+        if code in COORDINATOR_GONE:
+            self.link.lost("LeaveGroup found it gone", pending.found, now_ms)
+        elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            self.link.retry_later("the coordinator is loading", now_ms)
+        else:
+            if code is None:
+                self._say(logging.WARNING, "the answer to LeaveGroup is not about this member alone")
+            elif code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
+                self._say(logging.WARNING, f"LeaveGroup was answered {error_name(code)}")
+            self._over()

@@ -1,0 +1,93 @@
+"""Plain values that the rooms of the client library hand each other, and the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+TopicPartition = tuple[str, int]
+"""Topic name and partition number."""
+
+
+class Node(NamedTuple):
+    """One broker or coordinator: its id and where it listens."""
+
+    node_id: int
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port} (node {self.node_id})"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberProtocol:
+    """A way to assign that this member supports: the name that the group votes on, and what this member tells
+    the leader about itself. A callable is asked anew at every join, in the driver's thread: keep it quick."""
+
+    name: str
+    metadata: bytes | Callable[[], bytes] = b""
+
+    def current(self) -> bytes:
+        """The metadata as of now."""
+        return self.metadata() if callable(self.metadata) else self.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class MemberInfo:
+    """One member as the leader sees it; `metadata` is the one of the protocol that won the vote."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """This member's share in one generation of the group."""
+
+    generation: int
+    member_id: str
+    leader_id: str
+    protocol: str
+    assignment: bytes
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this member computed the assignments of this generation."""
+        return self.member_id == self.leader_id
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """The share is to be given up; commits still count until the callback is over. `reason` in words."""
+
+    generation: int
+    member_id: str
+    assignment: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The share is gone: others may have it already, commits are refused. `reason` in words."""
+
+    generation: int
+    member_id: str
+    assignment: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAndMetadata:
+    """A committed position: the offset of the next record to read, a text of the application, and the leader
+    epoch of the last record read (-1: unknown)."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = -1
+
+
+Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
+"""What `commit` takes."""

@@ -1,0 +1,59 @@
+"""Settings of a member, under the Java consumer's names where it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
+"""As the Java client limits it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSettings:
+    """How a member behaves. Times in milliseconds. Raises ValueError for values that cannot work."""
+
+    group_id: str
+    protocol_type: str = "consumer"
+    """What kind of group it is; all members must say the same."""
+    group_instance_id: str | None = None
+    """Makes the member static (KIP-345)."""
+    session_timeout_ms: int = 45_000
+    """The coordinator removes a member that is silent for so long."""
+    rebalance_timeout_ms: int = 300_000
+    """How long a rebalance waits for this member to give up its share and to join again."""
+    heartbeat_interval_ms: int = 3_000
+    request_timeout_ms: int = 30_000
+    """For requests that the coordinator answers at once. JoinGroup and SyncGroup get the rebalance timeout
+    plus 5 s if that is longer."""
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    leave_timeout_ms: int = 5_000
+    """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
+
+    def __post_init__(self) -> None:
+        if not self.group_id:
+            raise ValueError("group_id is empty")
+        if not self.protocol_type:
+            raise ValueError("protocol_type is empty")
+        instance = self.group_instance_id
+        if instance is not None and not 0 < len(instance) <= GROUP_INSTANCE_ID_MAX_CHARACTERS:
+            raise ValueError(f"group_instance_id needs 1 to {GROUP_INSTANCE_ID_MAX_CHARACTERS} characters")
+        if not 0 < self.heartbeat_interval_ms < self.session_timeout_ms:
+            raise ValueError("heartbeat_interval_ms has to be above 0 and below session_timeout_ms")
+        if self.rebalance_timeout_ms <= 0:
+            raise ValueError("rebalance_timeout_ms has to be above 0")
+
+    @property
+    def parked_timeout_ms(self) -> int:
+        """For requests that the coordinator may hold back until a rebalance is over."""
+        return min(max(self.request_timeout_ms, self.rebalance_timeout_ms + 5_000), 2**31 - 1)
+
+    @property
+    def heartbeat_timeout_ms(self) -> int:
+        """A heartbeat unanswered for so long is repeated on a new connection, before the session ends."""
+        return min(self.request_timeout_ms, max(self.heartbeat_interval_ms, self.session_timeout_ms // 3))
+
+    @property
+    def hold_margin_ms(self) -> int:
+        """So much before the end of the rebalance timeout the wait for `on_revoked` ends, to be in time."""
+        return min(1_000, self.rebalance_timeout_ms // 10)

@@ -1,0 +1,142 @@
+"""What a member is at a moment: its phase, its place in the group, its share; and how a share ends."""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ringleader.clients.actions import Action, CancelRevoked, Over, Say, TellLost, TellRevoked
+from ringleader.clients.errors import MembershipError
+from ringleader.clients.link import Link
+from ringleader.clients.model import Assigned, Lost, MemberProtocol, Node, Revoked
+from ringleader.clients.settings import MemberSettings
+
+
+class Phase(enum.Enum):
+    """Where the member stands."""
+
+    NEW = "new"
+    UNJOINED = "about to join"
+    JOINING = "joining"
+    ASSIGNING = "computing the assignment"
+    SYNCING = "waiting for its share"
+    STABLE = "stable"
+    REVOKING = "giving up its share"
+    LEAVING = "leaving"
+    LEFT = "left"
+    FAILED = "failed"
+
+
+BEATING = (Phase.ASSIGNING, Phase.STABLE, Phase.REVOKING)
+"""The phases with heartbeats. Not while JoinGroup or SyncGroup is parked: a heartbeat would wait behind it on
+the same connection, and the coordinator takes a member with a parked request for alive."""
+
+OVER = (Phase.LEFT, Phase.FAILED)
+
+
+@dataclass(slots=True)
+class Election:
+    """What the JoinGroup answer settled, until SyncGroup gives the share."""
+
+    protocol: str
+    leader_id: str
+    members: list[str]
+    assignments: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class MemberState:
+    """One member of one group. `random` gives numbers from 0 to 1, for the jitter of retries."""
+
+    def __init__(
+        self, settings: MemberSettings, protocols: Sequence[MemberProtocol], random: Callable[[], float]
+    ) -> None:
+        if not protocols:
+            raise ValueError("at least one protocol is needed")
+        if len({protocol.name for protocol in protocols}) != len(protocols):
+            raise ValueError("protocol names have to differ")
+        self.settings = settings
+        self.protocols = tuple(protocols)
+        self.phase = Phase.NEW
+        self.generation = -1
+        self.member_id = ""
+        self.held: Assigned | None = None
+        """The share that the user has been given and has not given up."""
+        self.error: MembershipError | None = None
+        self._actions: list[Action] = []
+        self.link = Link(settings, random, self._actions)
+        self._round = 0
+        self._refusals = 0
+        self._join_reason = "first join"
+        self._rejoin_reason: str | None = None
+        self._election: Election | None = None
+        self._beat_at_ms = 0
+        self._contact_ms = 0
+        self._hold_until_ms = 0
+        self._leave_reason: str | None = None
+        self._leave_silently = False
+        self._leave_until_ms = 0
+
+    @property
+    def coordinator(self) -> Node | None:
+        """Where the group's coordinator is; None while it is looked for."""
+        return self.link.coordinator
+
+    def _say(self, level: int, text: str) -> None:
+        self._actions.append(Say(level, text))
+
+    def _identity(self) -> tuple[int, str]:
+        return self.generation, self.member_id
+
+    # ---- how a share ends ----
+
+    def _revoke(self, reason: str, hold_until_ms: int) -> None:
+        held = self.held
+        assert held is not None
+        self.phase = Phase.REVOKING
+        self._round += 1
+        self._hold_until_ms = hold_until_ms
+        self._join_reason = reason
+        self._say(logging.INFO, f"giving up generation {held.generation}: {reason}")
+        revoked = Revoked(held.generation, held.member_id, held.assignment, reason)
+        self._actions.append(TellRevoked(self._round, revoked))
+
+    def _lose(self, reason: str) -> None:
+        """The share, if there is one, is gone without asking."""
+        held, self.held = self.held, None
+        if held is None:
+            return
+        if self.phase is Phase.REVOKING:
+            self._actions.append(CancelRevoked(self._round))
+        self._say(logging.WARNING, f"lost generation {held.generation}: {reason}")
+        self._actions.append(TellLost(Lost(held.generation, held.member_id, held.assignment, reason)))
+
+    def _removal(self, now_ms: int) -> str:
+        silent_ms, session_ms = now_ms - self._contact_ms, self.settings.session_timeout_ms
+        if silent_ms >= session_ms:
+            return f"removed: silent for {silent_ms / 1000:.1f} s, session timeout {session_ms / 1000:g} s"
+        return (
+            "removed: the coordinator does not know this member id (somebody removed it, it was late for a "
+            "rebalance, or the coordinator lost its state)"
+        )
+
+    # ---- the end ----
+
+    def _end(self, error: MembershipError) -> None:
+        """An error that no retry cures."""
+        self.error = error
+        self._lose(str(error))
+        self._over()
+
+    def _over(self) -> None:
+        self.link.forget_all()
+        self.held = None
+        self.generation = -1
+        if self.error is None:
+            self.phase = Phase.LEFT
+            self._say(logging.INFO, f"left: {self._leave_reason}")
+        else:
+            self.phase = Phase.FAILED
+            self._say(logging.ERROR, f"the membership is over: {self.error}")
+        self._actions.append(Over(self.error))
