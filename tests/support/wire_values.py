@@ -1,0 +1,87 @@
+"""Hypothesis strategies for every declared message, made from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ringleader.protocol import messages
+from ringleader.protocol.layout import covers
+from ringleader.protocol.schema import ZERO_UUID, FieldSpec, Message, fields_of
+
+Special = Mapping[tuple[type[Any], str], SearchStrategy[Any]]
+"""Narrower values for single fields, by (struct or message, field): what another codec can hold."""
+
+MESSAGES: list[type[Message]] = [
+    cls for cls in (getattr(messages, name) for name in messages.__all__) if issubclass(cls, Message)
+]
+"""Every declared message."""
+
+PAIRS: list[tuple[type[Message], int]] = [
+    (cls, version) for cls in MESSAGES for version in range(cls.MIN_VERSION, cls.MAX_VERSION + 1)
+]
+"""Every (message, version)."""
+
+
+def pair_id(value: object) -> str:
+    """How a (message, version) parameter is called in a test's name."""
+    return value.__name__ if isinstance(value, type) else f"v{value}"
+
+
+def _integers(low: int, high: int) -> SearchStrategy[int]:
+    return st.sampled_from((0, low, high)) | st.integers(low, high)
+
+
+# Lengths around 127 and 128 are where a compact length grows from one byte to two.
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
+_TEXTS = _TEXT | st.integers(125, 129).map("x".__mul__)
+_BYTES = st.binary(max_size=10) | st.integers(125, 129).map(bytes)
+
+_SCALARS: dict[str, SearchStrategy[Any]] = {
+    "bool": st.booleans(),
+    "int8": _integers(-(2**7), 2**7 - 1),
+    "int16": _integers(-(2**15), 2**15 - 1),
+    "uint16": _integers(0, 2**16 - 1),
+    "int32": _integers(-(2**31), 2**31 - 1),
+    "uint32": _integers(0, 2**32 - 1),
+    "int64": _integers(-(2**63), 2**63 - 1),
+    "float64": st.floats(allow_nan=False),
+    "string": _TEXTS,
+    "bytes": _BYTES,
+    "records": _BYTES,
+    "uuid": st.just(ZERO_UUID) | st.binary(min_size=16, max_size=16),
+}
+
+
+def present_fields(cls: type[Any], version: int) -> list[tuple[str, FieldSpec]]:
+    """The fields that `version` of a message or struct has on the wire."""
+    return [(name, spec) for name, spec in fields_of(cls) if covers(spec.versions, version)]
+
+
+_made: dict[tuple[type[Any], int, bool], SearchStrategy[Any]] = {}
+
+
+def values(cls: type[Any], version: int, special: Special | None = None) -> SearchStrategy[Any]:
+    """Messages or structs of `cls` with any value in each field that `version` has, defaults elsewhere.
+
+    `special` has to be the same whenever it is given for one message and version: strategies are made once.
+    """
+    key = (cls, version, special is not None)
+    if key not in _made:
+        present = present_fields(cls, version)
+        fields = {name: _field(cls, name, spec, version, special) for name, spec in present}
+        _made[key] = st.builds(cls, **fields)
+    return _made[key]
+
+
+def _field(
+    cls: type[Any], name: str, spec: FieldSpec, version: int, special: Special | None
+) -> SearchStrategy[Any]:
+    if special is not None and (cls, name) in special:
+        return special[cls, name]
+    one = _SCALARS[spec.type] if isinstance(spec.type, str) else values(spec.type, version, special)
+    found = st.lists(one, max_size=3) if spec.array else one
+    return st.none() | found if covers(spec.nullable, version) else found
