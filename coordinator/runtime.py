@@ -126,12 +126,16 @@ class GroupRuntime:
     async def stop(self) -> None:
         """Finish what is on its way to the disk, answer everything that waits with NOT_COORDINATOR, and close
         the store. May be called twice, and after a failed start."""
-        while self._writing is not None or self._gathered or self._dirty:
-            self._drain()
-            if self._writing is None:
-                break
-            await asyncio.wait([self._writing])
+        if self._serving:
+            # What is being written, then once what gathered meanwhile. Clients go on asking, so there is no
+            # end to wait for.
+            for _ in range(2):
+                self._drain()
+                if self._writing is not None:
+                    await asyncio.wait([self._writing])
         self._end()
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
         await self._storage.close()
 
     def _end(self) -> None:
@@ -213,12 +217,14 @@ class GroupRuntime:
 
     def _touch(self, shard: Shard) -> None:
         """After a call of the shard: see to its outbox and its deadline."""
-        if shard.dirty:
-            self._mark(shard)
-            if not self._drain_scheduled:
-                self._drain_scheduled = True
-                self._loop.call_soon(self._drain)
-        self._watch(shard)
+        if not shard.dirty:
+            self._watch(shard)
+            return
+        if shard not in self._dirty:
+            self._dirty.append(shard)
+        if not self._drain_scheduled:
+            self._drain_scheduled = True
+            self._loop.call_soon(self._drain)
 
     def _mark(self, shard: Shard) -> None:
         if shard.dirty and shard not in self._dirty:
@@ -235,6 +241,7 @@ class GroupRuntime:
         dirty, self._dirty = self._dirty, []
         answers: list[Answer] = []
         for shard in dirty:
+            self._watch(shard)
             box = shard.drain()
             answers += box.answers
             for append in box.appends:
@@ -255,7 +262,7 @@ class GroupRuntime:
                 self._log.exception("answer not sent")
 
     def _write(self) -> None:
-        if self._writing is None and self._gathered:
+        if self._writing is None and self._gathered and self._serving:
             batch, self._gathered = self._gathered, []
             self._writing = self._loop.create_task(self._append(batch))
 
@@ -268,6 +275,9 @@ class GroupRuntime:
                 self._fail(error)
                 return
             failed = await self._store_apart(batch, error)
+        if not self._serving:
+            self._writing = None
+            return
         now = self._now_ms()
         stored: dict[Shard, int] = {}
         for number, (shard, append) in enumerate(batch):
@@ -280,7 +290,6 @@ class GroupRuntime:
         for shard, position in stored.items():
             shard.appended(position, now)
             self._mark(shard)
-            self._watch(shard)
         self._writing = None
         self._drain()
 

@@ -66,7 +66,7 @@ class Call:
         """Java's form with a leading slash, `/127.0.0.1`."""
         self.done = False
         """Answered, closed, or its connection is gone: nothing that is answered now goes anywhere."""
-        self.on_closed: Callable[[], None] | None = None
+        self.on_closed: Callable[[], object] | None = None
         """Set by whoever parks the call: called once when the peer goes away (or the server closes the
         connection) before the answer."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ringleader.coordinator.server.beats import API_KEY as HEARTBEAT_KEY
 from ringleader.coordinator.server.beats import MAX_VERSION as HEARTBEAT_MAX_VERSION
 from ringleader.coordinator.server.beats import PACK as HEARTBEAT_PACK
-from ringleader.coordinator.server.call import Call, Message, NoAnswer
+from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.peers import guess_protocol, java_address
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
@@ -34,9 +34,13 @@ MIN_FRAME_BYTES = 8
 FLUSH_BYTES = 262_144
 """Answers are handed to the transport at this size, so that a peer that does not read is noticed in time."""
 
+NO_TAGS = b"\0"
+"""The tagged fields of a request header that has none, as all known clients send it."""
+
+FLUSH_PARTS = 4_096
+"""Or at this many of them."""
+
 _head = struct.Struct(">ihhi").unpack_from
-_pack = struct.Struct(">ii").pack
-_pack_flexible = struct.Struct(">iix").pack
 
 
 @dataclass(slots=True)
@@ -63,6 +67,8 @@ class Connection(asyncio.Protocol):
         """Address alone, for the limit per address."""
         self.client_id: str | None = None
         """Of the last request."""
+        self._header = b""
+        """Its bytes in the header, length included."""
         self.moved_ms = server.now_ms()
         """When bytes last moved on this connection."""
         self.parked: Call | None = None
@@ -86,14 +92,13 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A peer connected."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple) and len(peer) >= 2:
             self.address = str(peer[0])
             self.host = java_address(self.address)
             self.peer = f"{self.address}:{peer[1]}"
-        transport.set_write_buffer_limits(high=self._server.limits.connection_output_max_bytes)
+        self._transport.set_write_buffer_limits(high=self._server.limits.connection_output_max_bytes)
         refusal = self._server.joined(self)
         if refusal:
             self.close(refusal)
@@ -191,7 +196,7 @@ class Connection(asyncio.Protocol):
             if reason or self.parked is not None or self._blocked:
                 break
         if heartbeats:
-            self._server.requests[HEARTBEAT_KEY] += heartbeats
+            self._routes[HEARTBEAT_KEY].requests += heartbeats
         if out:
             self._transport.write(b"".join(out))
         if reason:
@@ -253,28 +258,34 @@ class Connection(asyncio.Protocol):
     ) -> str:
         """One request: adds its answer to `out`, or parks the connection. Returns why the connection must be
         closed, or ""."""
-        server = self._server
         route = self._routes.get(api_key)
         if route is None:
             return f"unknown API {api_key}"
-        server.requests[api_key] += 1
+        route.requests += 1
         if not route.low <= version <= route.high:
             if api_key == API_VERSIONS_KEY:
-                out.append(server.versions_refusal(correlation_id))
+                out.append(self._server.versions_refusal(correlation_id))
                 return ""
             return f"{route.name} version {version}, served are {route.low} to {route.high}"
         try:
-            header, position = decode_request_header(frame)
-            self.client_id = header.client_id
-            request, _ = route.decoder(version)(frame, position)
+            header = self._header
+            position = 8 + len(header)
+            if not (header and frame.startswith(header, 8)):
+                position = self._read_header(frame)
+            elif version >= route.flexible:
+                if frame[position : position + 1] == NO_TAGS:
+                    position += 1
+                else:
+                    position = self._read_header(frame)
+            request, _ = (route.decoders[version] or route.decoder(version))(frame, position)
         except MalformedError as error:
             return str(error)
-        call = Call(self, api_key, version, correlation_id, header.client_id, self.host)
+        call = Call(self, api_key, version, correlation_id, self.client_id, self.host)
         try:
             response = route.handler(call, request)
         except Exception:
             call.done = True
-            server.log.exception("handler failed", **self._who(route.name))
+            self._server.log.exception("handler failed", **self._who(route.name))
             return f"{route.name} failed"
         if response is None:
             if not call.done:
@@ -285,23 +296,29 @@ class Connection(asyncio.Protocol):
                 return f"{route.name}: {response.reason}"
         else:
             call.done = True
-        if isinstance(response, NoAnswer):
+        if response is NO_ANSWER:
             return ""
         return self._encode(route, call, response, out)
 
+    def _read_header(self, frame: bytes) -> int:
+        """Take the client id; returns where the body begins. Raises `MalformedError`."""
+        header, position = decode_request_header(frame)
+        self.client_id = header.client_id
+        # Most clients send the same id each time; a header without tagged fields is compared, not decoded.
+        self._header = frame[8 : 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))]
+        return position
+
     def _encode(self, route: Route, call: Call, response: Message, out: list[bytes]) -> str:
         """Adds the response's frame to `out`. Returns why the connection must be closed, or ""."""
+        version = call.api_version
         try:
-            body = route.encoder(call.api_version)(response)
+            head, body = (route.framers[version] or route.framer(version))(response, call.correlation_id)
         except Exception:
             self._server.log.exception("answer cannot be encoded", **self._who(route.name))
             return f"{route.name} failed"
-        if route.flexible_response(call.api_version):
-            out.append(_pack_flexible(len(body) + 5, call.correlation_id))
-        else:
-            out.append(_pack(len(body) + 4, call.correlation_id))
+        out.append(head)
         out.append(body)
-        if len(body) > FLUSH_BYTES or len(out) > 4_096:
+        if len(body) > FLUSH_BYTES or len(out) > FLUSH_PARTS:
             self._transport.write(b"".join(out))
             out.clear()
         return ""
@@ -312,7 +329,8 @@ class Connection(asyncio.Protocol):
             self._early = response
             return
         self.parked = None
-        if not isinstance(response, NoAnswer):
+        self.moved_ms = self._server.swept_ms
+        if response is not NO_ANSWER:
             out: list[bytes] = []
             reason = self._encode(self._routes[call.api_key], call, response, out)
             if out:
@@ -320,7 +338,6 @@ class Connection(asyncio.Protocol):
             if reason:
                 self.close(reason)
                 return
-        self.moved_ms = self._now_ms()
         if self._data or self._more or not self._reading:
             self._go_on()
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ringleader.coordinator.server.handlers import Handler
 from ringleader.protocol.codec import Decoder, Encoder, decoder, encoder
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class, response_class
+
+_pack = struct.Struct(">ii").pack
+_pack_flexible = struct.Struct(">iix").pack
+
+Frame = Callable[[Any, int], tuple[bytes, bytes]]
+"""(response, correlation id) -> size and header, body."""
 
 
 @dataclass(slots=True)
@@ -24,7 +33,10 @@ class Route:
     handler: Handler
     decoders: list[Decoder | None]
     """By version; None until the first request of that version."""
-    encoders: list[Encoder | None]
+    framers: list[Frame | None]
+    """By version likewise: encode a response and put the header before it."""
+    requests: int = 0
+    """How many came so far."""
 
     def decoder(self, version: int) -> Decoder:
         """The decoder of a version within `low` and `high`."""
@@ -35,19 +47,29 @@ class Route:
             found = self.decoders[version] = decoder(request, version)
         return found
 
-    def encoder(self, version: int) -> Encoder:
-        """The encoder of the response of a version within `low` and `high`."""
-        found = self.encoders[version]
+    def framer(self, version: int) -> Frame:
+        """What makes a response frame of a version within `low` and `high`."""
+        found = self.framers[version]
         if found is None:
             response = response_class(self.api_key)
             assert response is not None
-            found = self.encoders[version] = encoder(response, version)
+            # The response header of ApiVersions never has tagged fields: a client reads it before it knows
+            # what the node speaks (KIP-511).
+            flexible = version >= self.flexible and self.api_key != API_VERSIONS_KEY
+            found = self.framers[version] = _framer(encoder(response, version), flexible)
         return found
 
-    def flexible_response(self, version: int) -> bool:
-        """Whether the response header has tagged fields. Those of ApiVersions never do: a client reads them
-        before it knows what the node speaks (KIP-511)."""
-        return version >= self.flexible and self.api_key != API_VERSIONS_KEY
+
+def _framer(encode: Encoder, flexible: bool) -> Frame:
+    def frame(response: Any, correlation_id: int) -> tuple[bytes, bytes]:
+        body = encode(response)
+        return _pack(len(body) + 4, correlation_id), body
+
+    def frame_flexible(response: Any, correlation_id: int) -> tuple[bytes, bytes]:
+        body = encode(response)
+        return _pack_flexible(len(body) + 5, correlation_id), body
+
+    return frame_flexible if flexible else frame
 
 
 def build_routes(handlers: dict[int, Handler]) -> dict[int, Route]:
@@ -65,6 +87,6 @@ def build_routes(handlers: dict[int, Handler]) -> dict[int, Route]:
             flexible=request.FLEXIBLE_VERSION,
             handler=handler,
             decoders=[None] * versions,
-            encoders=[None] * versions,
+            framers=[None] * versions,
         )
     return routes

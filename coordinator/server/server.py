@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -45,8 +46,8 @@ class Server:
         self.connections: set[Connection] = set()
         self.queued_bytes = 0
         """Bytes that arrived and are not being worked on, over all connections."""
-        self.requests: Counter[int] = Counter()
-        """Requests so far by API key."""
+        self.swept_ms = now_ms()
+        """When idle connections were last looked for: a cheap clock for stamps that need no more."""
         self._per_address: Counter[str] = Counter()
         self._listener: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
@@ -58,6 +59,10 @@ class Server:
         self.routes = build_routes(handlers)
         loop = asyncio.get_running_loop()
         host, port = self.limits.listen
+        if port == 0:
+            # A name may stand for several addresses, and each would get a free port of its own.
+            [(*_, address), *_] = await loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+            host = str(address[0])
         self._listener = await loop.create_server(
             lambda: Connection(self), host, port, backlog=self.limits.socket_listen_backlog_size
         )
@@ -124,7 +129,7 @@ class Server:
     def _sweep(self) -> None:
         """Close the idle ones. Who waits for an answer of ours does not idle."""
         idle_ms = self.limits.connections_max_idle_ms
-        now = self.now_ms()
+        now = self.swept_ms = self.now_ms()
         for connection in list(self.connections):
             if now - connection.moved_ms < idle_ms:
                 continue

@@ -27,6 +27,7 @@ class MemoryStorage:
         """Calls of `append_many` so far, failed ones included."""
         self.syncs = 0
         self.is_open = False
+        self._epochs: dict[int, int] = {}
         self._failures: dict[int, Failure] = {}
         self._gate = asyncio.Event()
         self._gate.set()
@@ -50,6 +51,8 @@ class MemoryStorage:
         survivor = MemoryStorage(synchronous=self.synchronous)
         survivor.rows = self.rows[: self.synced]
         survivor.synced = self.synced
+        for partition, _, epoch, _, _ in survivor.rows:
+            survivor._epochs[partition] = max(epoch, survivor._epochs.get(partition, epoch))
         return survivor
 
     # ---- Storage ----
@@ -67,11 +70,11 @@ class MemoryStorage:
         if failure is not None:
             await self._gate.wait()
             raise StorageError(failure)
-        for partition, epoch, _ in batches:
-            if any(row[0] == partition and row[2] > epoch for row in self.rows):
-                raise StorageError(Failure.FENCED)
+        if any(epoch < self._epochs.get(partition, epoch) for partition, epoch, _ in batches):
+            raise StorageError(Failure.FENCED)
         positions = []
         for partition, epoch, records in batches:
+            self._epochs[partition] = max(epoch, self._epochs.get(partition, epoch))
             for key, value in records:
                 self.rows.append((partition, len(self.rows), epoch, key, value))
             positions.append(len(self.rows) - 1)
