@@ -1,0 +1,149 @@
+"""A slow second encoder, read off the declarations alone, which also says where each length and count stands.
+
+It shares nothing with the generated code but the declarations. Tests use it to write messages with a length, a count
+or a section of tagged fields replaced by something else, and to have a second opinion on what no other codec knows.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from ringleader.protocol.layout import covers
+from ringleader.protocol.schema import FieldSpec, Message
+from tests.support.wire_values import present_fields
+
+_FORMATS = {
+    "bool": "?", "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q",
+    "float64": "d", "uuid": "16s",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One length ("length"), number of elements ("count"), section of tagged fields ("tags") or text ("text")."""
+
+    kind: str
+    path: str
+    start: int
+    stop: int
+    compact: bool
+    short: bool
+    """A length of two bytes."""
+    nullable: bool
+
+
+@dataclass(frozen=True)
+class Written:
+    """A body and its marks."""
+
+    body: bytes
+    marks: list[Mark]
+
+    def replaced(self, mark: Mark, data: bytes) -> bytes:
+        """The body with other bytes where the mark is."""
+        return self.body[: mark.start] + data + self.body[mark.stop :]
+
+
+def uvarint(value: int) -> bytes:
+    """An unsigned varint (KIP-482)."""
+    out = b""
+    while value > 127:
+        out += bytes((value % 128 + 128,))
+        value //= 128
+    return out + bytes((value,))
+
+
+class _Writer:
+    def __init__(self, version: int, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.out = bytearray()
+        self.marks: list[Mark] = []
+
+    def mark(self, kind: str, path: str, data: bytes, *, short: bool = False, nullable: bool = False) -> None:
+        start = len(self.out)
+        self.out += data
+        self.marks.append(Mark(kind, path, start, len(self.out), self.flexible, short, nullable))
+
+    def struct(self, value: Any, path: str) -> None:
+        tagged: list[tuple[int, str, FieldSpec]] = []
+        for name, spec in present_fields(type(value), self.version):
+            if covers(spec.tagged, self.version):
+                tagged.append((spec.tag or 0, name, spec))
+            else:
+                self.field(getattr(value, name), spec, f"{path}{name}")
+        if self.flexible:
+            self.mark(
+                "tags", f"{path}tagged fields", self.tags(value, sorted(tagged, key=lambda one: one[0]))
+            )
+
+    def tags(self, value: Any, tagged: list[tuple[int, str, FieldSpec]]) -> bytes:
+        defaults = {
+            one.name: one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
+            for one in fields(value)
+        }
+        present = [
+            (tag, getattr(value, name), spec)
+            for tag, name, spec in tagged
+            if getattr(value, name) != defaults[name]
+        ]
+        out = uvarint(len(present))
+        for tag, item, spec in present:
+            inner = _Writer(self.version, self.flexible)
+            inner.field(item, spec, "")
+            out += uvarint(tag) + uvarint(len(inner.out)) + bytes(inner.out)
+        return out
+
+    def size(self, size: int, spec: FieldSpec, path: str) -> None:
+        short = spec.type == "string" and not spec.array
+        if self.flexible:
+            data = uvarint(size + 1)
+        else:
+            data = struct.pack(">h" if short else ">i", size)
+        kind = "count" if spec.array else "length"
+        self.mark(kind, path, data, short=short, nullable=covers(spec.nullable, self.version))
+
+    def field(self, value: Any, spec: FieldSpec, path: str) -> None:
+        if spec.array:
+            self.size(-1 if value is None else len(value), spec, path)
+            one = FieldSpec(spec.type, False, spec.versions, None, None, None, False, True, None)
+            for index, item in enumerate(value or []):
+                self.field(item, one, f"{path}[{index}]")
+        elif not isinstance(spec.type, str):
+            self.struct(value, f"{path}.")
+        elif spec.type in _FORMATS:
+            self.out += struct.pack(f">{_FORMATS[spec.type]}", value)
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            self.size(-1 if data is None else len(data), spec, path)
+            if spec.type == "string" and data:
+                self.mark("text", path, data)
+            else:
+                self.out += data or b""
+
+
+def written(message: Message, version: int) -> Written:
+    """The body of a message in a version, with its marks."""
+    writer = _Writer(version, version >= message.FLEXIBLE_VERSION)
+    writer.struct(message, "")
+    return Written(bytes(writer.out), writer.marks)
+
+
+_PLAIN: dict[str, Any] = {
+    "bool": True, "int8": 1, "int16": 2, "uint16": 3, "int32": 4, "uint32": 5, "int64": 6, "float64": 0.5,
+    "string": "name", "bytes": b"bytes", "records": b"batch", "uuid": bytes(range(16)),
+}  # fmt: skip
+
+
+def full(cls: type[Any], version: int) -> Any:
+    """A message or struct with something in every field: two elements in each list, no null, tagged fields too."""
+
+    def one(spec: FieldSpec) -> Any:
+        return _PLAIN[spec.type] if isinstance(spec.type, str) else full(spec.type, version)
+
+    made: dict[str, Any] = {}
+    for name, spec in present_fields(cls, version):
+        made[name] = [one(spec), one(spec)] if spec.array else one(spec)
+    return cls(**made)
