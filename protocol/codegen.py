@@ -310,6 +310,10 @@ class _Encode(_Writer):
     def field(self, value: str, name: str, spec: FieldSpec) -> None:
         fixed = fixed_format(spec)
         if fixed:
+            if spec.type == "uuid":
+                # Packing would cut or fill an id of another size without a word.
+                self.put(f"if len({value}) != 16:")
+                self.put(f'    raise ValueError("{name} is not 16 bytes")')
             self.run.append((fixed[0], value))
         elif spec.array:
             self.array(value, name, spec)

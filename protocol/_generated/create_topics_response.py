@@ -650,6 +650,8 @@ def encode_v7(message: CreateTopicsResponse) -> bytes:
         for item_3 in topics_1:
             name_4 = item_3.name.encode()
             n_5 = len(name_4) + 1
+            if len(item_3.topic_id) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             raw_7 = item_3.error_message
             if raw_7 is None:
                 error_message_6 = b""

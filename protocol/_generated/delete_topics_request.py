@@ -336,6 +336,8 @@ def encode_v6(message: DeleteTopicsRequest) -> bytes:
             else:
                 name_4 = raw_5.encode()
                 n_6 = len(name_4) + 1
+            if len(item_3.topic_id) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_Ux(item_3.topic_id))
         out.append(_WRITE_ix(message.timeout_ms))
         return b"".join(out)

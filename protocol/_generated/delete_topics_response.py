@@ -384,6 +384,8 @@ def encode_v6(message: DeleteTopicsResponse) -> bytes:
             else:
                 name_4 = raw_5.encode()
                 n_6 = len(name_4) + 1
+            if len(item_3.topic_id) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             raw_8 = item_3.error_message
             if raw_8 is None:
                 error_message_7 = b""

@@ -644,6 +644,8 @@ def encode_v10(message: MetadataRequest) -> bytes:
             n_2 = len(topics_1) + 1
             out.append(UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
             for item_3 in topics_1:
+                if len(item_3.topic_id) != 16:
+                    raise ValueError("topic_id is not 16 bytes")
                 raw_5 = item_3.name
                 if raw_5 is None:
                     name_4 = b""
@@ -715,6 +717,8 @@ def encode_v11(message: MetadataRequest) -> bytes:
             n_2 = len(topics_1) + 1
             out.append(UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
             for item_3 in topics_1:
+                if len(item_3.topic_id) != 16:
+                    raise ValueError("topic_id is not 16 bytes")
                 raw_5 = item_3.name
                 if raw_5 is None:
                     name_4 = b""
@@ -788,6 +792,8 @@ def encode_v12(message: MetadataRequest) -> bytes:
             n_2 = len(topics_1) + 1
             out.append(UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
             for item_3 in topics_1:
+                if len(item_3.topic_id) != 16:
+                    raise ValueError("topic_id is not 16 bytes")
                 raw_5 = item_3.name
                 if raw_5 is None:
                     name_4 = b""

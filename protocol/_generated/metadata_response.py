@@ -1622,6 +1622,8 @@ def encode_v10(message: MetadataResponse) -> bytes:
                 raise ValueError("name cannot be null in version 10")
             name_15 = raw_16.encode()
             n_17 = len(name_15) + 1
+            if len(item_14.topic_id) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             partitions_18 = item_14.partitions
             n_19 = len(partitions_18) + 1
             out += (_WRITE_h(item_14.error_code), UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), name_15, _WRITE_UZ(item_14.topic_id, item_14.is_internal), UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19))
@@ -1840,6 +1842,8 @@ def encode_v11(message: MetadataResponse) -> bytes:
                 raise ValueError("name cannot be null in version 11")
             name_15 = raw_16.encode()
             n_17 = len(name_15) + 1
+            if len(item_14.topic_id) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             partitions_18 = item_14.partitions
             n_19 = len(partitions_18) + 1
             out += (_WRITE_h(item_14.error_code), UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), name_15, _WRITE_UZ(item_14.topic_id, item_14.is_internal), UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19))
@@ -2062,6 +2066,8 @@ def encode_v12(message: MetadataResponse) -> bytes:
             else:
                 name_15 = raw_16.encode()
                 n_17 = len(name_15) + 1
+            if len(item_14.topic_id) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             partitions_18 = item_14.partitions
             n_19 = len(partitions_18) + 1
             out += (_WRITE_h(item_14.error_code), UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), name_15, _WRITE_UZ(item_14.topic_id, item_14.is_internal), UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19))

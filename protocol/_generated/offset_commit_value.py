@@ -188,6 +188,8 @@ def encode_v4(message: OffsetCommitValue) -> bytes:
         topic_id_4 = message.topic_id
         if topic_id_4 != b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00':
             payload_5: list[bytes] = []
+            if len(topic_id_4) != 16:
+                raise ValueError("topic_id is not 16 bytes")
             payload_5.append(_WRITE_U(topic_id_4))
             tags_3.append((0, b"".join(payload_5)))
         out.append(write_tags(tags_3))

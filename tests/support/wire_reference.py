@@ -1,7 +1,8 @@
-"""A slow second encoder, read off the declarations alone, which also says where each length and count stands.
+"""A slow second encoder, read off the declarations, which also says where each length and count stands.
 
-It shares nothing with the generated code but the declarations. Tests use it to write messages with a length, a count
-or a section of tagged fields replaced by something else, and to have a second opinion on what no other codec knows.
+It shares nothing with the generated code but the declarations. Tests use it to write messages with a length,
+a count or a section of tagged fields replaced by something else, and as a second opinion on what no other
+codec knows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class Mark:
-    """One length ("length"), number of elements ("count"), section of tagged fields ("tags") or text ("text")."""
+    """Where something stands: a "length", a "count" of elements, a section of "tags", or a "text"."""
 
     kind: str
     path: str
@@ -98,10 +99,7 @@ class _Writer:
 
     def size(self, size: int, spec: FieldSpec, path: str) -> None:
         short = spec.type == "string" and not spec.array
-        if self.flexible:
-            data = uvarint(size + 1)
-        else:
-            data = struct.pack(">h" if short else ">i", size)
+        data = uvarint(size + 1) if self.flexible else struct.pack(">h" if short else ">i", size)
         kind = "count" if spec.array else "length"
         self.mark(kind, path, data, short=short, nullable=covers(spec.nullable, self.version))
 
@@ -138,7 +136,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def full(cls: type[Any], version: int) -> Any:
-    """A message or struct with something in every field: two elements in each list, no null, tagged fields too."""
+    """A message or struct with something in every field, tagged ones too; two elements in each list."""
 
     def one(spec: FieldSpec) -> Any:
         return _PLAIN[spec.type] if isinstance(spec.type, str) else full(spec.type, version)
