@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from ringleader.coordinator.topics.catalog import CatalogError, TopicInfo
+from ringleader.coordinator.topics.log import EARLIEST, LATEST, MAX_TIMESTAMP, ReadResult, Topics
+from ringleader.coordinator.topics.partition import AppendResult
 from ringleader.coordinator.topics.settings import TopicSettings
 
-__all__ = ["TopicSettings"]
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "MAX_TIMESTAMP",
+    "AppendResult",
+    "CatalogError",
+    "ReadResult",
+    "TopicInfo",
+    "TopicSettings",
+    "Topics",
+]

@@ -1,0 +1,228 @@
+"""Topic configurations: which keys there are, what they may hold, what they do here.
+
+Keys, types and defaults are Apache Kafka's. What has an effect is said per key; the rest is checked, kept and
+shown, so that tools which set it work, and documented as without effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ringleader.coordinator.topics.settings import TopicSettings
+from ringleader.protocol.errors import ErrorCode, KafkaError
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+NO_EFFECT = "Accepted and shown; it has no effect on the embedded topic log."
+
+
+class ConfigType(IntEnum):
+    """Type numbers of DescribeConfigs (KIP-569)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One key of a topic's configuration."""
+
+    name: str
+    type: ConfigType
+    default: Callable[[TopicSettings], str]
+    check: Callable[[str], None]
+    """Raises ValueError for a value that the key may not hold."""
+    documentation: str
+    broker_key: str | None = None
+    """The broker setting that the default comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """The configurations with an effect, as values. Times in ms, sizes in bytes, -1 for no limit."""
+
+    retention_ms: int
+    retention_bytes: int
+    segment_bytes: int
+    segment_ms: int
+    max_message_bytes: int
+    append_time: bool
+
+
+def _whole(low: int, high: int) -> Callable[[str], None]:
+    def check(value: str) -> None:
+        if not low <= int(value) <= high:
+            raise ValueError(f"must be between {low} and {high}")
+
+    return check
+
+
+def _one_of(*allowed: str) -> Callable[[str], None]:
+    def check(value: str) -> None:
+        if value not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+
+    return check
+
+
+def _fraction(value: str) -> None:
+    if not 0 <= float(value) <= 1:
+        raise ValueError("must be between 0 and 1")
+
+
+def _policies(value: str) -> None:
+    if not value or not {part.strip() for part in value.split(",")} <= {"delete", "compact"}:
+        raise ValueError("must be delete, compact, or both")
+
+
+def _anything(value: str) -> None:
+    pass
+
+
+def _fixed(value: str) -> Callable[[TopicSettings], str]:
+    return lambda settings: value
+
+
+_EFFECTIVE = (
+    ConfigKey(
+        "cleanup.policy",
+        ConfigType.LIST,
+        _fixed("delete"),
+        _policies,
+        "delete: records go by time and size. compact: accepted, yet nothing is ever compacted: without "
+        "delete, every record is kept.",
+    ),
+    ConfigKey(
+        "max.message.bytes",
+        ConfigType.INT,
+        lambda settings: str(settings.message_max_bytes),
+        _whole(0, INT32_MAX),
+        "Largest record batch, as it is sent.",
+        "message.max.bytes",
+    ),
+    ConfigKey(
+        "message.timestamp.type",
+        ConfigType.STRING,
+        _fixed("CreateTime"),
+        _one_of("CreateTime", "LogAppendTime"),
+        "CreateTime keeps the producer's timestamps; LogAppendTime replaces them by the time of appending.",
+    ),
+    ConfigKey(
+        "retention.bytes",
+        ConfigType.LONG,
+        lambda settings: str(settings.log_retention_bytes),
+        _whole(-1, INT64_MAX),
+        "How much of a partition is kept, in whole files; -1 keeps all of it.",
+        "log.retention.bytes",
+    ),
+    ConfigKey(
+        "retention.ms",
+        ConfigType.LONG,
+        lambda settings: str(settings.log_retention_ms),
+        _whole(-1, INT64_MAX),
+        "How long records are kept; -1 keeps them for ever.",
+        "log.retention.ms",
+    ),
+    ConfigKey(
+        "segment.bytes",
+        ConfigType.INT,
+        lambda settings: str(settings.log_segment_bytes),
+        _whole(14, INT32_MAX),
+        "A partition's file is closed at this size.",
+        "log.segment.bytes",
+    ),
+    ConfigKey(
+        "segment.ms",
+        ConfigType.LONG,
+        lambda settings: str(settings.log_roll_ms),
+        _whole(1, INT64_MAX),
+        "A partition's file is closed when its first record is this old.",
+        "log.roll.ms",
+    ),
+)
+
+_WITHOUT_EFFECT: tuple[tuple[str, ConfigType, str, Callable[[str], None]], ...] = (
+    ("compression.gzip.level", ConfigType.INT, "-1", _whole(-1, 9)),
+    ("compression.lz4.level", ConfigType.INT, "9", _whole(1, 17)),
+    (
+        "compression.type",
+        ConfigType.STRING,
+        "producer",
+        _one_of("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
+    ),
+    ("compression.zstd.level", ConfigType.INT, "3", _whole(-131072, 22)),
+    ("delete.retention.ms", ConfigType.LONG, "86400000", _whole(0, INT64_MAX)),
+    ("file.delete.delay.ms", ConfigType.LONG, "60000", _whole(0, INT64_MAX)),
+    ("flush.messages", ConfigType.LONG, str(INT64_MAX), _whole(1, INT64_MAX)),
+    ("flush.ms", ConfigType.LONG, str(INT64_MAX), _whole(0, INT64_MAX)),
+    ("follower.replication.throttled.replicas", ConfigType.LIST, "", _anything),
+    ("index.interval.bytes", ConfigType.INT, "4096", _whole(0, INT32_MAX)),
+    ("leader.replication.throttled.replicas", ConfigType.LIST, "", _anything),
+    ("max.compaction.lag.ms", ConfigType.LONG, str(INT64_MAX), _whole(1, INT64_MAX)),
+    ("message.timestamp.after.max.ms", ConfigType.LONG, str(INT64_MAX), _whole(0, INT64_MAX)),
+    ("message.timestamp.before.max.ms", ConfigType.LONG, str(INT64_MAX), _whole(0, INT64_MAX)),
+    ("min.cleanable.dirty.ratio", ConfigType.DOUBLE, "0.5", _fraction),
+    ("min.compaction.lag.ms", ConfigType.LONG, "0", _whole(0, INT64_MAX)),
+    ("min.insync.replicas", ConfigType.INT, "1", _whole(1, INT32_MAX)),
+    ("preallocate", ConfigType.BOOLEAN, "false", _one_of("true", "false")),
+    ("segment.index.bytes", ConfigType.INT, "10485760", _whole(4, INT32_MAX)),
+    ("segment.jitter.ms", ConfigType.LONG, "0", _whole(0, INT64_MAX)),
+    ("unclean.leader.election.enable", ConfigType.BOOLEAN, "false", _one_of("true", "false")),
+)
+
+KEYS: Mapping[str, ConfigKey] = {
+    key.name: key
+    for key in sorted(
+        [
+            *_EFFECTIVE,
+            *(
+                ConfigKey(name, kind, _fixed(default), check, NO_EFFECT)
+                for name, kind, default, check in _WITHOUT_EFFECT
+            ),
+        ],
+        key=lambda key: key.name,
+    )
+}
+"""All keys by name, in the order of their names."""
+
+
+def validate(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The configurations if all may be set so. Raises KafkaError (INVALID_CONFIG) with one sentence."""
+    found: dict[str, str] = {}
+    for name, value in configs.items():
+        key = KEYS.get(name)
+        if key is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
+        if value is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic config: {name}")
+        try:
+            key.check(value)
+        except ValueError as error:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, f"Invalid value {value} for configuration {name}: {error}"
+            ) from None
+        found[name] = value
+    return found
+
+
+def effective(configs: Mapping[str, str], settings: TopicSettings) -> TopicConfig:
+    """The values that hold for a topic with these (valid) configurations."""
+
+    def value(name: str) -> str:
+        return configs.get(name) or KEYS[name].default(settings)
+
+    keeps_all = "delete" not in value("cleanup.policy")
+    return TopicConfig(
+        retention_ms=-1 if keeps_all else int(value("retention.ms")),
+        retention_bytes=-1 if keeps_all else int(value("retention.bytes")),
+        segment_bytes=int(value("segment.bytes")),
+        segment_ms=int(value("segment.ms")),
+        max_message_bytes=int(value("max.message.bytes")),
+        append_time=value("message.timestamp.type") == "LogAppendTime",
+    )

@@ -1,0 +1,380 @@
+"""One partition: what is in its files, what is on its way, who waits for more. Kept by the loop's thread.
+
+An append gets its offset here, at once; its bytes go to the writing thread; it counts (high watermark,
+readers, answer) when they are written. When a write fails, that append and all later ones on their way are
+taken back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ringleader.coordinator.topics.configs import TopicConfig
+from ringleader.coordinator.topics.producers import ProducedBatch, Undo
+from ringleader.coordinator.topics.reading import Recovered
+from ringleader.coordinator.topics.segment import NO_TIMESTAMP, Segment
+from ringleader.coordinator.topics.tail import Tail, TailCache
+from ringleader.coordinator.topics.writer import Lane, Write
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.records import (
+    BatchHeader,
+    ChecksumError,
+    CorruptBatchError,
+    InvalidBatchError,
+    check_batch,
+    stamp,
+    stamp_append_time,
+)
+
+LEADER_EPOCH = 0
+"""There is one node, which leads all partitions for ever."""
+
+
+class AppendResult(NamedTuple):
+    """Where a batch is. `log_append_time_ms` is -1 unless the topic stamps records with it."""
+
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+
+Done = Callable[["AppendResult | KafkaError"], None]
+"""Gets the result of an append, on the loop's thread."""
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """An append on its way."""
+
+    partition: Partition
+    segment: Segment
+    base_offset: int
+    next_offset: int
+    max_timestamp: int
+    append_time_ms: int
+    undo: Undo | None
+    done: list[Done] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """Somebody who waits for `bytes_needed` more bytes in any of these partitions. `wake` is called once."""
+
+    bytes_needed: int
+    wake: Callable[[], None]
+    partitions: list[Partition]
+
+    def cancel(self) -> None:
+        """Wait no more; `wake` will not be called."""
+        for partition in self.partitions:
+            partition.waiters.pop(self, None)
+
+
+class ReadPlan(NamedTuple):
+    """The arguments of `reading.read_range`."""
+
+    path: Path
+    position: int
+    boundary: int
+    limit: int
+    offset: int
+
+
+class Partition:
+    """See the module. Raises KafkaError where a client's request cannot be done."""
+
+    __slots__ = (
+        "_active_bytes",
+        "_changed",
+        "_in_flight",
+        "_lane",
+        "_sealing",
+        "_tails",
+        "config",
+        "deleted",
+        "directory",
+        "high_watermark",
+        "next_offset",
+        "producers",
+        "segments",
+        "start_offset",
+        "tail",
+        "waiters",
+    )
+
+    def __init__(self, directory: Path, config: TopicConfig, tails: TailCache, found: Recovered) -> None:
+        self.directory = directory
+        self.config = config
+        self.segments = found.segments
+        self.producers = found.producers
+        self.start_offset = found.start_offset
+        self.high_watermark = found.next_offset
+        """Offset of the next record as far as written: the end that clients see."""
+        self.next_offset = found.next_offset
+        """The same with what is on its way."""
+        self.tail = Tail()
+        self.waiters: dict[Waiter, None] = {}
+        self.deleted = False
+        self._tails = tails
+        self._in_flight: deque[Pending] = deque()
+        self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
+        self._lane = Lane()
+        self._sealing: dict[Segment, list[list[object]]] = {}
+        self._changed = found.scanned_bytes > 0
+
+    # ---- appending ----
+
+    def append(self, batch: bytes, now_ms: int, done: Done) -> Write | None:
+        """Check a batch and give it its offset. Returns what must be written, or None for a duplicate; `done`
+        is called later in both cases, never from here.
+
+        Raises KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD,
+        INVALID_TXN_STATE, and those of `Producers.check`.
+        """
+        header = self._checked(batch)
+        undo = None
+        base_offset = self.next_offset
+        if header.producer_id >= 0:
+            earlier = self.producers.check(header)
+            if earlier is not None:
+                self._duplicate(earlier, done)
+                return None
+            undo = self.producers.add(header, base_offset, now_ms)
+        append_time, max_timestamp = -1, header.max_timestamp
+        if self.config.append_time:
+            append_time = max_timestamp = now_ms
+            batch = stamp_append_time(batch, now_ms)
+        data = stamp(batch, base_offset, LEADER_EPOCH)
+        segment = self._segment_for(len(data), max_timestamp, undo)
+        self.next_offset = base_offset + header.record_count
+        pending = Pending(
+            self, segment, base_offset, self.next_offset, max_timestamp, append_time, undo, [done]
+        )
+        self._in_flight.append(pending)
+        write = Write(segment.path, self._active_bytes, data, self._lane, pending)
+        self._active_bytes += len(data)
+        return write
+
+    def _checked(self, batch: bytes) -> BatchHeader:
+        if len(batch) > self.config.max_message_bytes:
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"a batch of {len(batch)} bytes, {self.config.max_message_bytes} are allowed",
+            )
+        if len(batch) > self.config.segment_bytes:
+            raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, "the batch is larger than a segment")
+        try:
+            header = check_batch(batch)
+        except InvalidBatchError as error:
+            raise KafkaError(ErrorCode.INVALID_RECORD, error.reason) from None
+        except (ChecksumError, CorruptBatchError) as error:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, error.reason) from None
+        if header.is_control:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "clients do not write control records")
+        if header.is_transactional:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "transactions are not served")
+        return header
+
+    def _duplicate(self, earlier: ProducedBatch, done: Done) -> None:
+        for pending in self._in_flight:
+            if pending.base_offset == earlier.base_offset:
+                pending.done.append(done)
+                return
+        done(AppendResult(earlier.base_offset, -1, self.start_offset))
+
+    def _segment_for(self, size: int, timestamp_ms: int, undo: Undo | None) -> Segment:
+        active = self.segments[-1] if self.segments else None
+        if active is not None:
+            full = self._active_bytes > 0 and self._active_bytes + size > self.config.segment_bytes
+            first = active.first_timestamp
+            if not full and (first == NO_TIMESTAMP or timestamp_ms - first <= self.config.segment_ms):
+                return active
+            # The file that ends here has seen all producers but the one whose batch opens the next file.
+            self._sealing[active] = self.producers.dump_without(undo)
+        return self._open_segment()
+
+    def _open_segment(self) -> Segment:
+        segment = Segment(self.directory, self.next_offset)
+        self.segments.append(segment)
+        self._active_bytes = 0
+        return segment
+
+    def written(self, pending: Pending, data: bytes) -> list[tuple[Segment, list[list[object]]]]:
+        """An append is in its file. Returns the files that are complete by that, with their producers."""
+        assert self._in_flight[0] is pending, "writes are reported in their order"
+        self._in_flight.popleft()
+        segment = pending.segment
+        sealed: list[tuple[Segment, list[list[object]]]] = []
+        if self._sealing and segment not in self._sealing:
+            sealed = list(self._sealing.items())
+            self._sealing = {}
+        segment.add(pending.base_offset, pending.next_offset, len(data), pending.max_timestamp)
+        self.high_watermark = pending.next_offset
+        self._changed = True
+        self._tails.add(self.tail, pending.base_offset, pending.next_offset, data)
+        if self.waiters:
+            self._advance(len(data))
+        result = AppendResult(pending.base_offset, pending.append_time_ms, self.start_offset)
+        for done in pending.done:
+            done(result)
+        return sealed
+
+    def failed(self, error: KafkaError) -> list[Segment]:
+        """A write failed: take back all that is on its way. Returns files that must be as large as their
+        `size_bytes` again, or gone if they are not in `segments` any more."""
+        taken = list(self._in_flight)
+        self._in_flight.clear()
+        touched: dict[Segment, None] = {}
+        for pending in reversed(taken):
+            if pending.undo is not None:
+                self.producers.take_back(pending.undo)
+            touched[pending.segment] = None
+        self.next_offset = self.high_watermark
+        while len(self.segments) > 1 and self.segments[-1] in touched and not self.segments[-1].size_bytes:
+            self.segments.pop()
+        self._sealing = {}
+        self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
+        self._lane = Lane()
+        for pending in taken:
+            for done in pending.done:
+                done(error)
+        return list(touched)
+
+    # ---- reading ----
+
+    def read_tail(self, offset: int, max_bytes: int) -> bytes | None:
+        """Whole batches from memory; empty at the end; None when they must be read with `read_plan`.
+
+        Raises KafkaError (OFFSET_OUT_OF_RANGE).
+        """
+        if offset == self.high_watermark:
+            return b""
+        if not self.start_offset <= offset < self.high_watermark:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not in {self.start_offset} to {self.high_watermark}",
+            )
+        return self.tail.read(offset, max_bytes)
+
+    def read_plan(self, offset: int, max_bytes: int) -> ReadPlan:
+        """Where the batches from `offset` on are. Call after `read_tail` said None."""
+        index = max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
+        # Offsets need not be dense: an offset after a file's last record is in the next file.
+        while index + 1 < len(self.segments) and self.segments[index].next_offset <= offset:
+            index += 1
+        segment = self.segments[index]
+        position = segment.position_before(offset)
+        boundary = max(segment.boundary(position + max_bytes), position)
+        return ReadPlan(segment.path, position, boundary, segment.size_bytes, offset)
+
+    def time_plans(self, timestamp_ms: int) -> list[tuple[Path, int, int, int, int]]:
+        """The arguments of `reading.find_time`, for each file that may have the record, oldest first."""
+        return [
+            (
+                segment.path,
+                segment.position_before_time(timestamp_ms),
+                segment.size_bytes,
+                timestamp_ms,
+                self.start_offset,
+            )
+            for segment in self.segments
+            if segment.size_bytes and segment.max_timestamp >= timestamp_ms
+        ]
+
+    def _advance(self, size: int) -> None:
+        for waiter in list(self.waiters):
+            waiter.bytes_needed -= size
+            if waiter.bytes_needed <= 0:
+                waiter.cancel()
+                waiter.wake()
+
+    def is_first(self, pending: Pending) -> bool:
+        """Whether this is the append that is reported next; not so when it was taken back."""
+        return bool(self._in_flight) and self._in_flight[0] is pending
+
+    def delete(self) -> None:
+        """The topic is gone: whoever waits here learns it by reading again."""
+        self.deleted = True
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Wake whoever waits for more."""
+        for waiter in list(self.waiters):
+            waiter.cancel()
+            waiter.wake()
+
+    # ---- what goes ----
+
+    def truncate(self, offset: int) -> list[Segment]:
+        """Move the start; returns the files that nobody can read any more. Raises KafkaError."""
+        if not 0 <= offset <= self.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self.start_offset = max(self.start_offset, offset)
+        gone: list[Segment] = []
+        while len(self.segments) > 1 and self.segments[1].base_offset <= self.start_offset:
+            if self.segments[0] in self._sealing:
+                break
+            gone.append(self.segments.pop(0))
+        return gone
+
+    def expire(self, now_ms: int, producers_ms: int) -> list[Segment]:
+        """What retention lets go: moves the start, and returns files that nobody can read any more.
+
+        When all records are too old, a new empty file follows: it must be made before the others are deleted,
+        for its name keeps the offsets from starting anew.
+        """
+        self.producers.expire(now_ms - producers_ms)
+        config, gone = self.config, 0
+        if config.retention_ms >= 0:
+            while gone < len(self.segments) and self._newest(gone) < now_ms - config.retention_ms:
+                gone += 1
+        if config.retention_bytes >= 0:
+            size = sum(segment.size_bytes for segment in self.segments[gone:])
+            while gone < len(self.segments) - 1:
+                size -= self.segments[gone].size_bytes
+                if size < config.retention_bytes or self.segments[gone] in self._sealing:
+                    break
+                gone += 1
+        if gone and gone == len(self.segments):
+            if self._in_flight or not self.segments[-1].size_bytes:
+                gone -= 1
+            else:
+                self._open_segment()
+        if not gone:
+            return []
+        files, self.segments = self.segments[:gone], self.segments[gone:]
+        self.start_offset = max(self.start_offset, self.segments[0].base_offset)
+        return files
+
+    def _newest(self, index: int) -> int:
+        segment = self.segments[index]
+        if segment in self._sealing:
+            return 2**63
+        if segment.max_timestamp != NO_TIMESTAMP:
+            return segment.max_timestamp
+        with contextlib.suppress(FileNotFoundError):
+            return segment.path.stat().st_mtime_ns // 1_000_000
+        return 2**63
+
+    # ---- closing ----
+
+    def final_index(self) -> tuple[Segment, list[list[object]]] | None:
+        """The last file with its producers, if it changed since an index vouched for it."""
+        if not self._changed or not self.segments or self._in_flight:
+            return None
+        return self.segments[-1], self.producers.dump()
+
+    @property
+    def size_bytes(self) -> int:
+        """All files."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,158 @@
+"""Idempotent producers of one partition: which batch is a duplicate, which comes out of order.
+
+Sans-I/O. Source: KIP-98, KIP-360; Kafka's ProducerStateManager. As at a broker of today, a producer that is
+not known (its records are gone, or it was forgotten) may begin with any sequence number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.records import BatchHeader
+
+KEPT_BATCHES = 5
+"""The most batches that an idempotent producer may have on their way."""
+MAX_PRODUCERS = 20_000
+"""Producers remembered per partition; above it the one that produced longest ago is forgotten."""
+_SEQUENCES = 2**31
+
+
+class ProducedBatch(NamedTuple):
+    """Sequence numbers of a batch, first and last, and where it is."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    timestamp_ms: int
+    """The batch's largest timestamp."""
+
+
+class ProducerEntry(NamedTuple):
+    """What is remembered of one producer."""
+
+    epoch: int
+    batches: tuple[ProducedBatch, ...]
+    """The last ones, oldest first; never empty."""
+    seen_ms: int
+    """When it last produced, wall clock."""
+
+
+class Undo(NamedTuple):
+    """Takes one `add` back."""
+
+    producer_id: int
+    entry: ProducerEntry | None
+
+
+class Producers:
+    """All producers of a partition, in the order in which they last produced."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: dict[int, ProducerEntry] | None = None) -> None:
+        self._entries = entries or {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def items(self) -> Iterator[tuple[int, ProducerEntry]]:
+        """Everything that is remembered."""
+        return iter(self._entries.items())
+
+    def check(self, header: BatchHeader) -> ProducedBatch | None:
+        """Whether this batch may be appended: None, or the earlier batch that it repeats.
+
+        Raises KafkaError: INVALID_PRODUCER_EPOCH for an epoch before the current one,
+        OUT_OF_ORDER_SEQUENCE_NUMBER for a gap, for what is older than the kept batches, or for a new epoch
+        that does not begin with 0.
+        """
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return None
+        first = header.base_sequence
+        if header.producer_epoch < entry.epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"epoch {header.producer_epoch} of producer {header.producer_id}, {entry.epoch} is current",
+            )
+        if header.producer_epoch > entry.epoch:
+            if first != 0:
+                raise KafkaError(
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"a new epoch begins with 0, not {first}"
+                )
+            return None
+        last = last_sequence(header)
+        for batch in entry.batches:
+            if batch.first_sequence == first and batch.last_sequence == last:
+                return batch
+        due = (entry.batches[-1].last_sequence + 1) % _SEQUENCES
+        if first != due:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"sequence {first} of producer {header.producer_id}, {due} is due",
+            )
+        return None
+
+    def add(self, header: BatchHeader, base_offset: int, now_ms: int) -> Undo:
+        """A batch that passed `check` is appended at `base_offset`."""
+        producer_id = header.producer_id
+        entry = self._entries.pop(producer_id, None)
+        batch = ProducedBatch(header.base_sequence, last_sequence(header), base_offset, header.max_timestamp)
+        kept = () if entry is None or entry.epoch != header.producer_epoch else entry.batches
+        self._entries[producer_id] = ProducerEntry(
+            header.producer_epoch, (*kept[1 - KEPT_BATCHES :], batch), now_ms
+        )
+        if len(self._entries) > MAX_PRODUCERS:
+            del self._entries[next(iter(self._entries))]
+        return Undo(producer_id, entry)
+
+    def take_back(self, undo: Undo) -> None:
+        """The batch of this `add`, the last one that was not taken back, was not appended after all."""
+        if undo.entry is None:
+            self._entries.pop(undo.producer_id, None)
+        else:
+            self._entries[undo.producer_id] = undo.entry
+
+    def expire(self, before_ms: int) -> None:
+        """Forget producers that last produced before this time."""
+        # In the order of their last batch, but for what was taken back and for a clock that jumped.
+        for producer_id, entry in list(self._entries.items()):
+            if entry.seen_ms >= before_ms:
+                break
+            del self._entries[producer_id]
+
+    def dump(self) -> list[list[object]]:
+        """As plain lists, for a snapshot."""
+        return [[pid, entry.epoch, entry.seen_ms, *entry.batches] for pid, entry in self._entries.items()]
+
+    def dump_without(self, undo: Undo | None) -> list[list[object]]:
+        """As `dump` was before the `add` that gave this."""
+        if undo is None:
+            return self.dump()
+        rows = [row for row in self.dump() if row[0] != undo.producer_id]
+        if undo.entry is not None:
+            rows.append([undo.producer_id, undo.entry.epoch, undo.entry.seen_ms, *undo.entry.batches])
+        return rows
+
+    @classmethod
+    def load(cls, rows: list[list[object]]) -> Producers:
+        """What `dump` gave. Raises ValueError or TypeError for anything else."""
+        entries: dict[int, ProducerEntry] = {}
+        for pid, epoch, seen_ms, *batches in rows:
+            kept = tuple(ProducedBatch(*batch) for batch in batches)  # type: ignore[misc]
+            if (
+                not isinstance(pid, int)
+                or not isinstance(epoch, int)
+                or not isinstance(seen_ms, int)
+                or not kept
+            ):
+                raise ValueError("no snapshot of producers")
+            entries[pid] = ProducerEntry(epoch, kept, seen_ms)
+        return cls(entries)
+
+
+def last_sequence(header: BatchHeader) -> int:
+    """Sequence number of a batch's last record; after 2147483647 comes 0."""
+    return (header.base_sequence + header.last_offset_delta) % _SEQUENCES
