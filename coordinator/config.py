@@ -26,6 +26,7 @@ from ringleader.coordinator.config_text import (
     read_settings_file,
 )
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.topics.settings import TopicSettings
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
 
@@ -274,6 +275,12 @@ class Settings(BaseSettings):
     log_segment_bytes: int = Field(
         1_073_741_824, ge=16_384, le=INT32_MAX, description="A partition's file is closed at this size."
     )
+    log_roll_ms: int = Field(
+        604_800_000,
+        ge=1,
+        le=INT64_MAX,
+        description="A partition's file is closed at this age of its first record.",
+    )
     log_retention_ms: int = Field(
         604_800_000, ge=-1, le=INT64_MAX, description="How long records are kept; -1 keeps them for ever."
     )
@@ -290,10 +297,31 @@ class Settings(BaseSettings):
         57_671_680, ge=1_024, le=INT32_MAX, description="Most bytes of records in one answer to Fetch."
     )
 
+    producer_id_expiration_ms: int = Field(
+        86_400_000,
+        ge=1,
+        le=INT32_MAX,
+        description="An idempotent producer that has not produced to a partition for this long is forgotten "
+        "there.",
+    )
+    tail_cache_bytes: int = Field(
+        67_108_864,
+        ge=0,
+        le=INT64_MAX,
+        description="The newest records that are kept in memory for readers at the end, over all partitions.",
+    )
+
     def group_settings(self) -> GroupSettings:
         """What the group machine is told."""
-        names = (field.name for field in fields(GroupSettings))
-        return GroupSettings(**{name: getattr(self, name) for name in names if hasattr(self, name)})
+        return GroupSettings(**self._for(GroupSettings))
+
+    def topic_settings(self) -> TopicSettings:
+        """What the topic log is told."""
+        return TopicSettings(**self._for(TopicSettings))
+
+    def _for(self, kind: type[GroupSettings] | type[TopicSettings]) -> dict[str, Any]:
+        names = (field.name for field in fields(kind))
+        return {name: getattr(self, name) for name in names if name in type(self).model_fields}
 
 
 def options() -> list[Option]:

@@ -37,8 +37,8 @@ FLUSH_BYTES = 262_144
 NO_TAGS = b"\0"
 """The tagged fields of a request header that has none, as all known clients send it."""
 
-FLUSH_PARTS = 4_096
-"""Or at this many of them."""
+ENTRY_BYTES = 64
+"""What an answer counts for besides its body."""
 
 _head = struct.Struct(">ihhi").unpack_from
 
@@ -85,6 +85,8 @@ class Connection(asyncio.Protocol):
         """What came after that; or, when not busy, the beginning of a frame."""
         self._need = 0
         """When not busy: bytes in `_more` from which on it is worth looking again."""
+        self._unsent = 0
+        """Bytes of answers that were not handed to the transport yet, roughly."""
         self._early: Message | NoAnswer | _Refusal | None = None
         """The answer of a call that was answered before its handler returned."""
 
@@ -198,7 +200,7 @@ class Connection(asyncio.Protocol):
         if heartbeats:
             self._routes[HEARTBEAT_KEY].requests += heartbeats
         if out:
-            self._transport.write(b"".join(out))
+            self._flush(out)
         if reason:
             self.close(reason)
         elif self.parked is not None or self._blocked:
@@ -318,10 +320,15 @@ class Connection(asyncio.Protocol):
             return f"{route.name} failed"
         out.append(head)
         out.append(body)
-        if len(body) > FLUSH_BYTES or len(out) > FLUSH_PARTS:
-            self._transport.write(b"".join(out))
-            out.clear()
+        self._unsent += len(body) + ENTRY_BYTES
+        if self._unsent > FLUSH_BYTES:
+            self._flush(out)
         return ""
+
+    def _flush(self, out: list[bytes]) -> None:
+        self._unsent = 0
+        self._transport.write(b"".join(out))
+        out.clear()
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """See `Answerable`."""
@@ -334,7 +341,7 @@ class Connection(asyncio.Protocol):
             out: list[bytes] = []
             reason = self._encode(self._routes[call.api_key], call, response, out)
             if out:
-                self._transport.write(b"".join(out))
+                self._flush(out)
             if reason:
                 self.close(reason)
                 return

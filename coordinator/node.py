@@ -1,0 +1,228 @@
+"""Puts the rooms together: one node that serves Kafka clients from a data directory."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import socket
+import uuid
+from collections.abc import Coroutine
+from ipaddress import ip_address
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.handlers import Services, build
+from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.storage.base import Storage, StorageError
+from ringleader.coordinator.storage.lock import DirectoryLock
+from ringleader.coordinator.storage.sqlite import SqliteStorage
+from ringleader.coordinator.topics import CatalogError, Topics
+from ringleader.protocol.errors import KafkaError, MalformedError
+
+GROUPS_FILE = "groups.db"
+TOPICS_DIRECTORY = "topics"
+IDENTITY_FILE = "node.json"
+
+
+class StartError(OSError):
+    """The node cannot start; the text is one sentence. An OSError, so that who expects what a socket or a
+    file raises need not know it."""
+
+
+class Node:
+    """One node. `async with Node(settings) as node:` or `start` and `stop`; runs on any loop, in any thread.
+
+    Nothing is printed; see `logs` for where log lines go. Signals are the caller's business.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        storage: Storage | None = None,
+        now_ms: Clock = monotonic_ms,
+        wall_ms: WallClock = wall_ms,
+        log: Log | None = None,
+    ) -> None:
+        """`storage`: another store for groups than SQLite in the data directory."""
+        self.settings = settings
+        self.host = ""
+        """Where it listens; set by `start`."""
+        self.port = 0
+        self.log = log or get_log()
+        self._lock = DirectoryLock(settings.data_dir)
+        self._storage = storage or SqliteStorage(
+            settings.data_dir / GROUPS_FILE,
+            settings.storage_sync,
+            partitions=settings.offsets_topic_num_partitions,
+        )
+        self.topics: Topics
+        self.runtime = GroupRuntime(
+            settings.group_settings(),
+            self._storage,
+            partitions=settings.offsets_topic_num_partitions,
+            now_ms=now_ms,
+            wall_ms=wall_ms,
+            log=self.log,
+            on_failed=self._storage_failed,
+        )
+        self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
+        self._now_ms = now_ms
+        self._wall_ms = wall_ms
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failed = asyncio.Event()
+        self._started = False
+        self._topics_open = False
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT that it listens on."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def start(self) -> None:
+        """Take possession of the data directory, replay it, listen. Raises `StartError`, or OSError for an
+        address that cannot be listened on; then nothing is left running."""
+        try:
+            await self._start()
+        except (StorageError, MalformedError, KafkaError, CatalogError) as error:
+            await self.stop()
+            raise StartError(str(error)) from error
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        settings = self.settings
+        self._started = True
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        self._lock.acquire()
+        cluster_id = _cluster_id(settings.data_dir / IDENTITY_FILE)
+        await self.runtime.start()
+        topics = Topics(settings.data_dir / TOPICS_DIRECTORY, settings.topic_settings(), self._wall_ms)
+        await topics.open()
+        self.topics, self._topics_open = topics, True
+        for name, partitions in settings.topic:
+            info = self.topics.describe(name)
+            if info is None:
+                await self.topics.create(name, partitions)
+            elif info.partitions != partitions:
+                self.log.warning(
+                    "topic has another number of partitions",
+                    topic=name,
+                    has=info.partitions,
+                    asked=partitions,
+                )
+        services = Services(
+            settings=settings,
+            runtime=self.runtime,
+            topics=self.topics,
+            node_id=settings.node_id,
+            host="",
+            port=0,
+            cluster_id=cluster_id,
+            spawn=self._spawn,
+            now_ms=self._now_ms,
+            wall_ms=self._wall_ms,
+        )
+        self.host, self.port = await self.server.start(build(services))
+        services.host, services.port = self._advertised()
+        self.log.info(
+            "listening",
+            address=self.bootstrap,
+            advertised=f"{services.host}:{services.port}",
+            data_dir=str(settings.data_dir),
+            storage_sync=settings.storage_sync,
+        )
+
+    def _advertised(self) -> tuple[str, int]:
+        """What clients are told. Everywhere ("0.0.0.0") is no address to come to: then this machine's
+        name."""
+        asked = self.settings.advertised_address
+        if asked is not None:
+            return asked.host, asked.port or self.port
+        if ip_address(self.host.partition("%")[0]).is_unspecified:
+            name = socket.gethostname()
+            self.log.warning(
+                "clients are told to come to this machine's name; see advertised.address", name=name
+            )
+            return name, self.port
+        return self.host, self.port
+
+    async def stop(self) -> None:
+        """Stop accepting, finish what is on its way to the disk, answer everything that waits with a
+        retriable error, close connections and files. May be called twice, and without `start`."""
+        if not self._started:
+            return
+        self._started = False
+        self.server.stop_accepting()
+        await self.runtime.stop()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
+        if self._topics_open:
+            self._topics_open = False
+            await self.topics.close()
+        self._lock.release()
+        self.log.info("stopped")
+
+    async def wait_failed(self) -> None:
+        """Returns when the node can serve groups no more because its store cannot be trusted: the process
+        should end, so that the next one replays what the disk really holds."""
+        await self._failed.wait()
+
+    async def __aenter__(self) -> Node:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _storage_failed(self, error: StorageError) -> None:
+        self._failed.set()
+
+    # ---- work that handlers start ----
+
+    def _spawn(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._contained(call, coroutine))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if call is not None:
+            call.on_closed = task.cancel
+
+    async def _contained(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        try:
+            await coroutine
+        except Exception:
+            self.log.exception("work failed", api_key=None if call is None else call.api_key)
+            if call is not None:
+                call.close("failed")
+
+
+def _cluster_id(path: Path) -> str:
+    """The id that clients see, made once for a data directory: 22 characters, as Kafka's."""
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            return str(json.loads(path.read_text())["cluster_id"])
+        except (ValueError, KeyError, TypeError):
+            raise StartError(f"{path} cannot be read; it should hold the id of this node's cluster") from None
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w") as stream:
+        json.dump({"format": 1, "cluster_id": cluster_id}, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    fresh.rename(path)
+    return cluster_id

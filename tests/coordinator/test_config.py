@@ -1,0 +1,123 @@
+"""One list of settings: flags over environment over file over default; wrong input is one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from ringleader.coordinator.config import Address, Settings, SettingsError, TopicSpec, load_settings, options
+from ringleader.coordinator.config_text import render_settings
+from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.topics.settings import TopicSettings
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_documentation_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "settings.md").read_text()
+    assert written == render_settings(options()), "run python -m ringleader.coordinator.config_text"
+
+
+def test_every_setting_has_kafkas_form_in_all_four_places() -> None:
+    [delay] = [option for option in options() if option.field == "group_initial_rebalance_delay_ms"]
+    assert delay.key == "group.initial.rebalance.delay.ms"
+    assert delay.flag == "--group-initial-rebalance-delay-ms"
+    assert delay.env == "RINGLEADER_GROUP_INITIAL_REBALANCE_DELAY_MS"
+    assert (delay.kind, delay.default, delay.unit) == (int, 3_000, "milliseconds")
+    assert all(option.description.endswith(".") for option in options())
+
+
+@pytest.mark.parametrize("kind", [GroupSettings, TopicSettings])
+def test_rooms_and_settings_agree_on_defaults(kind: type[GroupSettings] | type[TopicSettings]) -> None:
+    """A room's own settings may be fewer (what cannot be changed is no setting), but never different."""
+    settings = Settings()
+    made = settings.group_settings() if kind is GroupSettings else settings.topic_settings()
+    assert made == kind()
+    missing = {field.name for field in fields(kind)} - set(Settings.model_fields)
+    assert missing <= {"new_member_join_timeout_ms"}
+
+
+def test_values_reach_the_rooms() -> None:
+    settings = load_settings({"group_max_size": 7, "num_partitions": "3"})
+    assert settings.group_settings().group_max_size == 7
+    assert settings.topic_settings().num_partitions == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("r.properties", "# a comment\n! another\n\ngroup.max.size = 5\nlisten=[::1]:0\ntopic=a:1, b:2\n"),
+        ("r.toml", 'listen = "[::1]:0"\ntopic = ["a:1", "b:2"]\n[group]\nmax.size = 5\n'),
+    ],
+)
+def test_file_environment_and_flags_win_in_this_order(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    settings = load_settings(file=file)
+    assert settings.group_max_size == 5
+    assert settings.listen == Address("::1", 0)
+    assert settings.topic == (TopicSpec("a", 1), TopicSpec("b", 2))
+    environ = {"RINGLEADER_GROUP_MAX_SIZE": "6", "RINGLEADER_TOPIC": "c:3", "OTHER": "x"}
+    settings = load_settings({"topic": []}, environ, file)
+    assert (settings.group_max_size, settings.topic) == (6, (TopicSpec("c", 3),))
+    settings = load_settings({"group_max_size": "7", "topic": ["d:4"]}, environ, file)
+    assert (settings.group_max_size, settings.topic) == (7, (TopicSpec("d", 4),))
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ({"listen": "nonsense"}, "--listen: give it as HOST:PORT"),
+        ({"listen": "host:99999"}, "--listen: give it as HOST:PORT"),
+        ({"topic": ["orders"]}, "--topic: give a topic as NAME:PARTITIONS"),
+        ({"topic": ["orders:0"]}, "--topic: give a topic as NAME:PARTITIONS"),
+        ({"topic": ["a:1", "a:2"]}, "--topic: topic a is given more than once"),
+        ({"group_max_size": "0"}, "--group-max-size: should be greater than or equal to 1, got '0'."),
+        ({"group_max_size": "many"}, "--group-max-size: should be a valid integer"),
+        ({"storage_sync": "sometimes"}, "--storage-sync: should be 'full' or 'off'"),
+        (
+            {"group_min_session_timeout_ms": 10, "group_max_session_timeout_ms": 9},
+            "group.min.session.timeout.ms is larger",
+        ),
+    ],
+)
+def test_wrong_input_is_one_sentence(flags: dict[str, object], says: str) -> None:
+    with pytest.raises(SettingsError) as wrong:
+        load_settings(flags)
+    assert str(wrong.value).startswith(says)
+    assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("r.properties", "group.max.sise=5", "did you mean group.max.size?"),
+        ("r.properties", "zookeeper.connect=x", "which is no setting of ringleader."),
+        ("r.properties", "listen", "line 1: expected NAME=VALUE"),
+        ("r.properties", "group.max.size=0", "r.properties: should be greater"),
+        ("r.toml", "listen = ", "cannot be read"),
+    ],
+)
+def test_wrong_file_is_one_sentence(tmp_path: Path, name: str, text: str, says: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(SettingsError) as wrong:
+        load_settings(file=file)
+    assert says in str(wrong.value)
+    assert "\n" not in str(wrong.value)
+
+
+def test_missing_and_huge_files_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        load_settings(file=tmp_path / "none")
+    huge = tmp_path / "huge"
+    huge.write_bytes(b"#" * 2_000_000)
+    with pytest.raises(SettingsError, match="larger than"):
+        load_settings(file=huge)
+
+
+def test_wrong_environment_names_the_variable() -> None:
+    with pytest.raises(SettingsError, match="environment RINGLEADER_NODE_ID: should be a valid integer"):
+        load_settings(environ={"RINGLEADER_NODE_ID": "one"})

@@ -1,0 +1,185 @@
+"""The server room by itself: sockets, group machine and handlers of groups and offsets, in this process.
+
+Topics are a table, the store is memory: a test can fail it, hold it back, or cut its power.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.handlers import Handler, Services, groups, offsets, versions
+from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.storage.base import Storage
+from ringleader.coordinator.storage.memory import MemoryStorage
+from ringleader.protocol.frames import decode_response, encode_request, response_class
+from ringleader.protocol.schema import Message
+
+WAIT_S = 20.0
+
+
+@dataclass
+class TopicTable:
+    """Which topics there are, with their numbers of partitions."""
+
+    partitions: dict[str, int] = field(default_factory=lambda: {"orders": 8})
+
+    def describe(self, name: str) -> Any:
+        """As `Topics.describe`."""
+        count = self.partitions.get(name)
+        return None if count is None else _Info(count)
+
+
+@dataclass
+class _Info:
+    partitions: int
+
+
+@dataclass
+class Served:
+    """A running server and everything behind it."""
+
+    server: Server
+    runtime: GroupRuntime
+    storage: Storage
+    topics: TopicTable
+    log: list[Mapping[str, Any]]
+    """Every log line, as its fields."""
+    host: str
+    port: int
+    clock: Clock
+
+    def events(self, name: str) -> list[Mapping[str, Any]]:
+        """Log lines of one event."""
+        return [line for line in self.log if line["event"] == name]
+
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[Client]:
+        """A connection to it."""
+        reader, writer = await asyncio.open_connection(self.host, self.port)
+        client = Client(reader, writer)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+class Clock:
+    """Milliseconds that a test can push forward."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+
+    def __call__(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000) + self.ahead_ms
+
+
+class Client:
+    """One connection that does what it is told."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self._number = 0
+
+    def send(self, message: Message, version: int) -> int:
+        """Send a request; returns its correlation id."""
+        self._number += 1
+        self.writer.write(encode_request(message, version, self._number, "client"))
+        return self._number
+
+    async def call(self, message: Message, version: int) -> Any:
+        """Send a request and wait for its answer."""
+        number = self.send(message, version)
+        answered, response = await self.receive(type(message), version)
+        assert answered == number
+        return response
+
+    async def receive(self, request: type[Message], version: int) -> tuple[int, Any]:
+        """The next answer, to a request of this class: correlation id and message."""
+        response = response_class(request.API_KEY)
+        assert response is not None
+        return decode_response(response, await self.frame(), version)
+
+    async def frame(self) -> bytes:
+        """The next answer's bytes without the size field."""
+        async with asyncio.timeout(WAIT_S):
+            (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+            return await self.reader.readexactly(size)
+
+    async def rest(self) -> bytes:
+        """Everything until the server closes the connection."""
+        async with asyncio.timeout(WAIT_S):
+            try:
+                return await self.reader.read()
+            except ConnectionResetError:
+                return b""
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+
+def spawn(call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+    """As `Services.spawn`, for handlers of tests."""
+    task = asyncio.ensure_future(coroutine)
+    if call is not None:
+        call.on_closed = task.cancel
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    storage: Storage | None = None,
+    handlers: Callable[[Services], dict[int, Handler]] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Served]:
+    """A server on a free port. `handlers` adds to those of groups and offsets."""
+    lines: list[Mapping[str, Any]] = []
+
+    def keep(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        lines.append({"level": method, **event})
+        raise structlog.DropEvent
+
+    log = structlog.wrap_logger(
+        None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(0)
+    )
+    told = {"listen": "127.0.0.1:0", "group_initial_rebalance_delay_ms": 0, **settings}
+    chosen = Settings(**told)
+    store = storage or MemoryStorage()
+    clock = Clock()
+    runtime = GroupRuntime(chosen.group_settings(), store, now_ms=clock, log=log)
+    await runtime.start()
+    server = Server(chosen, runtime, now_ms=clock, log=log)
+    table = TopicTable()
+    services = Services(
+        settings=chosen,
+        runtime=runtime,
+        topics=table,  # type: ignore[arg-type]
+        node_id=7,
+        host="advertised.example",
+        port=9_092,
+        cluster_id="cluster",
+        spawn=spawn,
+        now_ms=clock,
+    )
+    found = {**groups.register(services), **offsets.register(services)}
+    if handlers is not None:
+        found.update(handlers(services))
+    found.update(versions.register(services, tuple(found)))
+    host, port = await server.start(found)
+    try:
+        yield Served(server, runtime, store, table, lines, host, port, clock)
+    finally:
+        server.stop_accepting()
+        await runtime.stop()
+        await server.close_connections(1.0)
