@@ -157,8 +157,19 @@ class Core:
     def end_rebalance(self, group: Group, outcome: Outcome, now_ms: int) -> None:
         """Hand over the journal entry, if a generation came of the rebalance."""
         progress, group.progress = group.progress, None
-        if progress is not None and progress.joined_ms >= 0:
-            self.outbox.journal.append(progress.entry(group, outcome, now_ms, self.wall_ms(now_ms)))
+        if progress is None or progress.joined_ms < 0:
+            return
+        group.late_entry = progress.entry(group, outcome, now_ms, self.wall_ms(now_ms))
+        if group.generation <= group.floor:
+            self.journal_late(group)
+
+    def journal_late(self, group: Group) -> None:
+        """Hand over an entry whose generation number is now certain never to be used again. Only the number
+        of a group that became empty may not be: until its record is durable, a crash may give it to another
+        one."""
+        entry, group.late_entry = group.late_entry, None
+        if entry is not None:
+            self.outbox.journal.append(entry)
             self.dirty = True
 
     # ---- groups ----

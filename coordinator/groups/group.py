@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
-from ringleader.coordinator.groups.journal import Departure
+from ringleader.coordinator.groups.journal import Departure, JournalEntry
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, State, check_transition
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_topics
@@ -48,6 +48,7 @@ class Group:
         "join_deadline",
         "last_generation",
         "last_write",
+        "late_entry",
         "leader",
         "members",
         "new_member_added",
@@ -113,6 +114,7 @@ class Group:
         self.assigning = -1  # the generation whose assignment is on its way to the log
         # --- journal ---
         self.progress: Progress | None = None
+        self.late_entry: JournalEntry | None = None
         self.departed: dict[str, Departure] = {}  # members gone since the last completed join phase
 
     # ---- state ----

@@ -199,6 +199,8 @@ class Rebalances:
     def reserved(self, group: Group, error: int, now_ms: int) -> None:
         """A reservation is durable, or failed: go on with a join phase that was held for it."""
         group.reserving = 0
+        if not error:
+            self.core.journal_late(group)
         if group.held:
             group.held = False
             self._continue_held(group, error, now_ms)
@@ -210,8 +212,7 @@ class Rebalances:
             self.complete(group, now_ms)
             return
         # Without a number there is no generation. Whoever waits is told to come again; new members may not
-        # know
-        # their ids yet, so they are forgotten, as if they had never come.
+        # know their ids yet, so they are forgotten, as if they had never come.
         for member in list(group.members.values()):
             ticket = self.unpark_join(group, member)
             if ticket is not None:
@@ -232,11 +233,11 @@ class Rebalances:
         come back with a restart (Kafka only logs it)."""
         value = records.group_value(group, (), group.state_since_wall_ms)
         content: Records = [(records.group_key(group.group_id), value)]
-        if group.last_generation > group.floor:
-            content.append((records.floor_key(group.group_id), records.floor_value(group.last_generation)))
 
         def decided(error: int, now_ms: int) -> None:
-            if error and group.state is State.EMPTY and self.core.groups.get(group.group_id) is group:
+            if not error:
+                self.core.journal_late(group)
+            elif group.state is State.EMPTY and self.core.groups.get(group.group_id) is group:
                 self.core.arm(group.save_deadline, now_ms + self.core.settings.group_save_retry_ms)
 
         return self.core.save(group, content, decided)

@@ -38,8 +38,8 @@ def _join(response: JoinGroupResponse, version: int) -> str:
     if response.members:
         members = " members=" + ",".join(member.member_id for member in response.members)
     return (
-        f"ok generation={response.generation_id} type={response.protocol_type} protocol={response.protocol_name}"
-        f" leader={response.leader} id={response.member_id}{members}"
+        f"ok generation={response.generation_id} type={response.protocol_type}"
+        f" protocol={response.protocol_name} leader={response.leader} id={response.member_id}{members}"
     )
 
 
