@@ -29,13 +29,14 @@ class Committer:
     topic: str
     member_id: str = ""
     generation: int = -1
+    metadata: str = ""
     acknowledged: int = -1
     attempted: int = -1
 
     def request(self, offset: int) -> OffsetCommitRequest:
         """The commit of `offset`."""
         partition = OffsetCommitRequestPartition(
-            partition_index=self.partition, committed_offset=offset, committed_metadata=""
+            partition_index=self.partition, committed_offset=offset, committed_metadata=self.metadata
         )
         return OffsetCommitRequest(
             group_id=self.group_id,
