@@ -1,0 +1,88 @@
+"""Every benchmark runs, in its smallest size, and leaves its numbers in a file. Needs a C compiler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.__main__ import BENCHMARKS, main
+from bench.filesystem import MemoryFileSystemError
+from bench.plan import quick_plan
+
+
+def run(name: str, tmp_path: Path) -> dict[str, Any]:
+    BENCHMARKS[name](quick_plan(tmp_path / "data", tmp_path / "out"))
+    saved: dict[str, Any] = json.loads((tmp_path / "out" / f"{name}.json").read_text())
+    assert saved["benchmark"] == name
+    assert {"cpu", "cpus", "kernel", "python"} <= saved["machine"].keys()
+    assert list((tmp_path / "data").iterdir()) == []
+    return saved
+
+
+def test_heartbeats(tmp_path: Path) -> None:
+    saved = run("heartbeats", tmp_path)
+    assert saved["results"].keys() == {"depth 1", "depth 16"}
+    for result in saved["results"].values():
+        assert result["medians"].keys() == {"ringleader", "C server"}
+        assert all(one["answers"] > 0 for rounds in result["rounds"].values() for one in rounds)
+    assert [goal["at_least"] for goal in saved["goals"]] == [0.45, 0.08]
+
+
+def test_commits_are_covered_by_syncs_seen_from_outside(tmp_path: Path) -> None:
+    saved = run("commits", tmp_path)
+    assert saved["file_system"]
+    for result in saved["results"].values():
+        assert result["sync_calls"] > 0
+        assert result["commits_per_sync"] > 0
+    assert [goal["at_least"] for goal in saved["goals"]] == [0.15]
+
+
+def test_commits_refuse_a_file_system_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_memory(path: Path) -> str:
+        raise MemoryFileSystemError(f"{path} lies on tmpfs")
+
+    monkeypatch.setattr("bench.commits.refuse_memory", in_memory)
+    assert main(["commits", "--quick", "--data-dir", str(tmp_path)]) == 1
+
+
+def test_rebalance(tmp_path: Path) -> None:
+    [(count, result)] = run("rebalance", tmp_path)["results"].items()
+    assert count == "20"
+    assert result["median_s"] > 0
+
+
+def test_memory(tmp_path: Path) -> None:
+    results = run("memory", tmp_path)["results"]
+    assert results["members"] == 100
+    assert results["start_mib"] > 0
+
+
+def test_replay(tmp_path: Path) -> None:
+    results = run("replay", tmp_path)["results"]
+    assert results["offsets"] == 2_000
+    assert results["full_s"] > 0
+
+
+def test_mixed(tmp_path: Path) -> None:
+    results = run("mixed", tmp_path)["results"]
+    assert results["quiet"][0]["answers"] > 0
+    assert results["busy"][0]["answers"] > 0
+    assert results["streams"][0]["produced_batches"] > 0
+    assert results["streams"][0]["fetches"] > 0
+
+
+def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["hartbeats"])
+    assert "hartbeats" in capsys.readouterr().err
+
+
+def test_without_a_compiler_it_says_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert main(["heartbeats"]) == 1
+    assert "C compiler" in capsys.readouterr().err
