@@ -109,7 +109,7 @@ class JournalEntry:
         """One readable line. Text that came from clients is escaped (a reason may hold terminal control
         codes)."""
         said = [
-            f"group {printable(self.group_id)!r} generation {self.generation} {self.outcome.value}",
+            f"group '{printable(self.group_id)}' generation {self.generation} {self.outcome.value}",
             f"after {self.duration_ms} ms"
             f" (join {self._joined()}, leader {self.leader_ms}, sync {self.sync_ms})",
             f"because {self.cause.value}{self._who()}",
@@ -131,7 +131,7 @@ class JournalEntry:
 
     def _who(self) -> str:
         who = f" ({printable(self.cause_member)})" if self.cause_member else ""
-        return f"{who}: {printable(self.reason)!r}" if self.reason else who
+        return f"{who}: '{printable(self.reason)}'" if self.reason else who
 
 
 _MEMBERS_IN_LINE = 5

@@ -1,0 +1,106 @@
+"""Persisted records are Kafka's, byte for byte; what cannot be read says so."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.group import Group
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.messages import OffsetCommitKey, OffsetCommitValue
+
+# Texts that fit a record's string.
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+_INT64 = st.integers(-(2**63), 2**63 - 1)
+_INT32 = st.integers(-(2**31), 2**31 - 1)
+
+
+def test_vectors_of_apache_kafka() -> None:
+    # Facts about the formats, taken from a broker's log: group grp, topic foo, partition 0, offset 42, epoch
+    # 7.
+    assert records.offset_key("grp", "foo", 0).hex() == "000100036772700003666f6f00000000"
+    value = records.offset_value(42, 7, "", 1000, -1)
+    assert value.hex() == "0003000000000000002a00000007000000000000000003e8"
+    assert records.group_key("grp").hex() == "00020003677270"
+    assert records.empty_group_value(1000).hex() == "0003000000000000ffffffff00000000000003e800000000"
+    newest = bytes.fromhex(
+        "0004000000000000002a000000070100000000000003e8010010000102030405060708090a0b0c0d0e0f"
+    )
+    assert records.decode_offset_value(newest) == CommittedOffset(42, 7, "", 1000, -1)
+
+
+@given(_TEXT, _TEXT, _INT32)
+def test_offset_keys_are_what_the_declared_message_says(group: str, topic: str, partition: int) -> None:
+    key = records.offset_key(group, topic, partition)
+    assert key == b"\0\1" + OffsetCommitKey(group=group, topic=topic, partition=partition).encode(1)
+    assert records.decode_key(key) == (records.OFFSET, group, topic, partition)
+
+
+@given(_INT64, _INT32, _TEXT, st.integers(0, 2**63 - 1), st.one_of(st.just(-1), st.integers(0, 2**63 - 1)))
+def test_offset_values_are_what_the_declared_message_says(
+    offset: int, epoch: int, metadata: str, commit_ms: int, expire_ms: int
+) -> None:
+    value = records.offset_value(offset, epoch, metadata, commit_ms, expire_ms)
+    version = 1 if expire_ms >= 0 else 3
+    message = OffsetCommitValue(
+        offset=offset,
+        leader_epoch=epoch,
+        metadata=metadata,
+        commit_timestamp=commit_ms,
+        expire_timestamp=expire_ms,
+    )
+    assert value == version.to_bytes(2, "big") + message.encode(version)
+    kept = epoch if version == 3 else -1  # v1 has no room for the epoch
+    assert records.decode_offset_value(value) == (offset, kept, metadata, commit_ms, expire_ms)
+
+
+@given(_TEXT, st.integers(0, 2**31 - 1))
+def test_floors_come_back(group: str, floor: int) -> None:
+    assert records.decode_key(records.floor_key(group)) == (records.GENERATION_FLOOR, group, "", -1)
+    assert records.decode_floor_value(records.floor_value(floor)) == floor
+
+
+@pytest.mark.parametrize("kind", [3, 8, 0x5201, -1])
+def test_unknown_key_types_are_skipped(kind: int) -> None:
+    assert records.decode_key(kind.to_bytes(2, "big", signed=True) + b"whatever") is None
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
+    for read in (records.decode_key, records.decode_offset_value, records.decode_group_value):
+        with suppress(MalformedError):
+            assert read(raw) is None or len(raw) > 2
+
+
+@pytest.mark.parametrize("cut", range(2, 16))
+def test_a_cut_key_is_refused(cut: int) -> None:
+    whole = records.offset_key("grp", "foo", 7)
+    with pytest.raises(MalformedError):
+        records.decode_key(whole[:cut])
+
+
+def test_a_floor_of_an_unknown_version_is_refused() -> None:
+    with pytest.raises(MalformedError):
+        records.decode_floor_value(b"\0\1\0\0\0\7")
+
+
+def test_a_version_from_the_future_is_refused() -> None:
+    with pytest.raises(MalformedError):
+        records.decode_group_value(b"\0\5" + bytes(40))
+
+
+def test_tombstones_cover_everything_of_a_group() -> None:
+    group = Group("g")
+    group.record, group.floor = b"x", 7
+    group.offsets = {"t": {0: CommittedOffset(1, -1, "", 0, -1), 3: CommittedOffset(2, -1, "", 0, -1)}}
+    assert records.group_tombstones(group) == [
+        (records.offset_key("g", "t", 0), None),
+        (records.offset_key("g", "t", 3), None),
+        (records.group_key("g"), None),
+        (records.floor_key("g"), None),
+    ]
