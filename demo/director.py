@@ -71,6 +71,7 @@ class Director:
             await self._newcomer(cast, observer, bootstrap)
             await self._victim(cast, observer)
             await self._drain(cast, observer)
+        observer.detach()
         observer.say("all processed: members leave, the daemon stops", "leaving")
         await asyncio.to_thread(cast.stop, *self._everybody, plan.PRODUCER)
         await observer.refresh()

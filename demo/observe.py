@@ -43,6 +43,10 @@ class Observer:
         self._admin = admin
         self.picture.groups = {name: GroupNow() for name in groups}
 
+    def detach(self) -> None:
+        """Ask the daemon no more; the files are still read."""
+        self._admin = None
+
     def say(self, text: str, phase: str | None = None) -> None:
         """Add an event to the picture."""
         self.picture.events.append((time.monotonic() - self._began, text))

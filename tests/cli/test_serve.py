@@ -1,4 +1,4 @@
-"""``ringleader serve`` as a process: the ready line, log lines, signals, what it says when it cannot start."""
+"""``ringleader serve`` as a process: the ready line, log lines, signals, what it says when it cannot."""
 
 from __future__ import annotations
 
