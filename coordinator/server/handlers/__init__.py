@@ -47,10 +47,16 @@ class Services:
 
 def build(services: Services) -> dict[int, Handler]:
     """All handlers by API key. ApiVersions answers with exactly these."""
-    from ringleader.coordinator.server.handlers import admin, data, groups, offsets, topics, versions
+    # Here, as these modules need the names above.
+    from ringleader.coordinator.server.handlers.admin import register as admin
+    from ringleader.coordinator.server.handlers.data import register as data
+    from ringleader.coordinator.server.handlers.groups import register as groups
+    from ringleader.coordinator.server.handlers.offsets import register as offsets
+    from ringleader.coordinator.server.handlers.topics import register as topics
+    from ringleader.coordinator.server.handlers.versions import register as versions
 
     table: dict[int, Handler] = {}
     for family in (groups, offsets, topics, data, admin):
-        table.update(family.register(services))
-    table.update(versions.register(services, tuple(table)))
+        table.update(family(services))
+    table.update(versions(services, tuple(table)))
     return table
