@@ -12,7 +12,7 @@ from typing import Any
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.embedded import Subscription
-from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -118,7 +118,7 @@ class Script:
         """Run the commands of one line; what was said."""
         self.said = []
         for command in filter(None, (part.strip() for part in line.split(";"))):
-            words = command.split()
+            words = command.replace("$LONG", "x" * 40_000).split()
             run: Callable[..., None] = getattr(self, "do_" + words[0].replace("-", "_"))
             plain = [w for w in words[1:] if "=" not in w]
             named = dict(w.split("=", 1) for w in words[1:] if "=" in w)
@@ -388,7 +388,11 @@ class Script:
     def do_list(self, states: str = "", types: str = "") -> None:
         """ListGroups; `states=Stable,Empty`."""
         wanted = [one for one in states.split(",") if one]
-        found = self.shard.list_groups(wanted, [one for one in types.split(",") if one])
+        try:
+            found = self.shard.list_groups(wanted, [one for one in types.split(",") if one])
+        except KafkaError as error:
+            self._say(f"list {error_name(error.code)}")
+            return
         self._say("list " + (" ".join(say(one, 4) for one in found) or "nothing"))
 
     def do_delete(self, group: str = "g") -> None:

@@ -1,0 +1,142 @@
+"""Groups that come back from records that another version, or Kafka itself, has written."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.states import State
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
+from tests.coordinator.groups.script import Script
+
+
+def _record(
+    version: int, leader: str | None, *members: tuple[str, str | None], generation: int = 5
+) -> tuple[bytes, bytes]:
+    value = GroupMetadataValue(
+        protocol_type="consumer",
+        generation=generation,
+        protocol="range",
+        leader=leader,
+        current_state_timestamp=7,
+        members=[
+            GroupMetadataValueMemberMetadata(
+                member_id=member_id,
+                group_instance_id=instance,
+                client_id="c",
+                client_host="/h",
+                rebalance_timeout=20_000,
+                session_timeout=10_000,
+                subscription=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff",
+                assignment=member_id.encode(),
+            )
+            for member_id, instance in members
+        ],
+    )
+    return records.group_key("g"), version.to_bytes(2, "big") + value.encode(version)
+
+
+def _load(*log: tuple[bytes, bytes | None]) -> Script:
+    script = Script()
+    script.log += log
+    script.do_restart()
+    return script
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_groups_of_every_record_version_come_back_stable(version: int) -> None:
+    script = _load(_record(version, "a", ("a", None), ("b", None)))
+    group = script.shard._groups["g"]
+    assert (group.state, group.generation, group.leader) == (State.STABLE, 5, "a")
+    assert group.subscribed == {"t"}
+    # A record too old to hold a rebalance timeout: it is the session timeout.
+    assert group.members["b"].rebalance_timeout_ms == (10_000 if version == 0 else 20_000)
+    assert script.play("heartbeat x id=b gen=5; sync x id=b gen=5") == [
+        "0s  x: heartbeat ok",
+        "0s  x: sync ok consumer/range assignment=b",
+    ]
+    # The next generation is above the one in the record, though no number was reserved.
+    assert script.play("join a id=a; join b id=b")[-2:] == [
+        "0s  a: join ok generation=6 type=consumer protocol=range leader=a id=a members=a,b",
+        "0s  b: join ok generation=6 type=consumer protocol=range leader=a id=b",
+    ]
+
+
+def test_a_leader_that_is_no_member_is_replaced_by_the_first_one() -> None:
+    script = _load(_record(3, None, ("a", None), ("b", None)))
+    assert script.shard._groups["g"].leader == "a"
+
+
+def test_absent_static_members_stay_through_the_join_phase() -> None:
+    # They may stand in a log of Kafka's. Nobody can be them yet, but the phases treat them as Kafka does:
+    # they stay
+    # until their session ends, and an absent leader is replaced.
+    script = _load(_record(3, "s", ("s", "instance-1"), ("d", None)))
+    said = script.play(
+        "join x rebalance=20s v=3; join d id=d; heartbeat s id=s gen=5; tick 9s; heartbeat s id=s gen=5"
+    )
+    assert "9s  s: heartbeat REBALANCE_IN_PROGRESS" in said
+    said = script.play("tick 9s; heartbeat s id=s gen=5; tick 2s")
+    assert "20s  d: join ok generation=6 type=consumer protocol=range leader=d id=d members=s,d,x-1" in said
+    assert script.play("heartbeat s id=s gen=5") == ["20s  s: heartbeat ILLEGAL_GENERATION"]
+
+
+def test_a_join_phase_that_only_absent_static_members_are_in_goes_on() -> None:
+    script = _load(_record(3, "s", ("s", "instance-1"), ("d", None)))
+    script.play("leave d id=d; tick 9s; heartbeat s id=s gen=5; tick 9s; heartbeat s id=s gen=5; tick 9s")
+    assert script.play("state") == ["27s  state PreparingRebalance generation 5 members [s*]"]
+    assert script.play("tick 1s; state")[-1] == "28s  state Empty generation 6 members []"
+
+
+def test_a_group_of_a_floor_alone_does_not_exist_but_its_numbers_are_taken() -> None:
+    script = _load((records.floor_key("g"), records.floor_value(40)))
+    assert script.play("list; heartbeat a id=x gen=40") == [
+        "0s  list nothing",
+        "0s  a: heartbeat UNKNOWN_MEMBER_ID",
+    ]
+    assert "generation=41" in script.play("join a v=3; tick 3s")[-1]
+
+
+def test_unknown_key_types_and_tombstones_of_unknown_things_are_skipped() -> None:
+    script = _load(
+        (b"\0\3whatever", b"x"),
+        (records.group_key("gone"), None),
+        (records.offset_key("gone", "t", 0), None),
+        (records.floor_key("gone"), None),
+    )
+    assert not script.shard._groups
+
+
+def test_a_record_that_cannot_be_read_stops_the_load() -> None:
+    shard = Shard(0, GroupSettings(), lambda prefix: prefix)
+    with pytest.raises(MalformedError):
+        shard.replay(b"\0\1\0\3grp\0\3foo\0\0\0\0", b"\0\3\0")
+    key, value = _record(3, "a", ("a", None))
+    shard.replay(key, value[:-3])
+    with pytest.raises(MalformedError):
+        shard.loaded(0, 0)
+
+
+def test_every_group_of_a_large_shard_is_cleaned_up_in_steps() -> None:
+    count = itertools.count()
+    shard = Shard(0, GroupSettings(offsets_retention_minutes=1), lambda prefix: f"{prefix}{next(count)}")
+    for number in range(1_200):
+        shard.replay(records.offset_key(f"g{number}", "t", 0), records.offset_value(1, -1, "", 0, -1))
+    shard.loaded(0, 0)
+    now_ms, steps = 0, 0
+    while shard._groups:
+        due = shard.next_deadline()
+        assert due is not None
+        now_ms = due
+        shard.tick(now_ms)
+        appends = shard.drain().appends
+        assert 0 < len(appends) <= 500
+        shard.appended(appends[-1].position, now_ms)
+        steps += 1
+    assert steps == 3
+    assert now_ms < 600_000 + 1_000
