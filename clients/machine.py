@@ -247,7 +247,16 @@ class MemberMachine(MemberState):
     def _join(self, now_ms: int) -> None:
         self.phase = Phase.JOINING
         self._rejoin_reason = None
-        request = join_group(self.settings, self.protocols, self.member_id, self._join_reason)
+        try:
+            request = join_group(self.settings, self.protocols, self.member_id, self._join_reason)
+        except Exception as error:
+            # A metadata callable of the user; without metadata there is nothing to join with.
+            failure = MembershipError(
+                f"group {self.settings.group_id!r}: metadata callback failed: {error!r}"
+            )
+            failure.__cause__ = error
+            self._end(failure)
+            return
         timeout_ms = self.settings.parked_timeout_ms
         self.link.send("JoinGroup", request, self._joined, self._identity(), now_ms, timeout_ms)
 

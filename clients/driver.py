@@ -1,0 +1,366 @@
+"""Runs a member machine: its own thread with its own event loop for connections, heartbeats and commits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ringleader.clients.actions import (
+    Action,
+    CancelRevoked,
+    ComputeAssignment,
+    Disconnect,
+    Over,
+    Say,
+    Send,
+    TellAssigned,
+    TellLost,
+    TellRevoked,
+)
+from ringleader.clients.callers import Caller, CallerGoneError, Job
+from ringleader.clients.errors import (
+    BrokerError,
+    MembershipError,
+    MembershipOverError,
+    RetriableError,
+    UnsupportedVersionError,
+)
+from ringleader.clients.machine import MemberMachine
+from ringleader.clients.model import (
+    Assigned,
+    Lost,
+    MemberInfo,
+    MemberProtocol,
+    Node,
+    OffsetAndMetadata,
+    Offsets,
+    Revoked,
+    TopicPartition,
+)
+from ringleader.clients.positions import Positions
+from ringleader.clients.requests import Request
+from ringleader.clients.settings import MemberSettings
+from ringleader.clients.transport import Cluster
+
+logger = logging.getLogger("ringleader.clients.membership")
+
+GROUP_LANE = "group"
+"""The coordinator's connection is kept apart: a parked JoinGroup holds back everything behind it."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What the driver calls, as jobs of the caller. Each may return what the caller can wait for."""
+
+    assigned: Callable[[Assigned], Any]
+    revoked: Callable[[Revoked], Any]
+    lost: Callable[[Lost], Any]
+    over: Callable[[MembershipError | None], Any]
+    assign: Callable[[str, list[MemberInfo]], Any] | None
+
+
+Leader = Callable[[Cluster, str, list[MemberInfo]], Awaitable[Mapping[str, bytes]]]
+"""Computes the assignment in the driver's own loop, with the driver's view of the cluster."""
+
+Watch = Callable[["Driver", Cluster], Awaitable[None]]
+"""Runs in the driver's loop while the member lives."""
+
+
+class Driver:
+    """One member on its way through its life. `start` it once; `ended` is set when its thread is about to go.
+
+    `leader` takes the place of `listener.assign`; `watch` runs in the driver's loop while the member lives.
+    """
+
+    def __init__(
+        self,
+        make_cluster: Callable[[], Cluster],
+        settings: MemberSettings,
+        protocols: Sequence[MemberProtocol],
+        listener: Listener,
+        *,
+        leader: Leader | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.settings = settings
+        self.machine = MemberMachine(settings, protocols, random.random)
+        self.ended = threading.Event()
+        self._ready = threading.Event()
+        self._make_cluster = make_cluster
+        self._listener = listener
+        self._leader = leader
+        self._watch = watch
+        self._caller: Caller | None = None
+        self._cluster: Cluster | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._revoking: tuple[int, Job] | None = None
+        self._offsets: Positions | None = None
+        self._changed: asyncio.Event | None = None
+        self._over: asyncio.Event | None = None
+        self._thread = threading.Thread(
+            target=self._run, name=f"group member {settings.group_id}", daemon=True
+        )
+
+    # ---- from any thread ----
+
+    def start(self, caller: Caller, on_ended: Callable[[], None]) -> None:
+        """Start the thread and join the group. Callbacks go to `caller`; `on_ended` is called at the end, in
+        the driver's thread."""
+        self._caller = caller
+        self._on_ended = on_ended
+        self._thread.start()
+        self._ready.wait()
+
+    def submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Run it in the driver's loop. Raises MembershipOverError when the member is not running."""
+        with self._lock:
+            if self._closed or self._loop is None:
+                raise MembershipOverError(self._over_text())
+            return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+    def leave(self, reason: str, hold_ms: int, silently: bool) -> None:
+        """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
+        self._call(lambda: self.machine.leave(reason, self.now_ms(), hold_ms, silently))
+
+    def rejoin(self, reason: str) -> None:
+        """Make the group rebalance."""
+        self._call(lambda: self.machine.rejoin(reason, self.now_ms()))
+
+    def join_thread(self) -> None:
+        """Wait until the thread is gone; short after `ended`."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def describe(self) -> str:
+        """Where it stands, in words."""
+        trouble = self.machine.link.trouble
+        return f"{self.machine.phase.value}" + (f" ({trouble})" if trouble else "")
+
+    def _over_text(self) -> str:
+        why = f": {self.machine.error}" if self.machine.error is not None else ""
+        phase = self.machine.phase.value
+        return f"group {self.settings.group_id!r}: this member is not running ({phase}){why}"
+
+    def _call(self, step: Callable[[], None]) -> None:
+        """A step of the machine in the driver's thread."""
+
+        def stepped() -> None:
+            step()
+            self.pump()
+
+        with self._lock:
+            if not self._closed and self._loop is not None:
+                self._loop.call_soon_threadsafe(stepped)
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        finally:
+            self._ready.set()
+            self.ended.set()
+            self._on_ended()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._offsets, self._changed, self._over = Positions(self), asyncio.Event(), asyncio.Event()
+        async with self._make_cluster() as cluster:
+            self._cluster = cluster
+            self.machine.start(self.now_ms())
+            self.pump()
+            self._ready.set()
+            if self._watch is not None:
+                self._spawn(self._watch(self, cluster))
+            await self._over.wait()
+            with self._lock:
+                self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            # Let what was handed in before that become tasks; the end of the loop cancels them.
+            await asyncio.sleep(0)
+
+    async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
+        """Ask the coordinator."""
+        assert self._cluster is not None
+        return await self._cluster.send(node, request, timeout_ms=timeout_ms, lane=GROUP_LANE)
+
+    async def change(self) -> None:
+        """Wait until the machine has moved."""
+        assert self._changed is not None
+        await self._changed.wait()
+
+    @staticmethod
+    def now_ms() -> int:
+        return int(time.monotonic() * 1000)
+
+    def _spawn(self, work: Awaitable[Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def pump(self) -> None:
+        """Do what the machine wants, then sleep until its next deadline."""
+        while actions := self.machine.drain():
+            for action in actions:
+                self._do(action)
+        assert self._changed is not None
+        self._changed.set()
+        self._changed.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline_ms = self.machine.next_deadline()
+        if deadline_ms is not None:
+            wait_s = max(0, deadline_ms - self.now_ms()) / 1000
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tick)
+
+    def _tick(self) -> None:
+        assert self._caller is not None
+        if not self._caller.alive():
+            self.machine.leave("the application's event loop has ended", self.now_ms())
+        self.machine.tick(self.now_ms())
+        self.pump()
+
+    def _do(self, action: Action) -> None:
+        assert self._cluster is not None
+        assert self._caller is not None
+        assert self._over is not None
+        match action:
+            case Send():
+                self._spawn(self._send(self._cluster, action))
+            case Disconnect():
+                self._cluster.disconnect(action.node, GROUP_LANE)
+            case ComputeAssignment():
+                self._compute(action)
+            case TellAssigned():
+                assigned = action.assigned
+                self._post("on_assigned", lambda: self._listener.assigned(assigned))
+            case TellRevoked():
+                self._revoke(action)
+            case CancelRevoked():
+                if self._revoking is not None and self._revoking[0] == action.round:
+                    self._caller.cancel(self._revoking[1])
+                    self._revoking = None
+            case TellLost():
+                lost = action.lost
+                self._post("on_lost", lambda: self._listener.lost(lost))
+            case Say():
+                logger.log(action.level, "group %s: %s", self.settings.group_id, action.text)
+            case Over():
+                error = action.error
+                self._post("on_failed", lambda: self._listener.over(error))
+                self._over.set()
+
+    async def _send(self, cluster: Cluster, action: Send) -> None:
+        lane = "" if action.node is None else GROUP_LANE
+        try:
+            response = await cluster.send(
+                action.node, action.request, timeout_ms=action.timeout_ms, lane=lane
+            )
+        except UnsupportedVersionError as error:
+            self.machine.refuse(action.ticket, error, self.now_ms())
+        except (RetriableError, BrokerError) as error:
+            self.machine.fail(action.ticket, str(error), self.now_ms())
+        except Exception as error:
+            logger.exception("group %s: %s", self.settings.group_id, action.request.message.__name__)
+            self.machine.fail(action.ticket, repr(error), self.now_ms())
+        else:
+            self.machine.answer(action.ticket, response, self.now_ms())
+        self.pump()
+
+    # ---- callbacks ----
+
+    def _post(self, name: str, run: Callable[[], Any]) -> None:
+        def done(_result: Any, error: BaseException | None) -> None:
+            self._log_callback(name, error)
+
+        assert self._caller is not None
+        self._caller.post(Job(name, run, done))
+
+    def _log_callback(self, name: str, error: BaseException | None) -> None:
+        if error is not None and not isinstance(error, CallerGoneError):
+            logger.error("group %s: %s raised", self.settings.group_id, name, exc_info=error)
+
+    def _revoke(self, action: TellRevoked) -> None:
+        def done(_result: Any, error: BaseException | None) -> None:
+            self._log_callback("on_revoked", error)
+            self._call(lambda: self.machine.revoked(action.round, self.now_ms()))
+
+        assert self._caller is not None
+        job = Job("on_revoked", lambda: self._listener.revoked(action.revoked), done)
+        self._revoking = (action.round, job)
+        self._caller.post(job)
+
+    def _compute(self, action: ComputeAssignment) -> None:
+        def done(result: Any, error: BaseException | None) -> None:
+            def step() -> None:
+                if error is not None:
+                    self.machine.compute_failed(action.round, error, self.now_ms())
+                elif not _is_assignment(result):
+                    wrong = TypeError(f"assign has to return a dict of member id to bytes, not {result!r}")
+                    self.machine.compute_failed(action.round, wrong, self.now_ms())
+                else:
+                    self.machine.computed(action.round, result, self.now_ms())
+
+            self._call(step)
+
+        if self._leader is not None:
+            self._spawn(self._lead(self._leader, action, done))
+        else:
+            assert self._caller is not None
+            assign = self._listener.assign
+            assert assign is not None
+            self._caller.post(Job("assign", lambda: assign(action.protocol, list(action.members)), done))
+
+    async def _lead(
+        self,
+        leader: Leader,
+        action: ComputeAssignment,
+        done: Callable[[Any, BaseException | None], None],
+    ) -> None:
+        assert self._cluster is not None
+        try:
+            result = await leader(self._cluster, action.protocol, list(action.members))
+        except Exception as error:
+            done(None, error)
+        else:
+            done(result, None)
+
+    # ---- offsets ----
+
+    def commit(self, offsets: Offsets, timeout_ms: int) -> Future[None]:
+        """Commit as the member that this is now."""
+        identity = (self.machine.generation, self.machine.member_id)
+        copy = dict(offsets)
+        return self.submit(lambda: self._positions().commit(copy, identity, timeout_ms))
+
+    def committed(
+        self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
+    ) -> Future[dict[TopicPartition, OffsetAndMetadata]]:
+        """The group's committed offsets."""
+        wanted = None if partitions is None else list(partitions)
+        return self.submit(lambda: self._positions().committed(wanted, timeout_ms))
+
+    def _positions(self) -> Positions:
+        assert self._offsets is not None
+        return self._offsets
+
+
+def _is_assignment(result: Any) -> bool:
+    return isinstance(result, Mapping) and all(
+        isinstance(member, str) and isinstance(share, bytes) for member, share in result.items()
+    )

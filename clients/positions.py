@@ -1,0 +1,161 @@
+"""A member's offsets: committed and fetched at the coordinator, with retries until time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from ringleader.clients.backoff import Backoff
+from ringleader.clients.commits import Verdict, commit_error, judge_commit, judge_fetch
+from ringleader.clients.errors import (
+    BrokerError,
+    ClientError,
+    CommitFailedError,
+    CoordinatorUnavailableError,
+    MembershipOverError,
+    RebalanceInProgressError,
+    RetriableError,
+)
+from ringleader.clients.machine import MemberMachine
+from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.requests import Request, commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.state import OVER, Phase
+from ringleader.protocol.errors import error_name
+
+COMMITTING = (Phase.STABLE, Phase.REVOKING)
+
+
+class Host(Protocol):
+    """What runs the machine, as seen from here."""
+
+    machine: MemberMachine
+
+    def now_ms(self) -> int: ...
+
+    def pump(self) -> None:
+        """Do what the machine wants."""
+
+    async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
+        """Ask the coordinator."""
+
+    async def change(self) -> None:
+        """Wait until the machine has moved."""
+
+
+class Positions:
+    """Belongs to the driver's event loop."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._settings = host.machine.settings
+        self._one_by_one = asyncio.Lock()
+
+    async def commit(self, offsets: Offsets, identity: tuple[int, str], timeout_ms: int) -> None:
+        """Commit as that member of that generation. One commit after the other, retries included: so an older
+        one never overtakes a newer one."""
+        settings, host = self._settings, self._host
+        tries = _Tries(host, timeout_ms)
+        left = dict(offsets)
+        async with self._one_by_one:
+            while left:
+                self._check(identity)
+                request = offset_commit(settings.group_id, *identity, settings.group_instance_id, left)
+                sent_ms = host.now_ms()
+                response = await tries.ask(request)
+                if response is None:
+                    continue
+                errors = commit_errors(response)
+                verdict, code = judge_commit(errors)
+                if verdict is Verdict.MEMBERSHIP:
+                    host.machine.commit_refused(code, *identity, host.now_ms())
+                    host.pump()
+                else:
+                    host.machine.contact(sent_ms)
+                left = {place: value for place, value in left.items() if place in errors}
+                if verdict is not Verdict.DONE:
+                    error = commit_error(code, settings.group_id, identity[0], errors)
+                    await tries.after(verdict, error)
+
+    def _check(self, identity: tuple[int, str]) -> None:
+        machine = self._host.machine
+        group = f"group {self._settings.group_id!r}"
+        if machine.phase in OVER:
+            raise MembershipOverError(f"{group}: the membership is over ({machine.phase.value})")
+        if machine.phase not in COMMITTING or identity[0] < 0:
+            raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
+        if identity != (machine.generation, machine.member_id):
+            now = machine.generation
+            raise CommitFailedError(f"{group}: generation {identity[0]} is over, this is generation {now}")
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets: of all partitions (None) or of these; those without one left out."""
+        request = offset_fetch(self._settings.group_id, None if partitions is None else list(partitions))
+        tries = _Tries(self._host, timeout_ms)
+        while True:
+            response = await tries.ask(request)
+            if response is None:
+                continue
+            fetched = fetched_offsets(response)
+            verdict, code = judge_fetch(fetched.code, fetched.errors)
+            if verdict is Verdict.DONE:
+                return dict(fetched.offsets)
+            text = f"group {self._settings.group_id!r}: cannot fetch offsets: {error_name(code)}"
+            kind = BrokerError if verdict is Verdict.REFUSED else RetriableError
+            await tries.after(verdict, kind(text, code))
+
+
+class _Tries:
+    """Asks the coordinator until there is an answer to go on with, or time is over."""
+
+    def __init__(self, host: Host, timeout_ms: int) -> None:
+        settings = host.machine.settings
+        self._host = host
+        self._group = f"group {settings.group_id!r}"
+        self._request_timeout_ms = settings.request_timeout_ms
+        self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
+        self._deadline_ms = host.now_ms() + timeout_ms
+        self._found = 0
+
+    async def ask(self, request: Request) -> Any | None:
+        """The answer; None when the connection failed: try again. Raises what is to be raised when time is
+        over."""
+        node = await self._coordinator()
+        timeout_ms = min(self._request_timeout_ms, max(1, self._left_ms()))
+        try:
+            return await self._host.ask(node, request, timeout_ms)
+        except RetriableError as error:
+            await self.after(Verdict.FIND, error)
+            return None
+
+    async def after(self, verdict: Verdict, error: ClientError) -> None:
+        """Go on after that verdict, or raise."""
+        if verdict is Verdict.FIND:
+            self._host.machine.coordinator_lost(str(error), self._found, self._host.now_ms())
+            self._host.pump()
+        elif verdict is not Verdict.RETRY:
+            raise error
+        wait_ms = self._backoff.next_ms()
+        if wait_ms >= self._left_ms():
+            raise error
+        await asyncio.sleep(wait_ms / 1000)
+
+    async def _coordinator(self) -> Node:
+        machine = self._host.machine
+        while (node := machine.coordinator) is None:
+            if machine.phase in OVER:
+                raise MembershipOverError(f"{self._group}: the membership is over ({machine.phase.value})")
+            try:
+                async with asyncio.timeout(max(0, self._left_ms()) / 1000):
+                    await self._host.change()
+            except TimeoutError:
+                trouble = machine.link.trouble
+                raise CoordinatorUnavailableError(f"{self._group}: no coordinator: {trouble}") from None
+        self._found = machine.link.found
+        return node
+
+    def _left_ms(self) -> int:
+        return self._deadline_ms - self._host.now_ms()
