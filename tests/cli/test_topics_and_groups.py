@@ -103,7 +103,7 @@ async def test_a_server_that_is_not_there_is_one_sentence(capsys: Capture) -> No
 
 
 async def test_an_address_that_is_none_is_wrong_input(capsys: Capture) -> None:
-    code, _, err = await _command(capsys, "topics", "list", "--bootstrap-server", "nowhere")
+    code, _, err = await _command(capsys, "topics", "list", "--bootstrap-server", "nowhere:port")
     assert code == 2
     assert "--bootstrap-server" in err
 
