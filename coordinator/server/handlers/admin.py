@@ -1,0 +1,300 @@
+"""The administrator's requests that are neither about topics' existence nor about groups.
+
+DescribeConfigs (32) v1-4: v3 types and documentation. AlterConfigs (33) v0-2: replaces all keys.
+IncrementalAlterConfigs (44) v0-1. DeleteRecords (21) v0-2. DescribeCluster (60) v0-1: v1 endpoint type.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import TypeVar
+
+from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers.configs import broker_entries, topic_entries
+from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
+from ringleader.coordinator.topics.configs import KEYS, ConfigType
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import (
+    AlterConfigsRequest,
+    AlterConfigsRequestAlterConfigsResource,
+    AlterConfigsResponse,
+    AlterConfigsResponseAlterConfigsResourceResponse,
+    DeleteRecordsRequest,
+    DeleteRecordsRequestDeleteRecordsPartition,
+    DeleteRecordsResponse,
+    DeleteRecordsResponseDeleteRecordsPartitionResult,
+    DeleteRecordsResponseDeleteRecordsTopicResult,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeClusterResponseDescribeClusterBroker,
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
+    DescribeConfigsResponse,
+    DescribeConfigsResponseDescribeConfigsResourceResult,
+    DescribeConfigsResponseDescribeConfigsResult,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+)
+
+TOPIC, BROKER = 2, 4
+"""Resource types."""
+BROKERS, CONTROLLERS = 1, 2
+"""Endpoint types."""
+
+
+T = TypeVar("T")
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does with a key."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def register(services: Services) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Admin(services)
+    return {
+        21: family.delete_records,
+        32: family.describe_configs,
+        33: family.alter_configs,
+        44: family.alter_some_configs,
+        60: family.describe_cluster,
+    }
+
+
+class _Admin:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._topics = services.topics
+
+    # ---- DescribeConfigs ----
+
+    def describe_configs(self, call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        """Topics, and the node's own settings."""
+        return DescribeConfigsResponse(
+            results=[self._describe(resource, request) for resource in request.resources]
+        )
+
+    def _describe(
+        self, resource: DescribeConfigsRequestDescribeConfigsResource, request: DescribeConfigsRequest
+    ) -> DescribeConfigsResponseDescribeConfigsResult:
+        result = DescribeConfigsResponseDescribeConfigsResult(
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        try:
+            entries = self._entries(resource.resource_type, resource.resource_name)
+        except KafkaError as error:
+            result.error_code, result.error_message = error.code, error.detail or None
+            return result
+        # An empty list asks for all keys too, as at Kafka's broker.
+        wanted = set(resource.configuration_keys or ())
+        for entry in entries:
+            if wanted and entry.name not in wanted:
+                continue
+            if not request.include_synonyms:
+                entry.synonyms = []
+            if not request.include_documentation:
+                entry.documentation = None
+            result.configs.append(entry)
+        return result
+
+    def _entries(
+        self, resource_type: int, name: str
+    ) -> list[DescribeConfigsResponseDescribeConfigsResourceResult]:
+        if resource_type == TOPIC:
+            info = self._topics.describe(name)
+            if info is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return topic_entries(info.configs, self._services)
+        if resource_type == BROKER:
+            if name not in ("", str(self._services.node_id)):
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"This is broker {self._services.node_id}, not {name}."
+                )
+            return [] if name == "" else broker_entries(self._services)
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Resource type {resource_type} has no configurations here."
+        )
+
+    # ---- AlterConfigs, IncrementalAlterConfigs ----
+
+    def alter_configs(self, call: Call, request: AlterConfigsRequest) -> None:
+        """What a topic's request does not name goes back to its default."""
+        self._services.spawn(call, self._alter_configs(call, request))
+
+    async def _alter_configs(self, call: Call, request: AlterConfigsRequest) -> None:
+        twice = _twice((r.resource_type, r.resource_name) for r in request.resources)
+
+        def change_of(
+            resource: AlterConfigsRequestAlterConfigsResource,
+        ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
+            return lambda present: {config.name: config.value for config in resource.configs}
+
+        errors = await asyncio.gather(
+            *(
+                self._alter(
+                    r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
+                )
+                for r in request.resources
+            )
+        )
+        call.answer(
+            AlterConfigsResponse(
+                responses=[
+                    AlterConfigsResponseAlterConfigsResourceResponse(*error, r.resource_type, r.resource_name)
+                    for error, r in zip(errors, request.resources, strict=True)
+                ]
+            )
+        )
+
+    def alter_some_configs(self, call: Call, request: IncrementalAlterConfigsRequest) -> None:
+        """Sets, unsets, and adds to or takes from lists; what is not named stays."""
+        self._services.spawn(call, self._alter_some(call, request))
+
+    async def _alter_some(self, call: Call, request: IncrementalAlterConfigsRequest) -> None:
+        twice = _twice((r.resource_type, r.resource_name) for r in request.resources)
+
+        def change_of(
+            resource: IncrementalAlterConfigsRequestAlterConfigsResource,
+        ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
+            return lambda present: _changed(present, resource.configs)
+
+        errors = await asyncio.gather(
+            *(
+                self._alter(
+                    r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
+                )
+                for r in request.resources
+            )
+        )
+        call.answer(
+            IncrementalAlterConfigsResponse(
+                responses=[
+                    IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
+                        *error, r.resource_type, r.resource_name
+                    )
+                    for error, r in zip(errors, request.resources, strict=True)
+                ]
+            )
+        )
+
+    async def _alter(
+        self,
+        resource_type: int,
+        name: str,
+        configs: Sequence[object],
+        change: Callable[[dict[str, str]], Mapping[str, str | None]],
+        twice: set[tuple[int, str]],
+        validate_only: bool,
+    ) -> tuple[int, str | None]:
+        """Error code and message."""
+        try:
+            if (resource_type, name) in twice:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
+            if resource_type != TOPIC:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "Only topics' configurations can be changed while the node runs.",
+                )
+            if _twice(getattr(config, "name", "") for config in configs):
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "A config is in the request more than once.")
+            await self._topics.configure(name, change, validate_only=validate_only)
+        except KafkaError as error:
+            return error.code, error.detail or None
+        return ErrorCode.NONE, None
+
+    # ---- DeleteRecords ----
+
+    def delete_records(self, call: Call, request: DeleteRecordsRequest) -> None:
+        """Offset -1 stands for all records there are."""
+        self._services.spawn(call, self._delete_records(call, request))
+
+    async def _delete_records(self, call: Call, request: DeleteRecordsRequest) -> None:
+        topics = []
+        for topic in request.topics:
+            results = await asyncio.gather(*(self._truncate(topic.name, asked) for asked in topic.partitions))
+            topics.append(DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, list(results)))
+        call.answer(DeleteRecordsResponse(topics=topics))
+
+    async def _truncate(
+        self, topic: str, asked: DeleteRecordsRequestDeleteRecordsPartition
+    ) -> DeleteRecordsResponseDeleteRecordsPartitionResult:
+        result = DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
+        try:
+            result.low_watermark = await self._topics.truncate(topic, asked.partition_index, asked.offset)
+        except KafkaError as error:
+            result.error_code = error.code
+        return result
+
+    # ---- DescribeCluster ----
+
+    def describe_cluster(self, call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
+        """One node, which is the controller too."""
+        services = self._services
+        response = DescribeClusterResponse(
+            endpoint_type=request.endpoint_type,
+            cluster_id=services.cluster_id,
+            controller_id=services.node_id,
+        )
+        if request.endpoint_type != BROKERS:
+            controllers = request.endpoint_type == CONTROLLERS
+            response.error_code = (
+                ErrorCode.MISMATCHED_ENDPOINT_TYPE if controllers else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+            )
+            response.error_message = "This is a broker's endpoint."
+            return response
+        response.brokers = [
+            DescribeClusterResponseDescribeClusterBroker(services.node_id, services.host, services.port)
+        ]
+        if request.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        return response
+
+
+def _twice(values: Iterable[T]) -> set[T]:
+    return {value for value, count in Counter(values).items() if count > 1}
+
+
+def _changed(
+    present: dict[str, str], changes: Sequence[IncrementalAlterConfigsRequestAlterableConfig]
+) -> Mapping[str, str | None]:
+    """The configurations after these changes. Raises KafkaError."""
+    after: dict[str, str | None] = dict(present)
+    for change in changes:
+        key = KEYS.get(change.name)
+        if key is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {change.name}")
+        if change.config_operation == Operation.SET:
+            after[change.name] = change.value
+        elif change.config_operation == Operation.DELETE:
+            after.pop(change.name, None)
+        elif change.config_operation not in (Operation.APPEND, Operation.SUBTRACT):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"There is no config operation {change.config_operation}."
+            )
+        elif key.type != ConfigType.LIST or change.value is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list.")
+        else:
+            # Appending to a default makes it explicit, as in Kafka.
+            entries = [entry for entry in (present.get(change.name) or "").split(",") if entry]
+            if change.name == "cleanup.policy" and change.name not in present:
+                entries = ["delete"]
+            given = [entry.strip() for entry in change.value.split(",")]
+            if change.config_operation == Operation.APPEND:
+                entries += [entry for entry in given if entry not in entries]
+            else:
+                entries = [entry for entry in entries if entry not in given]
+            after[change.name] = ",".join(entries)
+    return after

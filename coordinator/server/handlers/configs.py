@@ -1,0 +1,90 @@
+"""Configurations as DescribeConfigs and CreateTopics show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from ringleader.coordinator.config import options
+from ringleader.coordinator.server.handlers import Services
+from ringleader.coordinator.topics.configs import KEYS, ConfigKey, ConfigType
+from ringleader.protocol.messages import (
+    DescribeConfigsResponseDescribeConfigsResourceResult,
+    DescribeConfigsResponseDescribeConfigsSynonym,
+)
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from (KIP-226)."""
+
+    TOPIC = 1
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+_BROKER_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG, str: ConfigType.STRING}
+
+
+def topic_entries(
+    configs: Mapping[str, str], services: Services
+) -> list[DescribeConfigsResponseDescribeConfigsResourceResult]:
+    """All keys of a topic with these configurations, with synonyms and documentation."""
+    return [_topic_entry(key, configs, services) for key in KEYS.values()]
+
+
+def _topic_entry(
+    key: ConfigKey, configs: Mapping[str, str], services: Services
+) -> DescribeConfigsResponseDescribeConfigsResourceResult:
+    default = key.default(services.topics.settings)
+    broker_source = _broker_source(key.broker_key, services)
+    synonyms = []
+    if key.name in configs:
+        synonyms.append(
+            DescribeConfigsResponseDescribeConfigsSynonym(key.name, configs[key.name], ConfigSource.TOPIC)
+        )
+    if key.broker_key is not None:
+        synonyms.append(DescribeConfigsResponseDescribeConfigsSynonym(key.broker_key, default, broker_source))
+    return DescribeConfigsResponseDescribeConfigsResourceResult(
+        name=key.name,
+        value=configs.get(key.name, default),
+        config_source=ConfigSource.TOPIC if key.name in configs else broker_source,
+        synonyms=synonyms,
+        config_type=key.type,
+        documentation=key.documentation,
+    )
+
+
+def _broker_source(key: str | None, services: Services) -> ConfigSource:
+    if key is not None and key.replace(".", "_") in services.settings.model_fields_set:
+        return ConfigSource.STATIC_BROKER
+    return ConfigSource.DEFAULT
+
+
+def broker_entries(services: Services) -> list[DescribeConfigsResponseDescribeConfigsResourceResult]:
+    """All settings of the node. None can be changed while it runs."""
+    entries = []
+    for option in options():
+        value = _text(getattr(services.settings, option.field))
+        source = _broker_source(option.key, services)
+        entries.append(
+            DescribeConfigsResponseDescribeConfigsResourceResult(
+                name=option.key,
+                value=value,
+                read_only=True,
+                config_source=source,
+                synonyms=[DescribeConfigsResponseDescribeConfigsSynonym(option.key, value, source)],
+                config_type=_BROKER_TYPES.get(option.kind, ConfigType.STRING),
+                documentation=option.description,
+            )
+        )
+    return entries
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return ",".join(map(str, value))
+    return str(value)

@@ -1,0 +1,270 @@
+"""Records: producing them, and asking where they are. Fetch is in its own module.
+
+Produce (0) v3-9: v5 log start offset, v8 error message, v9 flexible. ListOffsets (2) v1-7: v2 isolation,
+v4 leader epoch, v6 flexible, v7 largest timestamp. InitProducerId (22) v0-4. OffsetForLeaderEpoch (23) v2-4.
+
+Not served: transactions. InitProducerId with a transactional id is refused with UNSUPPORTED_VERSION, a
+transactional batch with INVALID_TXN_STATE. The one leader epoch is 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from ringleader.coordinator.server.call import NO_ANSWER
+from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers.fetch import Fetching
+from ringleader.coordinator.topics import MAX_TIMESTAMP, Topics
+from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
+from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
+from ringleader.protocol.messages import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochRequestOffsetForLeaderPartition,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderEpochResponseEpochEndOffset,
+    OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
+)
+from ringleader.protocol.records import Compression
+
+ACKS = (-1, 0, 1)
+ZSTD_VERSION = 7
+"""The first version of Produce whose batches may be compressed with zstd."""
+MAX_TIMESTAMP_VERSION = 7
+"""The first version of ListOffsets that may ask for the largest timestamp."""
+
+_ATTRIBUTES_LOW = 22
+_CODEC_MASK = 7
+
+
+def register(services: Services) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Data(services)
+    return {
+        0: family.produce,
+        1: Fetching(services).fetch,
+        2: family.list_offsets,
+        22: family.init_producer_id,
+        23: family.offset_for_leader_epoch,
+    }
+
+
+class _Data:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._topics = services.topics
+
+    # ---- Produce ----
+
+    def produce(self, call: Call, request: ProduceRequest) -> None:
+        """The answer waits until all batches are written. With acks 0 there is none: an error closes the
+        connection, and the next request waits for the writing, so that memory has a bound."""
+        _Produce(self._topics, call, request).begin()
+
+    # ---- ListOffsets ----
+
+    def list_offsets(self, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse | None:
+        """Ends and starts are answered at once; times are looked up in the files."""
+        asked = [partition for topic in request.topics for partition in topic.partitions]
+        if any(partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP for partition in asked):
+            self._services.spawn(call, self._look_up_offsets(call, request))
+            return None
+        return ListOffsetsResponse(
+            topics=[
+                ListOffsetsResponseListOffsetsTopicResponse(
+                    topic.name, [self._offset_now(topic.name, found) for found in _once(topic.partitions)]
+                )
+                for topic in request.topics
+            ]
+        )
+
+    async def _look_up_offsets(self, call: Call, request: ListOffsetsRequest) -> None:
+        topics = []
+        for topic in request.topics:
+            partitions = await asyncio.gather(
+                *(self._offset(topic.name, found, call.api_version) for found in _once(topic.partitions))
+            )
+            topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, list(partitions)))
+        call.answer(ListOffsetsResponse(topics=topics))
+
+    def _offset_now(self, topic: str, asked: _AskedOffset) -> ListOffsetsResponseListOffsetsPartitionResponse:
+        request, duplicate = asked
+        response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
+        try:
+            if duplicate:
+                raise KafkaError(ErrorCode.INVALID_REQUEST)
+            partition = self._topics.partition(topic, request.partition_index)
+            check_epoch(request.current_leader_epoch)
+            if request.timestamp not in (-1, -2):
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        except KafkaError as error:
+            response.error_code = error.code
+            return response
+        response.offset = partition.high_watermark if request.timestamp == -1 else partition.start_offset
+        response.leader_epoch = LEADER_EPOCH
+        return response
+
+    async def _offset(
+        self, topic: str, asked: _AskedOffset, version: int
+    ) -> ListOffsetsResponseListOffsetsPartitionResponse:
+        request, duplicate = asked
+        largest = request.timestamp == MAX_TIMESTAMP and version >= MAX_TIMESTAMP_VERSION
+        if duplicate or not (request.timestamp >= 0 or largest):
+            return self._offset_now(topic, asked)
+        response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
+        try:
+            check_epoch(request.current_leader_epoch)
+            response.offset, response.timestamp = await self._topics.offset_for_time(
+                topic, request.partition_index, request.timestamp
+            )
+        except KafkaError as error:
+            response.error_code = error.code
+        else:
+            if response.offset >= 0:
+                response.leader_epoch = LEADER_EPOCH
+        return response
+
+    # ---- InitProducerId ----
+
+    def init_producer_id(self, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse | None:
+        """A fresh id for every request without a transactional id."""
+        if request.transactional_id is not None:
+            code = ErrorCode.UNSUPPORTED_VERSION if request.transactional_id else ErrorCode.INVALID_REQUEST
+            return InitProducerIdResponse(error_code=code, producer_epoch=-1)
+        if (request.producer_id == -1) != (request.producer_epoch == -1):
+            return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
+        self._services.spawn(call, self._new_producer_id(call))
+        return None
+
+    async def _new_producer_id(self, call: Call) -> None:
+        try:
+            producer_id = await self._topics.new_producer_id()
+        except KafkaError as error:
+            call.answer(InitProducerIdResponse(error_code=error.code, producer_epoch=-1))
+        else:
+            call.answer(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+
+    # ---- OffsetForLeaderEpoch ----
+
+    def offset_for_leader_epoch(
+        self, call: Call, request: OffsetForLeaderEpochRequest
+    ) -> OffsetForLeaderEpochResponse:
+        """The one epoch ends where the partition ends; no other is known."""
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(
+                    topic.topic, [self._epoch_end(topic.topic, asked) for asked in topic.partitions]
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _epoch_end(
+        self, topic: str, asked: OffsetForLeaderEpochRequestOffsetForLeaderPartition
+    ) -> OffsetForLeaderEpochResponseEpochEndOffset:
+        response = OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
+        try:
+            partition = self._topics.partition(topic, asked.partition)
+            check_epoch(asked.current_leader_epoch)
+        except KafkaError as error:
+            response.error_code = error.code
+            return response
+        if asked.leader_epoch == LEADER_EPOCH:
+            response.leader_epoch = LEADER_EPOCH
+            response.end_offset = partition.high_watermark
+        return response
+
+
+_AskedOffset = tuple[ListOffsetsRequestListOffsetsPartition, bool]
+
+
+def _once(asked: list[ListOffsetsRequestListOffsetsPartition]) -> list[_AskedOffset]:
+    """Each partition once, and whether it was there more than once."""
+    counts = Counter(partition.partition_index for partition in asked)
+    found = {partition.partition_index: partition for partition in asked}
+    return [(partition, counts[index] > 1) for index, partition in found.items()]
+
+
+def check_epoch(current_leader_epoch: int) -> None:
+    """Raises KafkaError for a client that knows a later leader epoch than there is; -1: it does not say."""
+    if current_leader_epoch > LEADER_EPOCH:
+        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+class _Produce:
+    """One Produce request in progress."""
+
+    __slots__ = ("_call", "_left", "_request", "_response", "_topics")
+
+    def __init__(self, topics: Topics, call: Call, request: ProduceRequest) -> None:
+        self._topics = topics
+        self._call = call
+        self._request = request
+        self._left = 1
+        self._response = ProduceResponse()
+
+    def begin(self) -> None:
+        """Hand all batches over; the last result answers."""
+        for topic in self._request.topic_data:
+            answers = ProduceResponseTopicProduceResponse(topic.name)
+            self._response.responses.append(answers)
+            for asked in topic.partition_data:
+                answer = ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
+                answers.partition_responses.append(answer)
+                self._left += 1
+                self._append(topic.name, asked, answer)
+        self._finished()
+
+    def _append(
+        self,
+        topic: str,
+        asked: ProduceRequestPartitionProduceData,
+        answer: ProduceResponsePartitionProduceResponse,
+    ) -> None:
+        def done(result: AppendResult | KafkaError) -> None:
+            if isinstance(result, KafkaError):
+                answer.error_code = result.code
+                answer.error_message = result.detail or None
+            else:
+                answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = result
+            self._finished()
+
+        batch = asked.records or b""
+        try:
+            if self._request.acks not in ACKS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            partition = self._topics.partition(topic, asked.index)
+            codec = batch[_ATTRIBUTES_LOW] & _CODEC_MASK if len(batch) > _ATTRIBUTES_LOW else 0
+            if codec == Compression.ZSTD and self._call.api_version < ZSTD_VERSION:
+                raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        except KafkaError as error:
+            done(error)
+        else:
+            self._topics.append_nowait(partition, batch, done)
+
+    def _finished(self) -> None:
+        self._left -= 1
+        if self._left:
+            return
+        if self._request.acks != 0:
+            self._call.answer(self._response)
+            return
+        for topic in self._response.responses:
+            for answer in topic.partition_responses:
+                if answer.error_code:
+                    where = f"{topic.name}-{answer.index}"
+                    self._call.close(f"acks 0 and {error_name(answer.error_code)} at {where}")
+                    return
+        self._call.answer(NO_ANSWER)

@@ -1,0 +1,196 @@
+"""Fetch (1) v4-12: v5 log start offset, v7 sessions, v9 leader epoch, v11 rack, v12 flexible.
+
+There are no sessions: the answer's session id is 0, which is legal, and clients then send full requests. The
+isolation levels are the same, for nothing is transactional: the last stable offset is the high watermark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from ringleader.coordinator.server.handlers import Call, Services
+from ringleader.coordinator.topics.partition import LEADER_EPOCH, Partition, Waiter
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchResponse,
+    FetchResponseFetchableTopicResponse,
+    FetchResponsePartitionData,
+)
+
+ANSWER_MAX_BYTES = 8 * 1024 * 1024
+"""Most bytes of records in one answer, whatever the client and `fetch.max.bytes` allow: an answer is put
+together in one turn of the loop. One batch larger than that still comes whole."""
+READ_COMMITTED = 1
+FINAL_EPOCH = -1
+"""Session epoch of a request that uses no session, or ends one."""
+
+
+class Fetching:
+    """The handler of Fetch."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def fetch(self, call: Call, request: FetchRequest) -> FetchResponse | None:
+        """Answered when there is enough, when an error must be told, or when the wait is over."""
+        if request.session_epoch > 0:
+            return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        _Fetch(self._services, call, request).begin()
+        return None
+
+
+@dataclass(slots=True)
+class _FromFile:
+    """A part of the answer that must be read from a file."""
+
+    partition: Partition
+    offset: int
+    max_bytes: int
+    data: FetchResponsePartitionData
+
+
+class _Fetch:
+    """One Fetch request in progress."""
+
+    __slots__ = (
+        "_call",
+        "_files",
+        "_found_bytes",
+        "_partitions",
+        "_request",
+        "_services",
+        "_timer",
+        "_topics",
+        "_urgent",
+        "_waiter",
+    )
+
+    def __init__(self, services: Services, call: Call, request: FetchRequest) -> None:
+        self._services = services
+        self._topics = services.topics
+        self._call = call
+        self._request = request
+        self._waiter: Waiter | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._found_bytes = 0
+        self._urgent = False
+        self._files: list[_FromFile] = []
+        self._partitions: list[Partition] = []
+
+    def begin(self) -> None:
+        """Look; answer, or wait for more."""
+        self._topics.turns.run(self._first_look)
+
+    def _first_look(self) -> int:
+        response = self._look()
+        request = self._request
+        if (
+            self._urgent
+            or self._files
+            or self._found_bytes >= request.min_bytes
+            or request.max_wait_ms <= 0
+            or not self._partitions
+        ):
+            self._answer(response)
+        elif not self._call.done:
+            self._call.on_closed = self._stop_waiting
+            self._waiter = self._topics.park(
+                self._partitions, request.min_bytes - self._found_bytes, self._wake
+            )
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(request.max_wait_ms / 1000, self._wake)
+        return self._found_bytes
+
+    def _wake(self) -> None:
+        self._stop_waiting()
+        self._topics.turns.run(self._last_look)
+
+    def _last_look(self) -> int:
+        if self._call.done:
+            return 0
+        self._start_over()
+        self._answer(self._look())
+        return self._found_bytes
+
+    def _stop_waiting(self) -> None:
+        if self._waiter is not None:
+            self._waiter.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._waiter = self._timer = None
+
+    def _answer(self, response: FetchResponse) -> None:
+        if self._files:
+            self._services.spawn(self._call, self._read_files(response))
+        else:
+            self._call.answer(response)
+
+    # ---- looking ----
+
+    def _look(self) -> FetchResponse:
+        """The answer as far as it can be told from memory; `_files` are left to read."""
+        request = self._request
+        left = max(1, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
+        response = FetchResponse()
+        for topic in request.topics:
+            answers = FetchResponseFetchableTopicResponse(topic.topic)
+            response.responses.append(answers)
+            for asked in topic.partitions:
+                data = FetchResponsePartitionData(asked.partition, high_watermark=-1, records=b"")
+                if request.isolation_level != READ_COMMITTED:
+                    data.aborted_transactions = None
+                answers.partitions.append(data)
+                left -= self._look_at(topic.topic, asked, data, left)
+        return response
+
+    def _look_at(
+        self,
+        topic: str,
+        asked: FetchRequestFetchPartition,
+        data: FetchResponsePartitionData,
+        left: int,
+    ) -> int:
+        """One partition; how many bytes it takes of what the answer may have."""
+        try:
+            partition = self._topics.partition(topic, asked.partition)
+            if asked.current_leader_epoch > LEADER_EPOCH:
+                raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+            max_bytes = min(asked.partition_max_bytes, left)
+            records = partition.read_tail(asked.fetch_offset, max_bytes)
+        except KafkaError as error:
+            data.error_code = error.code
+            self._urgent = True
+            return 0
+        self._partitions.append(partition)
+        data.high_watermark = data.last_stable_offset = partition.high_watermark
+        data.log_start_offset = partition.start_offset
+        if left <= 0:
+            # What is there must not be waited for.
+            self._urgent = self._urgent or records != b""
+            return 0
+        if records is None:
+            self._files.append(_FromFile(partition, asked.fetch_offset, max_bytes, data))
+            return max_bytes
+        data.records = records
+        self._found_bytes += len(records)
+        return len(records)
+
+    async def _read_files(self, response: FetchResponse) -> None:
+        for part in self._files:
+            data = part.data
+            try:
+                data.records = await self._topics.read_partition(part.partition, part.offset, part.max_bytes)
+            except KafkaError as error:
+                data.error_code = error.code
+                data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
+        self._topics.turns.run(lambda: self._hand_over(response))
+
+    def _hand_over(self, response: FetchResponse) -> int:
+        self._call.answer(response)
+        return sum(len(part.data.records or b"") for part in self._files)

@@ -1,0 +1,339 @@
+"""Topics and partitions.
+
+Metadata (3) v0-12: v1 null asks for all and controller id, v4 whether to create, v8 authorized operations, v9
+flexible, v10 topic ids, v12 ask by id. CreateTopics (19) v2-7: v4 default partitions, v5 flexible and configs
+in the answer, v7 topic id. DeleteTopics (20) v1-6: v4 flexible, v6 by id. CreatePartitions (37) v0-3.
+
+There is one node, which leads every partition at epoch 0, so a replication factor is 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers.configs import topic_entries
+from ringleader.coordinator.topics.catalog import TopicInfo, check_name
+from ringleader.coordinator.topics.partition import LEADER_EPOCH
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsTopic,
+    CreatePartitionsResponse,
+    CreatePartitionsResponseCreatePartitionsTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsResponse,
+    CreateTopicsResponseCreatableTopicConfigs,
+    CreateTopicsResponseCreatableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsRequestDeleteTopicState,
+    DeleteTopicsResponse,
+    DeleteTopicsResponseDeletableTopicResult,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ringleader.protocol.schema import ZERO_UUID
+
+REPLICATION_FACTOR = 1
+TOPIC_OPERATIONS = 0b1101_1111_1000
+"""What everybody may do with a topic, as bits: read, write, create, delete, alter, describe and both of its
+configurations (KIP-430)."""
+CLUSTER_OPERATIONS = 0b1_1111_1010_0000
+"""Likewise for the cluster: create, alter, describe, cluster action, configurations, idempotent write."""
+
+
+def register(services: Services) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Topics(services)
+    return {
+        3: family.metadata,
+        19: family.create,
+        20: family.delete,
+        37: family.create_partitions,
+    }
+
+
+class _Topics:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._topics = services.topics
+
+    # ---- Metadata ----
+
+    def metadata(self, call: Call, request: MetadataRequest) -> MetadataResponse | None:
+        """Topics that are asked for by name are created first, if that is allowed and they are missing."""
+        asked = request.topics
+        if asked is None or (not asked and call.api_version == 0):
+            return self._metadata(request, [self._found(info, request) for info in self._topics.all()])
+        by_id_allowed = call.api_version >= 12
+        if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
+            refused = [
+                MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "")
+                for topic in asked
+            ]
+            return self._metadata(request, refused)
+        create = request.allow_auto_topic_creation or call.api_version < 4
+        missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
+        if missing:
+            self._services.spawn(call, self._create_missing(call, request, asked, missing))
+            return None
+        return self._metadata(request, self._asked(asked, request, {}))
+
+    def _missing(self, asked: list[MetadataRequestTopic]) -> list[str]:
+        names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
+        return [name for name in names if self._topics.describe(name) is None]
+
+    async def _create_missing(
+        self, call: Call, request: MetadataRequest, asked: list[MetadataRequestTopic], missing: list[str]
+    ) -> None:
+        results = await asyncio.gather(*map(self._topics.create, missing), return_exceptions=True)
+        failed: dict[str, int] = {}
+        for name, result in zip(missing, results, strict=True):
+            if isinstance(result, KafkaError) and result.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                failed[name] = result.code
+            elif isinstance(result, BaseException) and not isinstance(result, KafkaError):
+                raise result
+        call.answer(self._metadata(request, self._asked(asked, request, failed)))
+
+    def _asked(
+        self, asked: list[MetadataRequestTopic], request: MetadataRequest, failed: dict[str, int]
+    ) -> list[MetadataResponseTopic]:
+        found: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+        for topic in asked:
+            key = topic.name, topic.topic_id
+            if key not in found:
+                found[key] = self._one(topic, request, failed)
+        return list(found.values())
+
+    def _one(
+        self, topic: MetadataRequestTopic, request: MetadataRequest, failed: dict[str, int]
+    ) -> MetadataResponseTopic:
+        name = topic.name
+        if name is None:
+            info = self._topics.describe_id(topic.topic_id)
+            if info is None:
+                return MetadataResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic.topic_id
+                )
+            return self._found(info, request)
+        info = self._topics.describe(name)
+        if info is not None:
+            return self._found(info, request)
+        code = failed.get(name)
+        if code is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            try:
+                check_name(name)
+            except KafkaError as error:
+                code = error.code
+        return MetadataResponseTopic(error_code=code, name=name)
+
+    def _found(self, info: TopicInfo, request: MetadataRequest) -> MetadataResponseTopic:
+        node = [self._services.node_id]
+        topic = MetadataResponseTopic(
+            name=info.name,
+            topic_id=info.id,
+            is_internal=info.internal,
+            partitions=[
+                MetadataResponsePartition(
+                    partition_index=index,
+                    leader_id=node[0],
+                    leader_epoch=LEADER_EPOCH,
+                    replica_nodes=node,
+                    isr_nodes=node,
+                )
+                for index in range(info.partitions)
+            ],
+        )
+        if request.include_topic_authorized_operations:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
+        return topic
+
+    def _metadata(self, request: MetadataRequest, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+        services = self._services
+        response = MetadataResponse(
+            brokers=[MetadataResponseBroker(services.node_id, services.host, services.port)],
+            cluster_id=services.cluster_id,
+            controller_id=services.node_id,
+            topics=topics,
+        )
+        if request.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        return response
+
+    # ---- CreateTopics ----
+
+    def create(self, call: Call, request: CreateTopicsRequest) -> None:
+        """Each topic for itself; all that come in one request are one write."""
+        self._services.spawn(call, self._create(call, request))
+
+    async def _create(self, call: Call, request: CreateTopicsRequest) -> None:
+        twice = _twice(topic.name for topic in request.topics)
+        once = [topic for topic in request.topics if topic.name not in twice]
+        results = [_refused_creation(name, _duplicate("topic", name)) for name in twice]
+        results += await asyncio.gather(
+            *(self._create_one(topic, call.api_version, request.validate_only) for topic in once)
+        )
+        call.answer(CreateTopicsResponse(topics=results))
+
+    async def _create_one(
+        self, topic: CreateTopicsRequestCreatableTopic, version: int, validate_only: bool
+    ) -> CreateTopicsResponseCreatableTopicResult:
+        try:
+            partitions = self._partitions_asked(topic, version)
+            if _twice(config.name for config in topic.configs):
+                raise KafkaError(ErrorCode.INVALID_CONFIG, "A config is given twice.")
+            info = await self._topics.create(
+                topic.name,
+                partitions,
+                {config.name: config.value for config in topic.configs},
+                validate_only=validate_only,
+            )
+        except KafkaError as error:
+            return _refused_creation(topic.name, error)
+        return CreateTopicsResponseCreatableTopicResult(
+            name=topic.name,
+            topic_id=ZERO_UUID if validate_only else info.id,
+            error_message=None,
+            num_partitions=info.partitions,
+            replication_factor=REPLICATION_FACTOR,
+            configs=[
+                CreateTopicsResponseCreatableTopicConfigs(
+                    name=entry.name, value=entry.value, config_source=entry.config_source
+                )
+                for entry in topic_entries(info.configs, self._services)
+            ],
+        )
+
+    def _partitions_asked(self, topic: CreateTopicsRequestCreatableTopic, version: int) -> int:
+        """How many partitions, -1 for the default. Raises KafkaError."""
+        count, factor = topic.num_partitions, topic.replication_factor
+        if topic.assignments:
+            if count != -1 or factor != -1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "Both numPartitions or replicationFactor and replicasAssignments were set.",
+                )
+            indexes = sorted(assignment.partition_index for assignment in topic.assignments)
+            brokers = [assignment.broker_ids for assignment in topic.assignments]
+            self._check_assignment(brokers)
+            if indexes != list(range(len(indexes))):
+                raise KafkaError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions are numbered from 0 without gaps."
+                )
+            return len(indexes)
+        if factor != REPLICATION_FACTOR and (factor != -1 or version < 4):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR, f"Replication factor is {factor}; there is one node."
+            )
+        if count == 0 or count < -1 or (count == -1 and version < 4):
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Number of partitions was {count}.")
+        return count
+
+    def _check_assignment(self, brokers: list[list[int]]) -> None:
+        if any(found != [self._services.node_id] for found in brokers):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"There is one node, {self._services.node_id}; every partition has it alone.",
+            )
+
+    # ---- DeleteTopics ----
+
+    def delete(self, call: Call, request: DeleteTopicsRequest) -> None:
+        """By name, from v6 on also by id. The offsets that groups committed for it go too."""
+        self._services.spawn(call, self._delete(call, request))
+
+    async def _delete(self, call: Call, request: DeleteTopicsRequest) -> None:
+        asked = request.topics or [
+            DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
+        ]
+        once = list({(topic.name, topic.topic_id): topic for topic in asked}.values())
+        results = await asyncio.gather(*(self._delete_one(topic, call.api_version) for topic in once))
+        call.answer(DeleteTopicsResponse(responses=list(results)))
+
+    async def _delete_one(
+        self, topic: DeleteTopicsRequestDeleteTopicState, version: int
+    ) -> DeleteTopicsResponseDeletableTopicResult:
+        result = DeleteTopicsResponseDeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        try:
+            info = self._to_delete(topic, version)
+            result.name, result.topic_id = info.name, info.id
+            await self._topics.delete(info.name)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = error.detail or None
+        else:
+            self._services.runtime.topic_deleted(info.name)
+        return result
+
+    def _to_delete(self, topic: DeleteTopicsRequestDeleteTopicState, version: int) -> TopicInfo:
+        if not self._services.settings.delete_topic_enable:
+            code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
+            raise KafkaError(code, "Topics cannot be deleted here (delete.topic.enable).")
+        if (topic.name is None) == (topic.topic_id == ZERO_UUID):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Give a name or an id, and not both.")
+        if topic.name is None:
+            info = self._topics.describe_id(topic.topic_id)
+            if info is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            return info
+        info = self._topics.describe(topic.name)
+        if info is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return info
+
+    # ---- CreatePartitions ----
+
+    def create_partitions(self, call: Call, request: CreatePartitionsRequest) -> None:
+        """`count` is the new total."""
+        self._services.spawn(call, self._create_partitions(call, request))
+
+    async def _create_partitions(self, call: Call, request: CreatePartitionsRequest) -> None:
+        twice = _twice(topic.name for topic in request.topics)
+        once = [topic for topic in request.topics if topic.name not in twice]
+        results = [_refused_growth(name, _duplicate("topic", name)) for name in twice]
+        results += await asyncio.gather(*(self._grow(topic, request.validate_only) for topic in once))
+        call.answer(CreatePartitionsResponse(results=results))
+
+    async def _grow(
+        self, topic: CreatePartitionsRequestCreatePartitionsTopic, validate_only: bool
+    ) -> CreatePartitionsResponseCreatePartitionsTopicResult:
+        try:
+            info = self._topics.describe(topic.name)
+            if topic.assignments is not None and info is not None:
+                self._check_assignment([assignment.broker_ids for assignment in topic.assignments])
+                if info.partitions + len(topic.assignments) != topic.count and topic.count > info.partitions:
+                    raise KafkaError(
+                        ErrorCode.INVALID_REPLICA_ASSIGNMENT, "One assignment is due for each new partition."
+                    )
+            await self._topics.grow(topic.name, topic.count, validate_only=validate_only)
+        except KafkaError as error:
+            return _refused_growth(topic.name, error)
+        return CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _duplicate(what: str, name: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, f"The {what} '{name}' is in the request more than once.")
+
+
+def _refused_creation(name: str, error: KafkaError) -> CreateTopicsResponseCreatableTopicResult:
+    return CreateTopicsResponseCreatableTopicResult(
+        name=name, error_code=error.code, error_message=error.detail or None
+    )
+
+
+def _refused_growth(name: str, error: KafkaError) -> CreatePartitionsResponseCreatePartitionsTopicResult:
+    return CreatePartitionsResponseCreatePartitionsTopicResult(
+        name=name, error_code=error.code, error_message=error.detail or None
+    )
