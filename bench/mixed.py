@@ -27,7 +27,6 @@ from ringleader.protocol.records import Record, build_batch
 from tests.support.rawclient import address_of
 from tests.support.rawgroup import form_group
 
-LOG_TOPIC = "traffic"
 PARTITIONS = 6
 PRODUCE_VERSION, FETCH_VERSION = 8, 11
 RECORD_BYTES, RECORDS = 1_000, 64
@@ -45,36 +44,38 @@ def _batch() -> bytes:
     return build_batch(records)
 
 
-def _produce(partition: int, batch: bytes) -> Frame:
+def _produce(topic: str, partition: int, batch: bytes) -> Frame:
     data = [ProduceRequestPartitionProduceData(index=partition, records=batch)]
-    topics = [ProduceRequestTopicProduceData(name=LOG_TOPIC, partition_data=data)]
+    topics = [ProduceRequestTopicProduceData(name=topic, partition_data=data)]
     return frame(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topics), PRODUCE_VERSION)
 
 
-def _fetch(partition: int) -> Frame:
+def _fetch(topic: str, partition: int) -> Frame:
     wanted = FetchRequestFetchPartition(
         partition=partition, fetch_offset=COUNTER_MARK, partition_max_bytes=1 << 20
     )
-    topics = [FetchRequestFetchTopic(topic=LOG_TOPIC, partitions=[wanted])]
+    topics = [FetchRequestFetchTopic(topic=topic, partitions=[wanted])]
     request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=50 << 20, topics=topics)
     return frame(request, FETCH_VERSION)
 
 
-def _fetch_overhead() -> int:
+def _fetch_overhead(topic: str) -> int:
     """Bytes of a Fetch answer for one partition without records."""
     data = FetchResponsePartitionData(partition_index=0, records=b"", aborted_transactions=None)
-    topics = [FetchResponseFetchableTopicResponse(topic=LOG_TOPIC, partitions=[data])]
+    topics = [FetchResponseFetchableTopicResponse(topic=topic, partitions=[data])]
     return len(encode_response(FetchResponse(responses=topics), FETCH_VERSION, 0))
 
 
-def _stream_options(port: int, directory: Path, seconds: float, warmup_s: float) -> dict[str, Any]:
+def _stream_options(
+    port: int, directory: Path, topic: str, seconds: float, warmup_s: float
+) -> dict[str, Any]:
     batch = _batch()
-    name = len(LOG_TOPIC)
+    name = len(topic)
     places = range(PARTITIONS)
     return {
         "port": port,
-        "produce": write_frames(directory / "produce", [[_produce(place, batch)] for place in places]),
-        "fetch": write_frames(directory / "fetch", [[_fetch(place)] for place in places]),
+        "produce": write_frames(directory / "produce", [[_produce(topic, place, batch)] for place in places]),
+        "fetch": write_frames(directory / "fetch", [[_fetch(topic, place)] for place in places]),
         "batches_per_second": MB_PER_S * 1e6 / len(batch),
         "batch_bytes": len(batch),
         "batch_records": RECORDS,
@@ -82,7 +83,7 @@ def _stream_options(port: int, directory: Path, seconds: float, warmup_s: float)
         # topic name, partition count, partition index.
         "produce_error_at": 8 + 4 + 2 + name + 4 + 4,
         "fetch_error_at": 8 + 10 + 4 + 2 + name + 4 + 4,
-        "fetch_overhead": _fetch_overhead(),
+        "fetch_overhead": _fetch_overhead(topic),
         "warmup": warmup_s,
         "seconds": seconds,
     }
@@ -94,7 +95,9 @@ def run(plan: Plan) -> dict[str, Any]:
     quiet: list[dict[str, Any]] = []
     busy: list[dict[str, Any]] = []
     streams: list[dict[str, Any]] = []
-    topics = [f"{TOPIC}:{plan.members}", f"{LOG_TOPIC}:{PARTITIONS}"]
+    # A topic for each round: its fetchers follow its producers, and do not catch up on an earlier round.
+    logs = [f"traffic-{number}" for number in range(plan.rounds)]
+    topics = [f"{TOPIC}:{plan.members}", *(f"{log}:{PARTITIONS}" for log in logs)]
     with work_dir(plan.data_dir) as directory, daemon(directory, pins.server, topics=topics) as server:
         group = form_group(address_of(server.bootstrap), "mixed", plan.members, topic=TOPIC)
         group.close()
@@ -108,9 +111,9 @@ def run(plan: Plan) -> dict[str, Any]:
             "error_at": ERROR_AT,
             "server_pid": server.pid,
         }
-        # The stream starts before the heartbeats are measured and ends after them.
-        options = _stream_options(server.port, directory, plan.seconds + 0.5, plan.warmup_s)
-        for number in range(plan.rounds):
+        for number, log in enumerate(logs):
+            # The stream starts before the heartbeats are measured and ends after them.
+            options = _stream_options(server.port, directory, log, plan.seconds + 0.5, plan.warmup_s)
             quiet.append(run_load(pins.load, "load", heartbeats))
             stream = start_load(pins.load, "stream", options)
             busy.append(run_load(pins.load, "load", heartbeats))
