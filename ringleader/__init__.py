@@ -1,1 +1,56 @@
 """Ringleader: a Kafka group coordinator that runs by itself."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ringleader.clients.admin import Admin
+    from ringleader.clients.membership import GroupMember, SyncGroupMember
+    from ringleader.clients.model import (
+        Assigned,
+        Lost,
+        MemberInfo,
+        MemberProtocol,
+        OffsetAndMetadata,
+        Revoked,
+    )
+    from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
+
+_HOMES = {
+    "Admin": "admin",
+    "Assigned": "model",
+    "GroupMember": "membership",
+    "Lost": "model",
+    "MemberInfo": "model",
+    "MemberProtocol": "model",
+    "OffsetAndMetadata": "model",
+    "Revoked": "model",
+    "SyncGroupMember": "membership",
+    "consumer_member": "subscription",
+    "partitions_of": "subscription",
+    "sync_consumer_member": "subscription",
+}
+
+__all__ = [
+    "Admin",
+    "Assigned",
+    "GroupMember",
+    "Lost",
+    "MemberInfo",
+    "MemberProtocol",
+    "OffsetAndMetadata",
+    "Revoked",
+    "SyncGroupMember",
+    "consumer_member",
+    "partitions_of",
+    "sync_consumer_member",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names load their rooms on first use: importing the package costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"ringleader.clients.{_HOMES[name]}"), name)
