@@ -155,9 +155,13 @@ class SourceDriver:
     # -- the commit signal
 
     def _start(self) -> None:
-        if not self._started:
-            self._started = True
-            self._group.start(self._hold)
+        if self._started:
+            return
+        self._started = True
+        known = {topic for topic, _ in self._log.partitions(self._options.subscribe)}
+        if missing := [topic for topic in self._options.subscribe if topic not in known]:
+            logger.warning("no such topic (yet): %s; the query waits for it", ", ".join(missing))
+        self._group.start(self._hold)
 
     def _note_durable(self, document: OffsetDocument) -> None:
         """Everything in ``document`` is in Spark's commit log."""
@@ -186,7 +190,7 @@ class SourceDriver:
         if flight.generation is not None and self._hold.holds(flight.generation):
             try:
                 if flight.commits:
-                    self._group.commit(flight.commits)
+                    self._group.commit(flight.commits, flight.generation)
             except GroupUnavailableError as error:
                 self._complain("the commit of a finished batch waits for the coordinator: %s", error)
                 return False
@@ -295,7 +299,7 @@ class SourceDriver:
         positions.update(first)
         positions.update(self._within_log(positions))
         if commits:
-            self._group.commit(commits)
+            self._group.commit(commits, share.generation)
         return positions
 
     def _first_positions(self, fresh: list[TopicPartition]) -> dict[TopicPartition, int]:

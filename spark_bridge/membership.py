@@ -7,10 +7,11 @@ that batch has been committed, bounded by the rebalance timeout; an idle one goe
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,8 +41,11 @@ class Group(Protocol):
     def start(self, hold: Hold) -> None:
         """Join; from now on ``hold`` is told of assignments and revocations. Returns at once."""
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit next offsets to read. Raises CommitRefusedError or GroupUnavailableError."""
+    def commit(self, offsets: Mapping[TopicPartition, int], generation: int) -> None:
+        """Commit next offsets to read, as a member of that generation.
+
+        Raises CommitRefusedError or GroupUnavailableError.
+        """
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
         """The group's offsets; partitions without one are left out. Raises GroupUnavailableError."""
@@ -85,8 +89,7 @@ class Hold:
         """The share is gone without asking: fenced, or the hold lasted too long."""
         with self._changed:
             self._share = None
-            if self._revoking is not None and not self._revoking.done():
-                self._revoking.set_result(None)
+            self._give_up()
             self._revoking = None
             self._changed.notify_all()
 
@@ -150,6 +153,12 @@ class Hold:
         return self._share if self._revoking is None else None
 
     def _release_if_idle(self) -> None:
-        if self._revoking is not None and not self._busy and not self._revoking.done():
+        if self._revoking is not None and not self._busy:
             self._share = None
-            self._revoking.set_result(None)
+            self._give_up()
+
+    def _give_up(self) -> None:
+        if self._revoking is not None and not self._revoking.done():
+            # The member may have stopped waiting this very moment.
+            with contextlib.suppress(InvalidStateError):
+                self._revoking.set_result(None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     base = tmp_path_factory.mktemp("spark")
     java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 1g --driver-java-options "{java}" pyspark-shell'
+    # Workers run what PATH calls python3 otherwise, which may know none of the packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("ringleader-tests")
     settings = {
         "spark.ui.enabled": "false",

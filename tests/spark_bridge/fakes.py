@@ -44,9 +44,9 @@ class FakeGroup:
         assert self.hold is not None
         return self.hold.revoke()
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int], generation: int) -> None:
         self._reachable()
-        if self.fenced:
+        if self.fenced or generation != self.generation:
             raise CommitRefusedError("ILLEGAL_GENERATION")
         self.commits.append(dict(offsets))
         self.offsets.update(offsets)

@@ -341,6 +341,12 @@ def test_stop_leaves_and_frees_a_waiting_revocation() -> None:
     assert world.committed() == {0: 0}
 
 
+def test_a_topic_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    assert world.plan() is None
+    assert "no such topic (yet): t" in caplog.text
+
+
 def test_a_membership_that_failed_fails_the_query() -> None:
     world = World(10)
     world.assign(0)

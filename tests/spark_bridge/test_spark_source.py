@@ -1,10 +1,13 @@
-"""Format ``ringleader`` as Spark finds and refuses it."""
+"""Format ``ringleader`` in Spark: found by its name, refused with sentences, read as a plain batch."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+
+from ringleader.protocol.records import Record, build_batch
+from tests.spark_bridge.broker import Broker, Partition
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -23,3 +26,30 @@ def test_the_format_is_found_by_name_and_has_the_connectors_rows(spark: Any) -> 
     )
     with pytest.raises(PySparkException, match="contradicts membership"):
         reader.option("assign", "{}").load()
+
+
+def test_a_batch_read_gives_every_column(spark: Any) -> None:
+    first = [
+        Record(n, 1_700_000_000_000 + n, b"k%d" % n, b"v%d" % n, [("h", b"x")] * (n % 2)) for n in range(30)
+    ]
+    second = [Record(n, 1_700_000_000_000, None, None) for n in range(3)]
+    topics = {"t": {0: Partition(build_batch(first)), 1: Partition(build_batch(second))}}
+    with Broker(topics) as broker:
+        frame = (
+            spark.read.format("ringleader")
+            .option("kafka.bootstrap.servers", f"127.0.0.1:{broker.port}")
+            .option("subscribe", "t")
+            .option("includeHeaders", "true")
+            .option("minPartitions", "4")
+            .load()
+        )
+        rows = frame.selectExpr("*", "unix_millis(timestamp) as ms").orderBy("partition", "offset").collect()
+    assert [(row.partition, row.offset) for row in rows] == [(0, n) for n in range(30)] + [
+        (1, n) for n in range(3)
+    ]
+    seventh = rows[7].asDict(recursive=True)
+    assert (seventh["key"], seventh["value"], seventh["topic"]) == (b"k7", b"v7", "t")
+    assert (seventh["ms"], seventh["timestampType"]) == (1_700_000_000_007, 0)
+    assert seventh["headers"] == [{"key": "h", "value": b"x"}]
+    assert rows[6].headers is None
+    assert (rows[30].key, rows[30].value) == (None, None)

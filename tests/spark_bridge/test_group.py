@@ -1,0 +1,192 @@
+"""The membership behind a query, against a running coordinator and without a JVM."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+from kafka import KafkaProducer
+
+from ringleader.clients.admin import Admin
+from ringleader.clients.subscription import sync_consumer_member
+from ringleader.clients.testing import Coordinator
+from ringleader.spark_bridge import fetch
+from ringleader.spark_bridge.batch import RingleaderBatchReader
+from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError
+from ringleader.spark_bridge.reader import RingleaderStreamReader
+
+PARTITIONS = 4
+
+
+@pytest.fixture
+def coordinator() -> Iterator[Coordinator]:
+    with Coordinator(topics={"t": PARTITIONS}) as found:
+        yield found
+    fetch.close_wires()
+
+
+class SparkLike:
+    """One query's reader, called as Spark calls it; the checkpoint is ``start``."""
+
+    def __init__(self, coordinator: Coordinator, **options: str) -> None:
+        given = {"kafka.bootstrap.servers": coordinator.bootstrap, "subscribe": "t", "kafka.group.id": "g"}
+        self.reader = RingleaderStreamReader(given | {"startingOffsets": "earliest"} | options)
+        self.start = self.reader.initialOffset()
+
+    def __enter__(self) -> SparkLike:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.reader.stop()
+
+    def plan(self) -> bool:
+        """One trigger; whether there is a new batch."""
+        end = self.reader.latestOffset(self.start, self.reader.getDefaultReadLimit())
+        planned, self.start = end is not self.start, end
+        return planned
+
+    def read(self) -> list[tuple[int, int]]:
+        """(partition, offset) of the rows of the batch that ends at ``start``."""
+        rows: list[tuple[int, int]] = []
+        for task in self.reader.partitions({}, self.start):
+            for arrow in self.reader.read(task):
+                rows += zip(arrow["partition"].to_pylist(), arrow["offset"].to_pylist(), strict=True)
+        return sorted(rows)
+
+    def owned(self) -> set[int]:
+        """The partitions of the present share, after one trigger."""
+        self.plan()
+        share = self.reader._driver._hold.wait_share(10)
+        return {number for _, number in share.partitions}
+
+
+def produce(coordinator: Coordinator, count: int) -> None:
+    with_producer = KafkaProducer(bootstrap_servers=coordinator.bootstrap)
+    for number in range(count):
+        with_producer.send("t", b"%d" % number, partition=number % PARTITIONS)
+    with_producer.flush()
+    with_producer.close()
+
+
+def committed(coordinator: Coordinator) -> dict[int, int]:
+    async def ask() -> dict[int, int]:
+        async with Admin(coordinator.bootstrap) as admin:
+            return {tp[1]: place.offset for tp, place in (await admin.group_offsets("g")).items()}
+
+    return asyncio.run(ask())
+
+
+def member_count(coordinator: Coordinator) -> int:
+    async def ask() -> int:
+        async with Admin(coordinator.bootstrap) as admin:
+            (found,) = await admin.describe_groups(["g"])
+        return len(found.members)
+
+    return asyncio.run(ask())
+
+
+def every_row(start: int, count: int) -> list[tuple[int, int]]:
+    return sorted((number % PARTITIONS, number // PARTITIONS) for number in range(start, start + count))
+
+
+def test_a_batch_from_join_to_commit_to_leave(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with SparkLike(coordinator) as query:
+        assert query.plan()
+        assert query.read() == every_row(0, 40)
+        assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 0)
+        assert not query.plan()
+        assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
+        assert member_count(coordinator) == 1
+    assert member_count(coordinator) == 0
+
+
+def test_a_restart_repairs_the_commit_that_was_lost(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with SparkLike(coordinator) as query:
+        query.plan()
+        checkpoint = query.start
+    produce(coordinator, 4)
+    with SparkLike(coordinator) as query:
+        query.start = checkpoint
+        assert query.plan()
+        assert query.read() == every_row(40, 4)
+        assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
+
+
+def test_a_batch_in_flight_holds_the_group_until_it_is_committed(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    joined = threading.Event()
+    other = sync_consumer_member(
+        coordinator.bootstrap, "g", ["t"], on_assigned=lambda _: joined.set(), heartbeat_interval_ms=50
+    )
+    with SparkLike(coordinator, **{"kafka.heartbeat.interval.ms": "50"}) as query:
+        assert query.plan()
+        with other:
+            assert not joined.wait(0.5), "the group went on while a batch was in flight"
+            assert query.read() == every_row(0, 40)
+            query.plan()
+            assert joined.wait(10)
+            assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
+            assert len(query.owned()) == PARTITIONS // 2
+        while len(query.owned()) < PARTITIONS:
+            pass
+
+
+def test_two_queries_share_the_partitions(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    quick = {"kafka.heartbeat.interval.ms": "50"}
+    with SparkLike(coordinator, **quick) as one, SparkLike(coordinator, **quick) as two:
+        assert one.plan()
+        seen = one.read()
+        starter = threading.Thread(target=two.plan)
+        starter.start()
+        while len(one.owned()) == PARTITIONS:
+            seen += one.read()
+        starter.join()
+        assert one.owned() | two.owned() == set(range(PARTITIONS))
+        assert not one.owned() & two.owned()
+        produce(coordinator, 8)
+        assert one.plan()
+        assert two.plan()
+        seen += one.read() + two.read()
+    assert sorted(set(seen)) == every_row(0, 40) + every_row(40, 8) or sorted(set(seen)) == every_row(0, 48)
+
+
+def test_commits_say_whether_to_try_again(coordinator: Coordinator) -> None:
+    produce(coordinator, 4)
+    with SparkLike(coordinator) as query:
+        assert query.plan()
+        group = query.reader._driver._group
+        with pytest.raises(CommitRefusedError, match="generation 99 is over"):
+            group.commit({("t", 0): 1}, 99)
+    with pytest.raises(GroupUnavailableError):
+        group.commit({("t", 0): 1}, 1)
+
+
+def test_a_coordinator_that_restarts_costs_no_record(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with SparkLike(coordinator) as query:
+        assert query.plan()
+        seen = query.read()
+        coordinator.restart()
+        produce(coordinator, 8)
+        while not query.plan():
+            pass
+        seen += query.read()
+    assert seen == every_row(0, 40) + every_row(40, 8)
+
+
+def test_a_batch_read_starts_at_a_group_s_offsets(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with SparkLike(coordinator) as query:
+        query.plan()
+        query.plan()
+    produce(coordinator, 8)
+    options = {"kafka.bootstrap.servers": coordinator.bootstrap, "subscribe": "t", "kafka.group.id": "g"}
+    reader = RingleaderBatchReader(options | {"startingOffsets": "committed"})
+    offsets = [arrow["offset"].to_pylist() for task in reader.partitions() for arrow in reader.read(task)]
+    assert offsets == [[10, 11]] * PARTITIONS
+    assert member_count(coordinator) == 0
