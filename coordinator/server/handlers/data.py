@@ -44,6 +44,8 @@ ZSTD_VERSION = 7
 """The first version of Produce whose batches may be compressed with zstd."""
 MAX_TIMESTAMP_VERSION = 7
 """The first version of ListOffsets that may ask for the largest timestamp."""
+EPOCH_VERSION = 4
+"""The first version of ListOffsets that answers a leader epoch."""
 
 _ATTRIBUTES_LOW = 22
 _CODEC_MASK = 7
@@ -84,7 +86,11 @@ class _Data:
         return ListOffsetsResponse(
             topics=[
                 ListOffsetsResponseListOffsetsTopicResponse(
-                    topic.name, [self._offset_now(topic.name, found) for found in _once(topic.partitions)]
+                    topic.name,
+                    [
+                        self._offset_now(topic.name, found, call.api_version)
+                        for found in _once(topic.partitions)
+                    ],
                 )
                 for topic in request.topics
             ]
@@ -99,7 +105,9 @@ class _Data:
             topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, list(partitions)))
         call.answer(ListOffsetsResponse(topics=topics))
 
-    def _offset_now(self, topic: str, asked: _AskedOffset) -> ListOffsetsResponseListOffsetsPartitionResponse:
+    def _offset_now(
+        self, topic: str, asked: _AskedOffset, version: int
+    ) -> ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
         response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
@@ -113,7 +121,8 @@ class _Data:
             response.error_code = error.code
             return response
         response.offset = partition.high_watermark if request.timestamp == -1 else partition.start_offset
-        response.leader_epoch = LEADER_EPOCH
+        if version >= EPOCH_VERSION:
+            response.leader_epoch = LEADER_EPOCH
         return response
 
     async def _offset(
@@ -122,7 +131,7 @@ class _Data:
         request, duplicate = asked
         largest = request.timestamp == MAX_TIMESTAMP and version >= MAX_TIMESTAMP_VERSION
         if duplicate or not (request.timestamp >= 0 or largest):
-            return self._offset_now(topic, asked)
+            return self._offset_now(topic, asked, version)
         response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             check_epoch(request.current_leader_epoch)
@@ -132,7 +141,7 @@ class _Data:
         except KafkaError as error:
             response.error_code = error.code
         else:
-            if response.offset >= 0:
+            if response.offset >= 0 and version >= EPOCH_VERSION:
                 response.leader_epoch = LEADER_EPOCH
         return response
 
