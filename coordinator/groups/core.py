@@ -12,12 +12,12 @@ The rules of that way:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.committed import CommittedOffset
 from ringleader.coordinator.groups.deadlines import Deadline, DeadlineHeap
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
@@ -98,6 +98,7 @@ class Core:
 
     __slots__ = (
         "_in_flight",
+        "_places",
         "_position",
         "deadlines",
         "dirty",
@@ -123,6 +124,7 @@ class Core:
         self.dirty = False
         self.wall_difference_ms = 0
         self._position = 0
+        self._places: dict[bytes, dict[int, CommittedOffset]] = {}  # start of offset keys -> where they go
         self._in_flight: dict[int, Write] = {}
 
     # ---- out ----
@@ -235,7 +237,7 @@ class Core:
 
     def _emit_save(self, group: Group) -> None:
         def decided(error: int, now_ms: int) -> None:
-            save = group.saves.popleft()
+            save = group.saves.pop(0)
             for done in save.waiting:
                 done(error, now_ms)
             if group.saves:
@@ -246,7 +248,7 @@ class Core:
     def fail_queued_saves(self, group: Group, error: int, now_ms: int) -> None:
         """The group is gone: what waited behind its record can no longer be written."""
         while group.saves:
-            for done in group.saves.popleft().waiting:
+            for done in group.saves.pop(0).waiting:
                 done(error, now_ms)
 
     def appended(self, position: int, now_ms: int) -> None:
@@ -277,12 +279,20 @@ class Core:
         for done in write.after:
             done(error, now_ms)
         if group.blocked:
-            waiting, group.blocked = group.blocked, deque()
+            waiting, group.blocked = group.blocked, []
             self.forget_if_void(group)  # what comes after a deletion starts clean
             for call in waiting:
                 self.submit(self.groups.get(group.group_id), call, now_ms)
         elif not group.offsets and not group.record:
             self.forget_if_void(group)
+
+    def forget_everything(self) -> None:
+        """The shard is unloaded: no group, no timer, no memory of it."""
+        self.groups.clear()
+        self.loading.clear()
+        self.parked.clear()
+        self._places.clear()
+        self.deadlines = DeadlineHeap()
 
     def abandon_writes(self, error: int, now_ms: int) -> None:
         """Unloading: whoever waits for records is told `error`; whether they reach the log stays open."""
@@ -306,6 +316,12 @@ class Core:
 
         Raises `MalformedError` for a record that cannot be read.
         """
+        if value is not None:
+            # Nearly all records are offsets of topics that are known already.
+            partitions = self._places.get(key[:-4])
+            if partitions is not None:
+                partitions[records.key_partition(key)] = records.decode_offset_value(value)
+                return
         decoded = records.decode_key(key)
         if decoded is None:
             return
@@ -317,20 +333,21 @@ class Core:
                 return
             group = table[group_id] = Group(group_id)
         if kind == records.OFFSET:
-            if value is not None:
-                offset = records.decode_offset_value(value)
-                partitions = group.offsets.get(topic)
-                if partitions is None:
-                    group.offsets[topic] = {partition: offset}
-                else:
-                    partitions[partition] = offset
-            else:
-                partitions = group.offsets.get(topic)
-                if partitions is not None:
-                    partitions.pop(partition, None)
-                    if not partitions:
-                        del group.offsets[topic]
+            self._apply_offset(group, topic, partition, value)
         elif kind == records.GROUP:
             group.record = value
         else:
             group.floor = 0 if value is None else records.decode_floor_value(value)
+
+    def _apply_offset(self, group: Group, topic: str, partition: int, value: bytes | None) -> None:
+        partitions = group.offsets.get(topic)
+        if value is not None:
+            if partitions is None:
+                partitions = group.offsets[topic] = {}
+            partitions[partition] = records.decode_offset_value(value)
+            self._places[records.offset_key_prefix(group.group_id, topic)] = partitions
+        elif partitions is not None:
+            partitions.pop(partition, None)
+            if not partitions:
+                del group.offsets[topic]
+                self._places.pop(records.offset_key_prefix(group.group_id, topic), None)

@@ -6,7 +6,6 @@ in the number of members where Kafka's were not (KAFKA-7142).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -105,9 +104,9 @@ class Group:
         # --- writes on their way (see core.py) ---
         self.writes = 0
         self.last_write: Write | None = None
-        self.saves: deque[Save] = deque()  # writes of the group record; the first one is in flight
+        self.saves: list[Save] = []  # writes of the group record; the first one is in flight
         self.exclusive = False  # a deletion is in flight: everything that changes the group waits
-        self.blocked: deque[Call] = deque()
+        self.blocked: list[Call] = []
         self.creating = False  # the record that makes this group exist is in flight
         self.reserving = 0  # the floor that is in flight; 0: none
         self.held = False  # the join phase is over, but its generation number is not reserved durably yet
@@ -247,8 +246,6 @@ class Group:
         group, or unreadable metadata). Used by OffsetDelete and expiry only."""
         if self.protocol_type != CONSUMER_TYPE:
             return None
-        if not self.members:
-            return frozenset()
         if self.protocol is None:
             return None
         return subscribed_topics(m.metadata(self.protocol) for m in self.members.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import Core, Phase
-from ringleader.coordinator.groups.deadlines import DeadlineHeap
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
 from ringleader.coordinator.groups.member import Member
@@ -65,10 +64,7 @@ def unload(core: Core, rebalances: Rebalances, now_ms: int) -> None:
     for group in list(core.groups.values()):
         _end(group, core, rebalances, now_ms)
     core.abandon_writes(_NOT_COORDINATOR, now_ms)
-    core.groups.clear()
-    core.loading.clear()
-    core.parked.clear()
-    core.deadlines = DeadlineHeap()
+    core.forget_everything()
 
 
 def _end(group: Group, core: Core, rebalances: Rebalances, now_ms: int) -> None:
@@ -80,8 +76,9 @@ def _end(group: Group, core: Core, rebalances: Rebalances, now_ms: int) -> None:
         sync_ticket = rebalances.unpark_sync(member)
         if sync_ticket is not None:
             core.answer(sync_ticket, sync_error(_NOT_COORDINATOR))
-    while group.blocked:
-        group.blocked.popleft().refuse(_NOT_COORDINATOR)
+    blocked, group.blocked = group.blocked, []
+    for call in blocked:
+        call.refuse(_NOT_COORDINATOR)
     while len(group.saves) > 1:
         for done in group.saves.pop().waiting:
             done(_NOT_COORDINATOR, now_ms)

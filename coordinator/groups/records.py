@@ -9,10 +9,10 @@ ours.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from functools import lru_cache
 from struct import Struct
-from typing import NamedTuple
 
 from ringleader.coordinator.groups.committed import CommittedOffset
 from ringleader.coordinator.groups.group import Group
@@ -38,7 +38,10 @@ GROUP_VALUE_VERSION = 3
 MAX_STRING_BYTES = 32_767
 """Longest string that the records can hold."""
 
+_READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR))
+
 _SHORT = Struct(">h")
+_KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
 _OFFSET_HEAD_V3 = Struct(">hqih")  # version, offset, leader epoch, metadata length
 _OFFSET_HEAD_V1 = Struct(">hqh")  # version, offset, metadata length
@@ -48,13 +51,8 @@ _OFFSET_V3_NO_METADATA = Struct(">hqihq")
 _FLOOR_VALUE = Struct(">hi")
 
 
-class Key(NamedTuple):
-    """A decoded record key; topic and partition are "" and -1 where the type has none."""
-
-    kind: int
-    group_id: str
-    topic: str
-    partition: int
+Key = tuple[int, str, str, int]
+"""A decoded record key: type, group id, topic and partition ("" and -1 where the type has none)."""
 
 
 def _string(text: str) -> bytes:
@@ -63,13 +61,14 @@ def _string(text: str) -> bytes:
 
 
 @lru_cache(maxsize=8_192)
-def _offset_key_prefix(group_id: str, topic: str) -> bytes:
+def offset_key_prefix(group_id: str, topic: str) -> bytes:
+    """What the keys of all partitions of a topic in a group begin with; four bytes of partition follow."""
     return _SHORT.pack(OFFSET) + _string(group_id) + _string(topic)
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
     """OffsetCommitKey v1."""
-    return _offset_key_prefix(group_id, topic) + _KEY_TAIL.pack(partition)
+    return offset_key_prefix(group_id, topic) + _KEY_TAIL.pack(partition)
 
 
 @lru_cache(maxsize=8_192)
@@ -84,34 +83,34 @@ def floor_key(group_id: str) -> bytes:
     return _SHORT.pack(GENERATION_FLOOR) + _string(group_id)
 
 
-@lru_cache(maxsize=16_384)
+def key_partition(key: bytes) -> int:
+    """The partition of an offset key."""
+    partition: int = _KEY_TAIL.unpack_from(key, len(key) - 4)[0]
+    return partition
+
+
 def decode_key(key: bytes) -> Key | None:
     """A record key; None for types that are not ours to read. Raises `MalformedError`."""
-    if len(key) < 2:
-        raise MalformedError("record key", 0, "type", 0)
-    kind = _SHORT.unpack_from(key)[0]
-    if kind in (OFFSET, OFFSET_LEGACY):
-        group_id, position = _read_string(key, 2, "group")
-        topic, position = _read_string(key, position, "topic")
-        if position + 4 > len(key):
-            raise MalformedError("OffsetCommitKey", kind, "partition", position)
-        return Key(OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, position)[0])
-    if kind in (GROUP, GENERATION_FLOOR):
-        return Key(kind, _read_string(key, 2, "group")[0], "", -1)
-    return None
-
-
-def _read_string(raw: bytes, position: int, field: str) -> tuple[str, int]:
-    start = position + 2
-    if start > len(raw):
-        raise MalformedError("record key", 0, field, position)
-    end = start + _SHORT.unpack_from(raw, position)[0]
-    if not start <= end <= len(raw):
-        raise MalformedError("record key", 0, field, position)
     try:
-        return raw[start:end].decode(), end
-    except UnicodeDecodeError as error:
-        raise MalformedError("record key", 0, field, position) from error
+        kind, length = _KEY_HEAD.unpack_from(key)
+        if kind not in _READABLE:
+            return None
+        end = 4 + length
+        group_id = _text(key, 4, end)
+        if kind in (GROUP, GENERATION_FLOOR):
+            return kind, group_id, "", -1
+        start = end + 2
+        end = start + _SHORT.unpack_from(key, end)[0]
+        topic = _text(key, start, end)
+        return OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, end)[0]
+    except (struct.error, UnicodeDecodeError) as error:
+        raise MalformedError("record key", -1, "key", 0, str(error)) from error
+
+
+def _text(raw: bytes, start: int, end: int) -> str:
+    if not start <= end <= len(raw):
+        raise struct.error("a length that does not fit")
+    return raw[start:end].decode()
 
 
 def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int) -> bytes:

@@ -125,14 +125,15 @@ def say_record(key: bytes, value: bytes) -> str:
     decoded = records.decode_key(key)
     if decoded is None:
         return f"unknown {key.hex()}"
-    if decoded.kind == records.OFFSET:
+    kind, group_id, topic, partition = decoded
+    if kind == records.OFFSET:
         offset = records.decode_offset_value(value)
-        return f"offset {decoded.group_id} {decoded.topic}/{decoded.partition}@{offset.offset}"
-    if decoded.kind == records.GROUP:
+        return f"offset {group_id} {topic}/{partition}@{offset.offset}"
+    if kind == records.GROUP:
         group = records.decode_group_value(value)
         members = " ".join(f"{m.member_id}={_text(m.assignment)}" for m in group.members)
         return (
-            f"group {decoded.group_id} type={group.protocol_type!r} generation={group.generation}"
+            f"group {group_id} type={group.protocol_type!r} generation={group.generation}"
             f" protocol={group.protocol} leader={group.leader} members=[{members}]"
         )
-    return f"floor {decoded.group_id} {records.decode_floor_value(value)}"
+    return f"floor {group_id} {records.decode_floor_value(value)}"
