@@ -18,7 +18,7 @@ from typing import TypeVar
 from ringleader.protocol import messages
 from ringleader.protocol.codec import decoder, encoder
 from ringleader.protocol.errors import EncodeError, MalformedError
-from ringleader.protocol.schema import Message
+from ringleader.protocol.schema import LAST, Message
 from ringleader.protocol.wire import skip_tags
 
 _M = TypeVar("_M", bound=Message)
@@ -40,6 +40,9 @@ RESPONSES: dict[int, type[Message]] = {
     cls.API_KEY: cls for cls in _by_name if issubclass(cls, Message) and cls.KIND == "response"
 }
 """Response class by API key."""
+
+_FLEXIBLE_FROM = {key: cls.FLEXIBLE_VERSION for key, cls in REQUESTS.items()}
+_NEVER = LAST + 1
 
 
 @dataclass(slots=True)
@@ -64,40 +67,38 @@ def response_class(api_key: int) -> type[Message] | None:
 
 def is_flexible(api_key: int, version: int) -> bool:
     """Whether requests of this version have header v2. ApiVersions above what we know counts as flexible."""
-    cls = REQUESTS.get(api_key)
-    return cls is not None and version >= cls.FLEXIBLE_VERSION
+    return version >= _FLEXIBLE_FROM.get(api_key, _NEVER)
 
 
 def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
     """Header of a request frame (without its size) and the position of the body.
 
-    An unknown API is read with header v1: only the key, version and correlation id are of use then. A client
-    id with
-    a length below -1 counts as null and one that is not UTF-8 is read with replacement signs, as Kafka does.
-    Raises `MalformedError`.
+    An unknown API is read with header v1: only the key, version and correlation id are of use then. As in
+    Kafka, a client id with a length below -1 counts as null, and one that is not UTF-8 is read with replacement
+    signs. Raises `MalformedError`.
     """
+    version = -1
+    field = "api_key"
     try:
         api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
+        field = "client_id"
         position = 10
         client_id = None
         if length >= 0:
-            stop = 10 + length
-            if stop > len(frame):
-                raise MalformedError(
-                    "RequestHeader", version, "client_id", 8, f"{length} bytes, {len(frame) - 10} are left"
-                )
-            client_id = frame[10:stop].decode(errors="replace")
-            position = stop
-        if is_flexible(api_key, version):
-            if position < len(frame) and not frame[position]:
-                position += 1
-            else:
-                position = skip_tags(frame, position)
-    except MalformedError:
-        raise
+            position = 10 + length
+            if position > len(frame):
+                raise ValueError(f"{length} bytes, {len(frame) - 10} are left")
+            raw = frame[10:position]
+            try:
+                client_id = raw.decode()
+            except UnicodeDecodeError:
+                client_id = raw.decode(errors="replace")
+        if version >= _FLEXIBLE_FROM.get(api_key, _NEVER):
+            field = "tagged fields"
+            position = skip_tags(frame, position) if frame[position] else position + 1
     except (struct.error, IndexError, ValueError) as error:
         raise MalformedError(
-            "RequestHeader", -1, "header", min(len(frame), 10), str(error) or "cut off"
+            "RequestHeader", version, field, min(len(frame), 10), str(error) or "cut off"
         ) from None
     return RequestHeader(api_key, version, correlation_id, client_id), position
 
@@ -105,7 +106,10 @@ def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
 def encode_request(message: Message, version: int, correlation_id: int, client_id: str | None) -> bytes:
     """A whole request frame, size included. Raises `EncodeError`."""
     body = encoder(type(message), version)(message)
-    name = b"" if client_id is None else client_id.encode()
+    try:
+        name = b"" if client_id is None else client_id.encode()
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"client id: {error}") from None
     if len(name) > 32767:
         raise EncodeError(f"client id of {len(name)} bytes")
     tags = b"\0" if version >= message.FLEXIBLE_VERSION else b""

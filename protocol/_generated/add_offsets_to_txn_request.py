@@ -15,7 +15,6 @@ _READ_qhh = Struct(">qhh").unpack_from
 _WRITE_h = Struct(">h").pack
 _WRITE_qh = Struct(">qh").pack
 _WRITE_qhh = Struct(">qhh").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
@@ -171,6 +170,6 @@ def encode_v3(message: AddOffsetsToTxnRequest) -> bytes:
         n_2 = len(transactional_id_1) + 1
         group_id_3 = message.group_id.encode()
         n_4 = len(group_id_3) + 1
-        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), transactional_id_1, _WRITE_qh(message.producer_id, message.producer_epoch), UVARINT[n_4] if n_4 < 4096 else write_uvarint(n_4), group_id_3, _WRITE_x()))
+        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), transactional_id_1, _WRITE_qh(message.producer_id, message.producer_epoch), UVARINT[n_4] if n_4 < 4096 else write_uvarint(n_4), group_id_3, b"\0"))
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(AddOffsetsToTxnRequest, 3, error) from error

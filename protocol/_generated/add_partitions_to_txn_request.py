@@ -20,7 +20,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_qh = Struct(">qh").pack
 _WRITE_qhi = Struct(">qhi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
@@ -285,8 +284,8 @@ def encode_v3(message: AddPartitionsToTxnRequest) -> bytes:
             n_7 = len(name_6) + 1
             partitions_8 = item_5.partitions
             n_9 = len(partitions_8) + 1
-            out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), name_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), pack(">" + f"{len(partitions_8)}i", *partitions_8), _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), name_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), pack(">" + f"{len(partitions_8)}i", *partitions_8), b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(AddPartitionsToTxnRequest, 3, error) from error

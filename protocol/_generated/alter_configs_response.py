@@ -22,7 +22,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hh = Struct(">hh").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[AlterConfigsResponse, int]:
@@ -210,8 +209,8 @@ def encode_v2(message: AlterConfigsResponse) -> bytes:
                 n_6 = len(error_message_4) + 1
             resource_name_7 = item_3.resource_name.encode()
             n_8 = len(resource_name_7) + 1
-            out += (_WRITE_h(item_3.error_code), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), error_message_4, _WRITE_b(item_3.resource_type), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), resource_name_7, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (_WRITE_h(item_3.error_code), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), error_message_4, _WRITE_b(item_3.resource_type), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), resource_name_7, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(AlterConfigsResponse, 2, error) from error

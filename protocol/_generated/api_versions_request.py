@@ -1,6 +1,5 @@
 """ApiVersionsRequest: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
-from struct import Struct
 from struct import error as struct_error
 
 from ringleader.protocol.explain import explain, refused
@@ -9,7 +8,6 @@ from ringleader.protocol.messages.versions import (
 )
 from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
 
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[ApiVersionsRequest, int]:
@@ -100,6 +98,6 @@ def encode_v3(message: ApiVersionsRequest) -> bytes:
         n_2 = len(client_software_name_1) + 1
         client_software_version_3 = message.client_software_version.encode()
         n_4 = len(client_software_version_3) + 1
-        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), client_software_name_1, UVARINT[n_4] if n_4 < 4096 else write_uvarint(n_4), client_software_version_3, _WRITE_x()))
+        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), client_software_name_1, UVARINT[n_4] if n_4 < 4096 else write_uvarint(n_4), client_software_version_3, b"\0"))
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ApiVersionsRequest, 3, error) from error

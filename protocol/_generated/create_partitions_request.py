@@ -21,7 +21,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_iZ = Struct(">i?").pack
 _WRITE_iZx = Struct(">i?x").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
@@ -264,8 +263,8 @@ def encode_v2(message: CreatePartitionsRequest) -> bytes:
                 for item_8 in assignments_6:
                     broker_ids_9 = item_8.broker_ids
                     n_10 = len(broker_ids_9) + 1
-                    out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), _WRITE_x())
-            out.append(_WRITE_x())
+                    out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), b"\0")
+            out.append(b"\0")
         out.append(_WRITE_iZx(message.timeout_ms, message.validate_only))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -368,8 +367,8 @@ def encode_v3(message: CreatePartitionsRequest) -> bytes:
                 for item_8 in assignments_6:
                     broker_ids_9 = item_8.broker_ids
                     n_10 = len(broker_ids_9) + 1
-                    out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), _WRITE_x())
-            out.append(_WRITE_x())
+                    out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), b"\0")
+            out.append(b"\0")
         out.append(_WRITE_iZx(message.timeout_ms, message.validate_only))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

@@ -18,7 +18,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hh = Struct(">hh").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
@@ -204,8 +203,8 @@ def encode_v2(message: CreatePartitionsResponse) -> bytes:
             else:
                 error_message_6 = raw_7.encode()
                 n_8 = len(error_message_6) + 1
-            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, _WRITE_h(item_3.error_code), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), error_message_6, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, _WRITE_h(item_3.error_code), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), error_message_6, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreatePartitionsResponse, 2, error) from error
@@ -286,8 +285,8 @@ def encode_v3(message: CreatePartitionsResponse) -> bytes:
             else:
                 error_message_6 = raw_7.encode()
                 n_8 = len(error_message_6) + 1
-            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, _WRITE_h(item_3.error_code), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), error_message_6, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, _WRITE_h(item_3.error_code), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), error_message_6, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreatePartitionsResponse, 3, error) from error

@@ -27,7 +27,6 @@ _WRITE_iZx = Struct(">i?x").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ihi = Struct(">ihi").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
@@ -475,7 +474,7 @@ def encode_v5(message: CreateTopicsRequest) -> bytes:
             for item_8 in assignments_6:
                 broker_ids_9 = item_8.broker_ids
                 n_10 = len(broker_ids_9) + 1
-                out += (_WRITE_i(item_8.partition_index), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), _WRITE_x())
+                out += (_WRITE_i(item_8.partition_index), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), b"\0")
             configs_11 = item_3.configs
             n_12 = len(configs_11) + 1
             out.append(UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12))
@@ -489,8 +488,8 @@ def encode_v5(message: CreateTopicsRequest) -> bytes:
                 else:
                     value_16 = raw_17.encode()
                     n_18 = len(value_16) + 1
-                out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), name_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), value_16, _WRITE_x())
-            out.append(_WRITE_x())
+                out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), name_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), value_16, b"\0")
+            out.append(b"\0")
         out.append(_WRITE_iZx(message.timeout_ms, message.validate_only))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -633,7 +632,7 @@ def encode_v6(message: CreateTopicsRequest) -> bytes:
             for item_8 in assignments_6:
                 broker_ids_9 = item_8.broker_ids
                 n_10 = len(broker_ids_9) + 1
-                out += (_WRITE_i(item_8.partition_index), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), _WRITE_x())
+                out += (_WRITE_i(item_8.partition_index), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), b"\0")
             configs_11 = item_3.configs
             n_12 = len(configs_11) + 1
             out.append(UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12))
@@ -647,8 +646,8 @@ def encode_v6(message: CreateTopicsRequest) -> bytes:
                 else:
                     value_16 = raw_17.encode()
                     n_18 = len(value_16) + 1
-                out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), name_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), value_16, _WRITE_x())
-            out.append(_WRITE_x())
+                out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), name_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), value_16, b"\0")
+            out.append(b"\0")
         out.append(_WRITE_iZx(message.timeout_ms, message.validate_only))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -791,7 +790,7 @@ def encode_v7(message: CreateTopicsRequest) -> bytes:
             for item_8 in assignments_6:
                 broker_ids_9 = item_8.broker_ids
                 n_10 = len(broker_ids_9) + 1
-                out += (_WRITE_i(item_8.partition_index), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), _WRITE_x())
+                out += (_WRITE_i(item_8.partition_index), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), pack(">" + f"{len(broker_ids_9)}i", *broker_ids_9), b"\0")
             configs_11 = item_3.configs
             n_12 = len(configs_11) + 1
             out.append(UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12))
@@ -805,8 +804,8 @@ def encode_v7(message: CreateTopicsRequest) -> bytes:
                 else:
                     value_16 = raw_17.encode()
                     n_18 = len(value_16) + 1
-                out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), name_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), value_16, _WRITE_x())
-            out.append(_WRITE_x())
+                out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), name_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), value_16, b"\0")
+            out.append(b"\0")
         out.append(_WRITE_iZx(message.timeout_ms, message.validate_only))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

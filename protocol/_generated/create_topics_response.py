@@ -25,7 +25,6 @@ _WRITE_hh = Struct(">hh").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
@@ -350,7 +349,7 @@ def encode_v5(message: CreateTopicsResponse) -> bytes:
                 payload_19.append(_WRITE_h(topic_config_error_code_18))
                 tags_17.append((0, b"".join(payload_19)))
             out.append(write_tags(tags_17))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 5, error) from error
@@ -516,7 +515,7 @@ def encode_v6(message: CreateTopicsResponse) -> bytes:
                 payload_19.append(_WRITE_h(topic_config_error_code_18))
                 tags_17.append((0, b"".join(payload_19)))
             out.append(write_tags(tags_17))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 6, error) from error
@@ -684,7 +683,7 @@ def encode_v7(message: CreateTopicsResponse) -> bytes:
                 payload_19.append(_WRITE_h(topic_config_error_code_18))
                 tags_17.append((0, b"".join(payload_19)))
             out.append(write_tags(tags_17))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 7, error) from error

@@ -13,7 +13,6 @@ _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
@@ -147,7 +146,7 @@ def encode_v2(message: DeleteGroupsRequest) -> bytes:
             item_4 = item_3.encode()
             n_5 = len(item_4) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), item_4)
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteGroupsRequest, 2, error) from error

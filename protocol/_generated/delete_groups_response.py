@@ -17,7 +17,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hx = Struct(">hx").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[DeleteGroupsResponse, int]:
@@ -163,7 +162,7 @@ def encode_v2(message: DeleteGroupsResponse) -> bytes:
             group_id_4 = item_3.group_id.encode()
             n_5 = len(group_id_4) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, _WRITE_hx(item_3.error_code))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteGroupsResponse, 2, error) from error

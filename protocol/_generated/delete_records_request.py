@@ -19,7 +19,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_iq = Struct(">iq").pack
 _WRITE_iqx = Struct(">iqx").pack
 _WRITE_ix = Struct(">ix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
@@ -219,7 +218,7 @@ def encode_v2(message: DeleteRecordsRequest) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_iqx(item_8.partition_index, item_8.offset))
-            out.append(_WRITE_x())
+            out.append(b"\0")
         out.append(_WRITE_ix(message.timeout_ms))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

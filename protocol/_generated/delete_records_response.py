@@ -20,7 +20,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
 _WRITE_iqh = Struct(">iqh").pack
 _WRITE_iqhx = Struct(">iqhx").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[DeleteRecordsResponse, int]:
@@ -214,8 +213,8 @@ def encode_v2(message: DeleteRecordsResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_iqhx(item_8.partition_index, item_8.low_watermark, item_8.error_code))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteRecordsResponse, 2, error) from error

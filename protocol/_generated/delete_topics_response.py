@@ -19,7 +19,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hx = Struct(">hx").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v1(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
@@ -220,7 +219,7 @@ def encode_v4(message: DeleteTopicsResponse) -> bytes:
             name_4 = raw_5.encode()
             n_6 = len(name_4) + 1
             out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_hx(item_3.error_code))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 4, error) from error
@@ -304,8 +303,8 @@ def encode_v5(message: DeleteTopicsResponse) -> bytes:
             else:
                 error_message_7 = raw_8.encode()
                 n_9 = len(error_message_7) + 1
-            out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_h(item_3.error_code), UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), error_message_7, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_h(item_3.error_code), UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), error_message_7, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 5, error) from error
@@ -393,8 +392,8 @@ def encode_v6(message: DeleteTopicsResponse) -> bytes:
             else:
                 error_message_7 = raw_8.encode()
                 n_9 = len(error_message_7) + 1
-            out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_Uh(item_3.topic_id, item_3.error_code), UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), error_message_7, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_Uh(item_3.topic_id, item_3.error_code), UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), error_message_7, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 6, error) from error

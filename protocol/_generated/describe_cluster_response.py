@@ -17,7 +17,6 @@ _WRITE_b = Struct(">b").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ix = Struct(">ix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
@@ -136,7 +135,7 @@ def encode_v0(message: DescribeClusterResponse) -> bytes:
             else:
                 rack_11 = raw_12.encode()
                 n_13 = len(rack_11) + 1
-            out += (_WRITE_i(item_8.broker_id), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), host_9, _WRITE_i(item_8.port), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), rack_11, _WRITE_x())
+            out += (_WRITE_i(item_8.broker_id), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), host_9, _WRITE_i(item_8.port), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), rack_11, b"\0")
         out.append(_WRITE_ix(message.cluster_authorized_operations))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -259,7 +258,7 @@ def encode_v1(message: DescribeClusterResponse) -> bytes:
             else:
                 rack_11 = raw_12.encode()
                 n_13 = len(rack_11) + 1
-            out += (_WRITE_i(item_8.broker_id), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), host_9, _WRITE_i(item_8.port), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), rack_11, _WRITE_x())
+            out += (_WRITE_i(item_8.broker_id), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), host_9, _WRITE_i(item_8.port), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), rack_11, b"\0")
         out.append(_WRITE_ix(message.cluster_authorized_operations))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

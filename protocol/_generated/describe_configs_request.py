@@ -23,7 +23,6 @@ _WRITE_b = Struct(">b").pack
 _WRITE_bh = Struct(">bh").pack
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
@@ -342,7 +341,7 @@ def encode_v4(message: DescribeConfigsRequest) -> bytes:
                     item_9 = item_8.encode()
                     n_10 = len(item_9) + 1
                     out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), item_9)
-            out.append(_WRITE_x())
+            out.append(b"\0")
         out.append(_WRITE_ZZx(message.include_synonyms, message.include_documentation))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

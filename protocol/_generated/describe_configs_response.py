@@ -29,7 +29,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hh = Struct(">hh").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
@@ -643,9 +642,9 @@ def encode_v4(message: DescribeConfigsResponse) -> bytes:
                 else:
                     documentation_25 = raw_26.encode()
                     n_27 = len(documentation_25) + 1
-                out += (_WRITE_b(item_11.config_type), UVARINT[n_27] if n_27 < 4096 else write_uvarint(n_27), documentation_25, _WRITE_x())
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+                out += (_WRITE_b(item_11.config_type), UVARINT[n_27] if n_27 < 4096 else write_uvarint(n_27), documentation_25, b"\0")
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeConfigsResponse, 4, error) from error

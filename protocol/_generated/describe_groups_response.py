@@ -20,7 +20,6 @@ _WRITE_hh = Struct(">hh").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
 _WRITE_ix = Struct(">ix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
@@ -929,9 +928,9 @@ def encode_v5(message: DescribeGroupsResponse) -> bytes:
                 n_25 = len(member_metadata_24) + 1
                 member_assignment_26 = item_14.member_assignment
                 n_27 = len(member_assignment_26) + 1
-                out += (UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), member_id_15, UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), group_instance_id_17, UVARINT[n_21] if n_21 < 4096 else write_uvarint(n_21), client_id_20, UVARINT[n_23] if n_23 < 4096 else write_uvarint(n_23), client_host_22, UVARINT[n_25] if n_25 < 4096 else write_uvarint(n_25), member_metadata_24, UVARINT[n_27] if n_27 < 4096 else write_uvarint(n_27), member_assignment_26, _WRITE_x())
+                out += (UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), member_id_15, UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), group_instance_id_17, UVARINT[n_21] if n_21 < 4096 else write_uvarint(n_21), client_id_20, UVARINT[n_23] if n_23 < 4096 else write_uvarint(n_23), client_host_22, UVARINT[n_25] if n_25 < 4096 else write_uvarint(n_25), member_metadata_24, UVARINT[n_27] if n_27 < 4096 else write_uvarint(n_27), member_assignment_26, b"\0")
             out.append(_WRITE_ix(item_3.authorized_operations))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 5, error) from error

@@ -32,7 +32,6 @@ _WRITE_iiqiqix = Struct(">iiqiqix").pack
 _WRITE_iiqqi = Struct(">iiqqi").pack
 _WRITE_iqi = Struct(">iqi").pack
 _WRITE_iqqi = Struct(">iqqi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v4(data: bytes, pos: int) -> tuple[FetchRequest, int]:
@@ -838,7 +837,7 @@ def encode_v12(message: FetchRequest) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), topic_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_iiqiqix(item_8.partition, item_8.current_leader_epoch, item_8.fetch_offset, item_8.last_fetched_epoch, item_8.log_start_offset, item_8.partition_max_bytes))
-            out.append(_WRITE_x())
+            out.append(b"\0")
         forgotten_topics_data_9 = message.forgotten_topics_data
         n_10 = len(forgotten_topics_data_9) + 1
         out.append(UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10))
@@ -847,7 +846,7 @@ def encode_v12(message: FetchRequest) -> bytes:
             n_13 = len(topic_12) + 1
             partitions_14 = item_11.partitions
             n_15 = len(partitions_14) + 1
-            out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), topic_12, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), pack(">" + f"{len(partitions_14)}i", *partitions_14), _WRITE_x())
+            out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), topic_12, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), pack(">" + f"{len(partitions_14)}i", *partitions_14), b"\0")
         rack_id_16 = message.rack_id.encode()
         n_17 = len(rack_id_16) + 1
         out += (UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), rack_id_16)

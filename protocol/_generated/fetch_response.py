@@ -38,7 +38,6 @@ _WRITE_iqx = Struct(">iqx").pack
 _WRITE_qix = Struct(">qix").pack
 _WRITE_qq = Struct(">qq").pack
 _WRITE_qqx = Struct(">qqx").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v4(data: bytes, pos: int) -> tuple[FetchResponse, int]:
@@ -1013,8 +1012,8 @@ def encode_v12(message: FetchResponse) -> bytes:
                     payload_23.append(_WRITE_qix(snapshot_id_24.end_offset, snapshot_id_24.epoch))
                     tags_15.append((2, b"".join(payload_23)))
                 out.append(write_tags(tags_15))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 12, error) from error

@@ -19,7 +19,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ihh = Struct(">ihh").pack
 _WRITE_ix = Struct(">ix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
@@ -298,8 +297,8 @@ def encode_v4(message: FindCoordinatorResponse) -> bytes:
             else:
                 error_message_8 = raw_9.encode()
                 n_10 = len(error_message_8) + 1
-            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), key_4, _WRITE_i(item_3.node_id), UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), host_6, _WRITE_ih(item_3.port, item_3.error_code), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), error_message_8, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), key_4, _WRITE_i(item_3.node_id), UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), host_6, _WRITE_ih(item_3.port, item_3.error_code), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), error_message_8, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FindCoordinatorResponse, 4, error) from error

@@ -24,7 +24,6 @@ _WRITE_ii = Struct(">ii").pack
 _WRITE_iii = Struct(">iii").pack
 _WRITE_q = Struct(">q").pack
 _WRITE_qi = Struct(">qi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
@@ -693,8 +692,8 @@ def encode_v4(message: GroupMetadataValue) -> bytes:
             n_22 = len(subscription_21) + 1
             assignment_23 = item_11.assignment
             n_24 = len(assignment_23) + 1
-            out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), member_id_12, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), group_instance_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), client_id_17, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), client_host_19, _WRITE_ii(item_11.rebalance_timeout, item_11.session_timeout), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), subscription_21, UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), assignment_23, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), member_id_12, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), group_instance_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), client_id_17, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), client_host_19, _WRITE_ii(item_11.rebalance_timeout, item_11.session_timeout), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), subscription_21, UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), assignment_23, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(GroupMetadataValue, 4, error) from error

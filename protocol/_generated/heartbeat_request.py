@@ -15,7 +15,6 @@ _READ_ih = Struct(">ih").unpack_from
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
@@ -245,6 +244,6 @@ def encode_v4(message: HeartbeatRequest) -> bytes:
         else:
             group_instance_id_5 = raw_6.encode()
             n_7 = len(group_instance_id_5) + 1
-        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), group_id_1, _WRITE_i(message.generation_id), UVARINT[n_4] if n_4 < 4096 else write_uvarint(n_4), member_id_3, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), group_instance_id_5, _WRITE_x()))
+        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), group_id_1, _WRITE_i(message.generation_id), UVARINT[n_4] if n_4 < 4096 else write_uvarint(n_4), member_id_3, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), group_instance_id_5, b"\0"))
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(HeartbeatRequest, 4, error) from error

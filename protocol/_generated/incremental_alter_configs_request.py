@@ -22,7 +22,6 @@ _WRITE_b = Struct(">b").pack
 _WRITE_bh = Struct(">bh").pack
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
@@ -218,8 +217,8 @@ def encode_v1(message: IncrementalAlterConfigsRequest) -> bytes:
                 else:
                     value_11 = raw_12.encode()
                     n_13 = len(value_11) + 1
-                out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), name_9, _WRITE_b(item_8.config_operation), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), value_11, _WRITE_x())
-            out.append(_WRITE_x())
+                out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), name_9, _WRITE_b(item_8.config_operation), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), value_11, b"\0")
+            out.append(b"\0")
         out.append(_WRITE_Zx(message.validate_only))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

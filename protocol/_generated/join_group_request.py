@@ -20,7 +20,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ii = Struct(">ii").pack
 _WRITE_iih = Struct(">iih").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
@@ -661,8 +660,8 @@ def encode_v6(message: JoinGroupRequest) -> bytes:
             n_14 = len(name_13) + 1
             metadata_15 = item_12.metadata
             n_16 = len(metadata_15) + 1
-            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupRequest, 6, error) from error
@@ -797,8 +796,8 @@ def encode_v7(message: JoinGroupRequest) -> bytes:
             n_14 = len(name_13) + 1
             metadata_15 = item_12.metadata
             n_16 = len(metadata_15) + 1
-            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupRequest, 7, error) from error
@@ -945,7 +944,7 @@ def encode_v8(message: JoinGroupRequest) -> bytes:
             n_14 = len(name_13) + 1
             metadata_15 = item_12.metadata
             n_16 = len(metadata_15) + 1
-            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, _WRITE_x())
+            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, b"\0")
         raw_18 = message.reason
         if raw_18 is None:
             reason_17 = b""
@@ -953,7 +952,7 @@ def encode_v8(message: JoinGroupRequest) -> bytes:
         else:
             reason_17 = raw_18.encode()
             n_19 = len(reason_17) + 1
-        out += (UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), reason_17, _WRITE_x())
+        out += (UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), reason_17, b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupRequest, 8, error) from error
@@ -1100,7 +1099,7 @@ def encode_v9(message: JoinGroupRequest) -> bytes:
             n_14 = len(name_13) + 1
             metadata_15 = item_12.metadata
             n_16 = len(metadata_15) + 1
-            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, _WRITE_x())
+            out += (UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), name_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_15, b"\0")
         raw_18 = message.reason
         if raw_18 is None:
             reason_17 = b""
@@ -1108,7 +1107,7 @@ def encode_v9(message: JoinGroupRequest) -> bytes:
         else:
             reason_17 = raw_18.encode()
             n_19 = len(reason_17) + 1
-        out += (UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), reason_17, _WRITE_x())
+        out += (UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), reason_17, b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupRequest, 9, error) from error

@@ -22,7 +22,6 @@ _WRITE_hih = Struct(">hih").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ihi = Struct(">ihi").pack
 _WRITE_ihih = Struct(">ihih").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
@@ -688,8 +687,8 @@ def encode_v6(message: JoinGroupResponse) -> bytes:
                 n_15 = len(group_instance_id_13) + 1
             metadata_16 = item_10.metadata
             n_17 = len(metadata_16) + 1
-            out += (UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), member_id_11, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), group_instance_id_13, UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), metadata_16, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), member_id_11, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), group_instance_id_13, UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), metadata_16, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 6, error) from error
@@ -850,8 +849,8 @@ def encode_v7(message: JoinGroupResponse) -> bytes:
                 n_18 = len(group_instance_id_16) + 1
             metadata_19 = item_13.metadata
             n_20 = len(metadata_19) + 1
-            out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 7, error) from error
@@ -1012,8 +1011,8 @@ def encode_v8(message: JoinGroupResponse) -> bytes:
                 n_18 = len(group_instance_id_16) + 1
             metadata_19 = item_13.metadata
             n_20 = len(metadata_19) + 1
-            out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 8, error) from error
@@ -1174,8 +1173,8 @@ def encode_v9(message: JoinGroupResponse) -> bytes:
                 n_18 = len(group_instance_id_16) + 1
             metadata_19 = item_13.metadata
             n_20 = len(metadata_19) + 1
-            out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 9, error) from error

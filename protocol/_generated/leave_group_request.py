@@ -14,7 +14,6 @@ _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
@@ -284,8 +283,8 @@ def encode_v4(message: LeaveGroupRequest) -> bytes:
             else:
                 group_instance_id_8 = raw_9.encode()
                 n_10 = len(group_instance_id_8) + 1
-            out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), member_id_6, UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), group_instance_id_8, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), member_id_6, UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), group_instance_id_8, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupRequest, 4, error) from error
@@ -397,8 +396,8 @@ def encode_v5(message: LeaveGroupRequest) -> bytes:
             else:
                 reason_11 = raw_12.encode()
                 n_13 = len(reason_11) + 1
-            out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), member_id_6, UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), group_instance_id_8, UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), reason_11, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), member_id_6, UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), group_instance_id_8, UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), reason_11, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupRequest, 5, error) from error

@@ -17,7 +17,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hx = Struct(">hx").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ihi = Struct(">ihi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
@@ -209,7 +208,7 @@ def encode_v4(message: LeaveGroupResponse) -> bytes:
                 group_instance_id_6 = raw_7.encode()
                 n_8 = len(group_instance_id_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), member_id_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), group_instance_id_6, _WRITE_hx(item_3.error_code))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupResponse, 4, error) from error
@@ -291,7 +290,7 @@ def encode_v5(message: LeaveGroupResponse) -> bytes:
                 group_instance_id_6 = raw_7.encode()
                 n_8 = len(group_instance_id_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), member_id_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), group_instance_id_6, _WRITE_hx(item_3.error_code))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupResponse, 5, error) from error

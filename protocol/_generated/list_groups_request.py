@@ -1,6 +1,5 @@
 """ListGroupsRequest: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
-from struct import Struct
 from struct import error as struct_error
 
 from ringleader.protocol.explain import explain, refused
@@ -9,7 +8,6 @@ from ringleader.protocol.messages.groups import (
 )
 from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
 
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
@@ -79,7 +77,7 @@ def encode_v3(message: ListGroupsRequest) -> bytes:
     try:
         if message.states_filter:
             raise ValueError("states_filter cannot be sent in version 3")
-        return _WRITE_x()
+        return b"\0"
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsRequest, 3, error) from error
 
@@ -133,7 +131,7 @@ def encode_v4(message: ListGroupsRequest) -> bytes:
             item_4 = item_3.encode()
             n_5 = len(item_4) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), item_4)
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsRequest, 4, error) from error

@@ -18,7 +18,6 @@ _WRITE_h = Struct(">h").pack
 _WRITE_hi = Struct(">hi").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ihi = Struct(">ihi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
@@ -242,8 +241,8 @@ def encode_v3(message: ListGroupsResponse) -> bytes:
             n_5 = len(group_id_4) + 1
             protocol_type_6 = item_3.protocol_type.encode()
             n_7 = len(protocol_type_6) + 1
-            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 3, error) from error
@@ -331,8 +330,8 @@ def encode_v4(message: ListGroupsResponse) -> bytes:
             n_7 = len(protocol_type_6) + 1
             group_state_8 = item_3.group_state.encode()
             n_9 = len(group_state_8) + 1
-            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), group_state_8, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), group_state_8, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 4, error) from error

@@ -22,7 +22,6 @@ _WRITE_ihqq = Struct(">ihqq").pack
 _WRITE_ihqqi = Struct(">ihqqi").pack
 _WRITE_ihqqix = Struct(">ihqqix").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v1(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
@@ -390,8 +389,8 @@ def encode_v6(message: ListOffsetsResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihqqix(item_8.partition_index, item_8.error_code, item_8.timestamp, item_8.offset, item_8.leader_epoch))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 6, error) from error
@@ -476,8 +475,8 @@ def encode_v7(message: ListOffsetsResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihqqix(item_8.partition_index, item_8.error_code, item_8.timestamp, item_8.offset, item_8.leader_epoch))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 7, error) from error

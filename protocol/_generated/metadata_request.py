@@ -23,7 +23,6 @@ _WRITE_ZZZx = Struct(">???x").pack
 _WRITE_ZZx = Struct(">??x").pack
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
@@ -580,7 +579,7 @@ def encode_v9(message: MetadataRequest) -> bytes:
                     raise ValueError("name cannot be null in version 9")
                 name_4 = raw_5.encode()
                 n_6 = len(name_4) + 1
-                out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_x())
+                out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, b"\0")
         out.append(_WRITE_ZZZx(message.allow_auto_topic_creation, message.include_cluster_authorized_operations, message.include_topic_authorized_operations))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -653,7 +652,7 @@ def encode_v10(message: MetadataRequest) -> bytes:
                 else:
                     name_4 = raw_5.encode()
                     n_6 = len(name_4) + 1
-                out += (_WRITE_U(item_3.topic_id), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_x())
+                out += (_WRITE_U(item_3.topic_id), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, b"\0")
         out.append(_WRITE_ZZZx(message.allow_auto_topic_creation, message.include_cluster_authorized_operations, message.include_topic_authorized_operations))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -726,7 +725,7 @@ def encode_v11(message: MetadataRequest) -> bytes:
                 else:
                     name_4 = raw_5.encode()
                     n_6 = len(name_4) + 1
-                out += (_WRITE_U(item_3.topic_id), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_x())
+                out += (_WRITE_U(item_3.topic_id), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, b"\0")
         if message.include_cluster_authorized_operations:
             raise ValueError("include_cluster_authorized_operations cannot be sent in version 11")
         out.append(_WRITE_ZZx(message.allow_auto_topic_creation, message.include_topic_authorized_operations))
@@ -801,7 +800,7 @@ def encode_v12(message: MetadataRequest) -> bytes:
                 else:
                     name_4 = raw_5.encode()
                     n_6 = len(name_4) + 1
-                out += (_WRITE_U(item_3.topic_id), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_x())
+                out += (_WRITE_U(item_3.topic_id), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, b"\0")
         if message.include_cluster_authorized_operations:
             raise ValueError("include_cluster_authorized_operations cannot be sent in version 12")
         out.append(_WRITE_ZZx(message.allow_auto_topic_creation, message.include_topic_authorized_operations))

@@ -35,7 +35,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ii = Struct(">ii").pack
 _WRITE_ix = Struct(">ix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
@@ -1385,7 +1384,7 @@ def encode_v9(message: MetadataResponse) -> bytes:
             else:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
-            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, _WRITE_x())
+            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -1412,7 +1411,7 @@ def encode_v9(message: MetadataResponse) -> bytes:
                 n_24 = len(isr_nodes_23) + 1
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
-                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), _WRITE_x())
+                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
         out.append(_WRITE_ix(message.cluster_authorized_operations))
         return b"".join(out)
@@ -1605,7 +1604,7 @@ def encode_v10(message: MetadataResponse) -> bytes:
             else:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
-            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, _WRITE_x())
+            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -1634,7 +1633,7 @@ def encode_v10(message: MetadataResponse) -> bytes:
                 n_24 = len(isr_nodes_23) + 1
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
-                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), _WRITE_x())
+                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
         out.append(_WRITE_ix(message.cluster_authorized_operations))
         return b"".join(out)
@@ -1825,7 +1824,7 @@ def encode_v11(message: MetadataResponse) -> bytes:
             else:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
-            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, _WRITE_x())
+            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -1854,11 +1853,11 @@ def encode_v11(message: MetadataResponse) -> bytes:
                 n_24 = len(isr_nodes_23) + 1
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
-                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), _WRITE_x())
+                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 11")
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 11, error) from error
@@ -2047,7 +2046,7 @@ def encode_v12(message: MetadataResponse) -> bytes:
             else:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
-            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, _WRITE_x())
+            out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -2078,11 +2077,11 @@ def encode_v12(message: MetadataResponse) -> bytes:
                 n_24 = len(isr_nodes_23) + 1
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
-                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), _WRITE_x())
+                out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 12")
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 12, error) from error

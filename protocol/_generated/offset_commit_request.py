@@ -25,7 +25,6 @@ _WRITE_iqh = Struct(">iqh").pack
 _WRITE_iqi = Struct(">iqi").pack
 _WRITE_iqih = Struct(">iqih").pack
 _WRITE_qi = Struct(">qi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
@@ -717,9 +716,9 @@ def encode_v8(message: OffsetCommitRequest) -> bytes:
                 else:
                     committed_metadata_16 = raw_17.encode()
                     n_18 = len(committed_metadata_16) + 1
-                out += (_WRITE_iqi(item_15.partition_index, item_15.committed_offset, item_15.committed_leader_epoch), UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), committed_metadata_16, _WRITE_x())
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+                out += (_WRITE_iqi(item_15.partition_index, item_15.committed_offset, item_15.committed_leader_epoch), UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), committed_metadata_16, b"\0")
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitRequest, 8, error) from error
@@ -869,9 +868,9 @@ def encode_v9(message: OffsetCommitRequest) -> bytes:
                 else:
                     committed_metadata_16 = raw_17.encode()
                     n_18 = len(committed_metadata_16) + 1
-                out += (_WRITE_iqi(item_15.partition_index, item_15.committed_offset, item_15.committed_leader_epoch), UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), committed_metadata_16, _WRITE_x())
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+                out += (_WRITE_iqi(item_15.partition_index, item_15.committed_offset, item_15.committed_leader_epoch), UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), committed_metadata_16, b"\0")
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitRequest, 9, error) from error

@@ -20,7 +20,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ihx = Struct(">ihx").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
@@ -438,8 +437,8 @@ def encode_v8(message: OffsetCommitResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihx(item_8.partition_index, item_8.error_code))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 8, error) from error
@@ -524,8 +523,8 @@ def encode_v9(message: OffsetCommitResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihx(item_8.partition_index, item_8.error_code))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 9, error) from error

@@ -20,7 +20,6 @@ _READ_i = Struct(">i").unpack_from
 _WRITE_Zx = Struct(">?x").pack
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v1(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
@@ -454,12 +453,12 @@ def encode_v6(message: OffsetFetchRequest) -> bytes:
                 n_7 = len(name_6) + 1
                 partition_indexes_8 = item_5.partition_indexes
                 n_9 = len(partition_indexes_8) + 1
-                out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), name_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), pack(">" + f"{len(partition_indexes_8)}i", *partition_indexes_8), _WRITE_x())
+                out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), name_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), pack(">" + f"{len(partition_indexes_8)}i", *partition_indexes_8), b"\0")
         if message.groups:
             raise ValueError("groups cannot be sent in version 6")
         if message.require_stable:
             raise ValueError("require_stable cannot be sent in version 6")
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchRequest, 6, error) from error
@@ -551,7 +550,7 @@ def encode_v7(message: OffsetFetchRequest) -> bytes:
                 n_7 = len(name_6) + 1
                 partition_indexes_8 = item_5.partition_indexes
                 n_9 = len(partition_indexes_8) + 1
-                out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), name_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), pack(">" + f"{len(partition_indexes_8)}i", *partition_indexes_8), _WRITE_x())
+                out += (UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), name_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), pack(">" + f"{len(partition_indexes_8)}i", *partition_indexes_8), b"\0")
         if message.groups:
             raise ValueError("groups cannot be sent in version 7")
         out.append(_WRITE_Zx(message.require_stable))
@@ -672,8 +671,8 @@ def encode_v8(message: OffsetFetchRequest) -> bytes:
                     n_10 = len(name_9) + 1
                     partition_indexes_11 = item_8.partition_indexes
                     n_12 = len(partition_indexes_11) + 1
-                    out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), name_9, UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), pack(">" + f"{len(partition_indexes_11)}i", *partition_indexes_11), _WRITE_x())
-            out.append(_WRITE_x())
+                    out += (UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), name_9, UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), pack(">" + f"{len(partition_indexes_11)}i", *partition_indexes_11), b"\0")
+            out.append(b"\0")
         out.append(_WRITE_Zx(message.require_stable))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
@@ -813,8 +812,8 @@ def encode_v9(message: OffsetFetchRequest) -> bytes:
                     n_13 = len(name_12) + 1
                     partition_indexes_14 = item_11.partition_indexes
                     n_15 = len(partition_indexes_14) + 1
-                    out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), name_12, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), pack(">" + f"{len(partition_indexes_14)}i", *partition_indexes_14), _WRITE_x())
-            out.append(_WRITE_x())
+                    out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), name_12, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), pack(">" + f"{len(partition_indexes_14)}i", *partition_indexes_14), b"\0")
+            out.append(b"\0")
         out.append(_WRITE_Zx(message.require_stable))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

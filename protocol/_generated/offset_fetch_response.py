@@ -27,7 +27,6 @@ _WRITE_ii = Struct(">ii").pack
 _WRITE_iqh = Struct(">iqh").pack
 _WRITE_iqi = Struct(">iqi").pack
 _WRITE_iqih = Struct(">iqih").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v1(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
@@ -499,7 +498,7 @@ def encode_v6(message: OffsetFetchResponse) -> bytes:
                     metadata_9 = raw_10.encode()
                     n_11 = len(metadata_9) + 1
                 out += (_WRITE_iqi(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch), UVARINT[n_11] if n_11 < 4096 else write_uvarint(n_11), metadata_9, _WRITE_hx(item_8.error_code))
-            out.append(_WRITE_x())
+            out.append(b"\0")
         if message.groups:
             raise ValueError("groups cannot be sent in version 6")
         out.append(_WRITE_hx(message.error_code))
@@ -610,7 +609,7 @@ def encode_v7(message: OffsetFetchResponse) -> bytes:
                     metadata_9 = raw_10.encode()
                     n_11 = len(metadata_9) + 1
                 out += (_WRITE_iqi(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch), UVARINT[n_11] if n_11 < 4096 else write_uvarint(n_11), metadata_9, _WRITE_hx(item_8.error_code))
-            out.append(_WRITE_x())
+            out.append(b"\0")
         if message.groups:
             raise ValueError("groups cannot be sent in version 7")
         out.append(_WRITE_hx(message.error_code))
@@ -759,9 +758,9 @@ def encode_v8(message: OffsetFetchResponse) -> bytes:
                         metadata_14 = raw_15.encode()
                         n_16 = len(metadata_14) + 1
                     out += (_WRITE_iqi(item_13.partition_index, item_13.committed_offset, item_13.committed_leader_epoch), UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_14, _WRITE_hx(item_13.error_code))
-                out.append(_WRITE_x())
+                out.append(b"\0")
             out.append(_WRITE_hx(item_3.error_code))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 8, error) from error
@@ -907,9 +906,9 @@ def encode_v9(message: OffsetFetchResponse) -> bytes:
                         metadata_14 = raw_15.encode()
                         n_16 = len(metadata_14) + 1
                     out += (_WRITE_iqi(item_13.partition_index, item_13.committed_offset, item_13.committed_leader_epoch), UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_14, _WRITE_hx(item_13.error_code))
-                out.append(_WRITE_x())
+                out.append(b"\0")
             out.append(_WRITE_hx(item_3.error_code))
-        out.append(_WRITE_x())
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 9, error) from error

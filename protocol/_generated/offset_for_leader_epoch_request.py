@@ -20,7 +20,6 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
 _WRITE_iii = Struct(">iii").pack
 _WRITE_iiix = Struct(">iiix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v2(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
@@ -214,8 +213,8 @@ def encode_v4(message: OffsetForLeaderEpochRequest) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), topic_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_iiix(item_8.partition, item_8.current_leader_epoch, item_8.leader_epoch))
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetForLeaderEpochRequest, 4, error) from error

@@ -21,7 +21,6 @@ _WRITE_hi = Struct(">hi").pack
 _WRITE_hii = Struct(">hii").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
@@ -620,9 +619,9 @@ def encode_v9(message: ProduceRequest) -> bytes:
                 else:
                     records_12 = raw_13
                     n_14 = len(records_12) + 1
-                out += (_WRITE_i(item_11.index), UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), records_12, _WRITE_x())
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+                out += (_WRITE_i(item_11.index), UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), records_12, b"\0")
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceRequest, 9, error) from error

@@ -25,7 +25,6 @@ _WRITE_ihqq = Struct(">ihqq").pack
 _WRITE_ihqqq = Struct(">ihqqq").pack
 _WRITE_ihqqqi = Struct(">ihqqqi").pack
 _WRITE_ix = Struct(">ix").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v3(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
@@ -553,7 +552,7 @@ def encode_v9(message: ProduceResponse) -> bytes:
                     else:
                         batch_index_error_message_12 = raw_13.encode()
                         n_14 = len(batch_index_error_message_12) + 1
-                    out += (_WRITE_i(item_11.batch_index), UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), batch_index_error_message_12, _WRITE_x())
+                    out += (_WRITE_i(item_11.batch_index), UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), batch_index_error_message_12, b"\0")
                 raw_16 = item_8.error_message
                 if raw_16 is None:
                     error_message_15 = b""
@@ -561,8 +560,8 @@ def encode_v9(message: ProduceResponse) -> bytes:
                 else:
                     error_message_15 = raw_16.encode()
                     n_17 = len(error_message_15) + 1
-                out += (UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), error_message_15, _WRITE_x())
-            out.append(_WRITE_x())
+                out += (UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), error_message_15, b"\0")
+            out.append(b"\0")
         out.append(_WRITE_ix(message.throttle_time_ms))
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:

@@ -11,7 +11,6 @@ from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uva
 
 _READ_i = Struct(">i").unpack_from
 _WRITE_i = Struct(">i").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
@@ -95,6 +94,6 @@ def encode_v2(message: SaslAuthenticateRequest) -> bytes:
     try:
         auth_bytes_1 = message.auth_bytes
         n_2 = len(auth_bytes_1) + 1
-        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), auth_bytes_1, _WRITE_x()))
+        return b"".join((UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), auth_bytes_1, b"\0"))
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(SaslAuthenticateRequest, 2, error) from error

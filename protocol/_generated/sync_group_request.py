@@ -16,7 +16,6 @@ _READ_ih = Struct(">ih").unpack_from
 _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
@@ -437,8 +436,8 @@ def encode_v4(message: SyncGroupRequest) -> bytes:
             n_12 = len(member_id_11) + 1
             assignment_13 = item_10.assignment
             n_14 = len(assignment_13) + 1
-            out += (UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), member_id_11, UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), assignment_13, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), member_id_11, UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), assignment_13, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(SyncGroupRequest, 4, error) from error
@@ -597,8 +596,8 @@ def encode_v5(message: SyncGroupRequest) -> bytes:
             n_18 = len(member_id_17) + 1
             assignment_19 = item_16.assignment
             n_20 = len(assignment_19) + 1
-            out += (UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), member_id_17, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), assignment_19, _WRITE_x())
-        out.append(_WRITE_x())
+            out += (UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), member_id_17, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), assignment_19, b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(SyncGroupRequest, 5, error) from error

@@ -15,7 +15,6 @@ _READ_ihi = Struct(">ihi").unpack_from
 _WRITE_hi = Struct(">hi").pack
 _WRITE_ih = Struct(">ih").pack
 _WRITE_ihi = Struct(">ihi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[SyncGroupResponse, int]:
@@ -153,7 +152,7 @@ def encode_v4(message: SyncGroupResponse) -> bytes:
     try:
         assignment_1 = message.assignment
         n_2 = len(assignment_1) + 1
-        return b"".join((_WRITE_ih(message.throttle_time_ms, message.error_code), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), assignment_1, _WRITE_x()))
+        return b"".join((_WRITE_ih(message.throttle_time_ms, message.error_code), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2), assignment_1, b"\0"))
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(SyncGroupResponse, 4, error) from error
 
@@ -227,6 +226,6 @@ def encode_v5(message: SyncGroupResponse) -> bytes:
             n_6 = len(protocol_name_4) + 1
         assignment_7 = message.assignment
         n_8 = len(assignment_7) + 1
-        return b"".join((_WRITE_ih(message.throttle_time_ms, message.error_code), UVARINT[n_3] if n_3 < 4096 else write_uvarint(n_3), protocol_type_1, UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), protocol_name_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), assignment_7, _WRITE_x()))
+        return b"".join((_WRITE_ih(message.throttle_time_ms, message.error_code), UVARINT[n_3] if n_3 < 4096 else write_uvarint(n_3), protocol_type_1, UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), protocol_name_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), assignment_7, b"\0"))
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(SyncGroupResponse, 5, error) from error

@@ -23,7 +23,6 @@ _WRITE_iqh = Struct(">iqh").pack
 _WRITE_iqi = Struct(">iqi").pack
 _WRITE_iqih = Struct(">iqih").pack
 _WRITE_qhi = Struct(">qhi").pack
-_WRITE_x = Struct(">x").pack
 
 
 def decode_v0(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
@@ -463,9 +462,9 @@ def encode_v3(message: TxnOffsetCommitRequest) -> bytes:
                 else:
                     committed_metadata_18 = raw_19.encode()
                     n_20 = len(committed_metadata_18) + 1
-                out += (_WRITE_iqi(item_17.partition_index, item_17.committed_offset, item_17.committed_leader_epoch), UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), committed_metadata_18, _WRITE_x())
-            out.append(_WRITE_x())
-        out.append(_WRITE_x())
+                out += (_WRITE_iqi(item_17.partition_index, item_17.committed_offset, item_17.committed_leader_epoch), UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), committed_metadata_18, b"\0")
+            out.append(b"\0")
+        out.append(b"\0")
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(TxnOffsetCommitRequest, 3, error) from error

@@ -50,6 +50,7 @@ HEADERS = [
     ("0012 ffff 00000001 0001 63", RequestHeader(18, -1, 1, "c"), 11),
     # an API that we do not know
     ("03e7 0063 00000001 0001 63 ffff", RequestHeader(999, 99, 1, "c"), 11),
+    ("03e7 7fff 00000001 0001 63", RequestHeader(999, 32767, 1, "c"), 11),
     # Kafka reads these too
     ("000c 0003 00000007 fffe", RequestHeader(12, 3, 7, None), 10),
     ("000c 0003 00000007 0002 63ff", RequestHeader(12, 3, 7, "c\N{REPLACEMENT CHARACTER}"), 12),
@@ -156,6 +157,8 @@ def test_responses_cut_off(text: str) -> None:
 def test_a_client_id_that_no_header_can_carry() -> None:
     with pytest.raises(EncodeError, match="client id of 32768 bytes"):
         encode_request(ApiVersionsRequest(), 0, 1, "c" * 32768)
+    with pytest.raises(EncodeError, match=r"client id: .*surrogates not allowed"):
+        encode_request(ApiVersionsRequest(), 0, 1, "\ud800")
 
 
 def test_classes_by_api_key() -> None:
