@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -262,3 +263,16 @@ def test_an_entry_is_plain_data() -> None:
 
 def test_long_text_is_cut() -> None:
     assert printable("x" * 300) == "x" * 255 + "…"
+
+
+# ---- documentation ----
+
+
+def test_the_documentation_has_the_tables_of_the_code() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "group-machine.md").read_text()
+    for old, targets in TRANSITIONS.items():
+        for new, when in targets.items():
+            assert f"| {old.value} | {new.value} | {when} |" in text
+    assert text.count("| Dead |") == sum(State.DEAD in targets for targets in TRANSITIONS.values())
+    for cause in Cause:
+        assert f"| {cause.value} |" in text
