@@ -1,0 +1,216 @@
+"""What a crash leaves: torn tails, broken batches, indexes that are missing, half written, another file's."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ringleader.coordinator.topics import Topics, writer
+from ringleader.coordinator.topics.reading import recover
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from tests.support.topiclog import START_MS, batch, everything, produced, segment_files, topic_log
+
+TINY = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
+
+
+async def filled(directory: Path, batches: int = 30) -> None:
+    """30 batches of 10 records, producer 7's."""
+    async with topic_log(directory, **TINY) as topics:
+        await topics.create("orders", 1)
+        for number in range(batches):
+            await topics.append("orders", 0, produced(7, number * 10, 10, at_ms=START_MS + number * 10))
+
+
+def files(directory: Path, suffix: str = ".log") -> list[Path]:
+    return sorted(directory.glob(f"data/*/0/*{suffix}"))
+
+
+async def crashed(topics: Topics, copy: Path) -> Path:
+    """What a process that is killed now leaves behind."""
+    shutil.copytree(topics.directory, copy)
+    return copy
+
+
+async def test_a_killed_process_loses_nothing_that_was_answered(tmp_path: Path) -> None:
+    async with topic_log(tmp_path / "live", **TINY) as topics:
+        await topics.create("orders", 1)
+        for number in range(25):
+            await topics.append("orders", 0, produced(7, number * 10, 10))
+        left = await crashed(topics, tmp_path / "left")
+    async with topic_log(left, **TINY) as topics:
+        assert (await everything(topics, "orders")).offsets == list(range(250))
+        assert (await topics.append("orders", 0, produced(7, 240, 10))).base_offset == 240
+        assert (await topics.append("orders", 0, produced(7, 250, 10))).base_offset == 250
+
+
+async def test_every_torn_tail_is_cut_to_whole_batches(tmp_path: Path) -> None:
+    await filled(tmp_path / "whole", batches=3)
+    size = len(produced(7, 0, 10))
+    for cut in [*range(1, size, 37), size - 1]:
+        torn = tmp_path / str(cut)
+        shutil.copytree(tmp_path / "whole", torn)
+        (last,) = files(torn)
+        last.write_bytes(last.read_bytes()[:-cut])
+        async with topic_log(torn, **TINY) as topics:
+            assert topics.end_offset("orders", 0) == 20
+            assert last.stat().st_size == 2 * size
+            assert (await topics.append("orders", 0, produced(7, 20, 10))).base_offset == 20
+            assert (await everything(topics, "orders")).offsets == list(range(30))
+
+
+async def test_garbage_behind_the_last_batch_is_cut_off(tmp_path: Path) -> None:
+    for number, garbage in enumerate([b"x", bytes(300), b"\xff" * 100, batch(3), batch(3)[:-5]]):
+        directory = tmp_path / str(number)
+        await filled(directory, batches=2)
+        (last,) = files(directory)
+        whole = last.read_bytes()
+        last.write_bytes(whole + garbage)
+        async with topic_log(directory, **TINY) as topics:
+            assert topics.end_offset("orders", 0) == 20
+        assert last.read_bytes() == whole
+
+
+async def test_a_broken_batch_ends_the_log_and_later_files_are_put_aside(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    for index in files(tmp_path, ".index"):
+        index.unlink()
+    second = files(tmp_path)[1]
+    base, count = int(second.stem), len(files(tmp_path))
+    data = bytearray(second.read_bytes())
+    data[len(produced(7, 0, 10)) + 70] ^= 1
+    second.write_bytes(data)
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert topics.end_offset("orders", 0) == base + 10
+        assert (await everything(topics, "orders")).offsets == list(range(base + 10))
+        assert len(segment_files(topics, "orders")) == 2
+        assert (await topics.append("orders", 0, produced(7, base + 10, 10))).base_offset == base + 10
+    assert len(files(tmp_path, ".dropped")) == count - 2
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "flipped", "another file's", "grown file"])
+async def test_indexes_are_believed_only_if_whole(tmp_path: Path, damage: str) -> None:
+    await filled(tmp_path)
+    indexes = files(tmp_path, ".index")
+    assert len(indexes) == len(files(tmp_path)) > 2
+    for index in indexes:
+        data = index.read_bytes()
+        if damage == "missing":
+            index.unlink()
+        elif damage == "empty":
+            index.write_bytes(b"")
+        elif damage == "half":
+            index.write_bytes(data[: len(data) // 2])
+        elif damage == "flipped":
+            index.write_bytes(data[:60] + bytes([data[60] ^ 1]) + data[61:])
+        elif damage == "another file's":
+            index.write_bytes(indexes[0].read_bytes())
+    if damage == "grown file":
+        last = files(tmp_path)[-1]
+        last.write_bytes(last.read_bytes() + b"torn")
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert (await everything(topics, "orders")).offsets == list(range(300))
+        assert await topics.offset_for_time("orders", 0, START_MS + 155) == (155, START_MS + 155)
+        assert (await topics.append("orders", 0, produced(7, 290, 10))).base_offset == 290
+
+
+async def test_after_a_clean_stop_no_records_are_read(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    directory = files(tmp_path)[0].parent
+    found = recover(directory, START_MS)
+    assert (found.scanned_bytes, found.cut_bytes, found.next_offset) == (0, 0, 300)
+    files(tmp_path, ".index")[-1].unlink()
+    found = recover(directory, START_MS)
+    assert found.scanned_bytes == files(tmp_path)[-1].stat().st_size
+
+
+async def test_an_index_left_alone_goes(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    directory = files(tmp_path)[0].parent
+    stray = directory / "00000000000000009999.index"
+    stray.write_bytes(b"x")
+    (directory / "log-start.new").write_bytes(b"1")
+    recover(directory, START_MS)
+    assert not stray.exists()
+    assert not (directory / "log-start.new").exists()
+
+
+async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
+    async with topic_log(tmp_path / "live", **TINY) as topics:
+        await topics.create("orders", 1)
+        for number in range(30):
+            await topics.append("orders", 0, produced(7, number * 10, 10))
+        assert await topics.truncate("orders", 0, 155) == 155
+        left = await crashed(topics, tmp_path / "left")
+    async with topic_log(left, **TINY) as topics:
+        assert (topics.start_offset("orders", 0), topics.end_offset("orders", 0)) == (155, 300)
+        assert (await everything(topics, "orders")).offsets == list(range(155, 300))
+        with pytest.raises(KafkaError):
+            await topics.read("orders", 0, 154, 1000)
+
+
+async def test_a_failed_write_takes_back_what_built_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = writer.pwrite_all
+    broken = False
+
+    def write(descriptor: int, parts: list[bytes], position: int) -> None:
+        if not broken:
+            real(descriptor, parts, position)
+            return
+        # The disk takes some bytes of it and is full then.
+        real(descriptor, [parts[0][:20]], position)
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(writer, "pwrite_all", write)
+    async with topic_log(tmp_path / "live", **TINY) as topics:
+        await topics.create("orders", 2)
+        for number in range(5):
+            await topics.append("orders", 0, produced(7, number * 10, 10))
+        broken = True
+        attempts = [topics.append("orders", 0, produced(7, 50 + number * 10, 10)) for number in range(12)]
+        attempts.append(topics.append("orders", 0, produced(7, 160, 10)))
+        results = await asyncio.gather(*attempts, return_exceptions=True)
+        assert {getattr(result, "code", 0) for result in results} == {ErrorCode.KAFKA_STORAGE_ERROR}
+        assert topics.end_offset("orders", 0) == 50
+        assert (await everything(topics, "orders")).offsets == list(range(50))
+        broken = False
+        # The producer tries again, from the first that failed: no gap, no duplicate.
+        for number in range(12):
+            result = await topics.append("orders", 0, produced(7, 50 + number * 10, 10))
+            assert result.base_offset == 50 + number * 10
+        assert (await everything(topics, "orders")).offsets == list(range(170))
+        left = await crashed(topics, tmp_path / "left")
+    async with topic_log(left, **TINY) as topics:
+        assert (await everything(topics, "orders")).offsets == list(range(170))
+
+
+async def test_a_partition_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path) -> None:
+    async with topic_log(tmp_path) as topics:
+        info = await topics.create("orders", 2)
+        (tmp_path / "data" / info.id.hex()).mkdir()
+        # A file where the partition's directory belongs.
+        (tmp_path / "data" / info.id.hex() / "0").write_text("in the way")
+        results = await asyncio.gather(
+            *(topics.append("orders", partition, batch()) for partition in (0, 1)), return_exceptions=True
+        )
+        assert isinstance(results[0], KafkaError)
+        assert results[0].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert results[1].base_offset == 0  # type: ignore[union-attr]
+
+
+async def test_topics_that_cannot_be_stored_are_not_there(tmp_path: Path) -> None:
+    async with topic_log(tmp_path) as topics:
+        await topics.create("orders", 1)
+        (tmp_path / "topics.json.new").mkdir()
+        for attempt in (topics.create("more", 1), topics.delete("orders"), topics.grow("orders", 2)):
+            with pytest.raises(KafkaError) as error:
+                await attempt
+            assert error.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert [(info.name, info.partitions) for info in topics.all()] == [("orders", 1)]
+        (tmp_path / "topics.json.new").rmdir()
+        await topics.create("more", 1)
