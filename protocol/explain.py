@@ -1,8 +1,7 @@
 """Says exactly what is wrong with bytes that a generated decoder refused.
 
 The generated decoders only notice that something does not fit. This slow reading by the declaration, done
-once per
-refused message, finds the field, the position and the reason.
+once per refused message, finds the field, the position and the reason.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
     """Header of a request frame (without its size) and the position of the body.
 
     An unknown API is read with header v1: only the key, version and correlation id are of use then. As in
-    Kafka, a client id with a length below -1 counts as null, and one that is not UTF-8 is read with replacement
-    signs. Raises `MalformedError`.
+    Kafka, a client id with a length below -1 counts as null, and one that is not UTF-8 is read with
+    replacement signs. Raises `MalformedError`.
     """
     version = -1
     field = "api_key"

@@ -16,7 +16,13 @@ class DescribeConfigsRequestDescribeConfigsResource:
 
 @message(key=32, versions=(1, 4), flexible=4, kind="request")
 class DescribeConfigsRequest(Message):
-    """Request of DescribeConfigs (DescribeConfigs, API 32, v1-4; KIP-133, KIP-569)."""
+    """Ask for settings of topics, nodes or groups.
+
+    `configuration_keys` null asks for all settings of the resource. Resource types: 2 topic, 4 node, 8
+    logger of the node, 32 group.
+
+    DescribeConfigs, API 32, v1-4; KIP-133, KIP-569.
+    """
 
     resources: list[DescribeConfigsRequestDescribeConfigsResource] = array(
         DescribeConfigsRequestDescribeConfigsResource, factory=list
@@ -67,7 +73,12 @@ class DescribeConfigsResponseDescribeConfigsResult:
 
 @message(key=32, versions=(1, 4), flexible=4, kind="response")
 class DescribeConfigsResponse(Message):
-    """Response of DescribeConfigs (DescribeConfigs, API 32, v1-4; KIP-133, KIP-569)."""
+    """The settings of each resource, with where each value comes from.
+
+    Values of settings that are secrets are null.
+
+    DescribeConfigs, API 32, v1-4; KIP-133, KIP-569.
+    """
 
     throttle_time_ms: int = field("int32", default=0)
     results: list[DescribeConfigsResponseDescribeConfigsResult] = array(
@@ -97,7 +108,12 @@ class IncrementalAlterConfigsRequestAlterConfigsResource:
 
 @message(key=44, versions=(0, 1), flexible=1, kind="request")
 class IncrementalAlterConfigsRequest(Message):
-    """Request of IncrementalAlterConfigs (IncrementalAlterConfigs, API 44, v0-1; KIP-339)."""
+    """Change single settings of resources.
+
+    Operations: 0 set, 1 delete, 2 append to a list, 3 take out of a list.
+
+    IncrementalAlterConfigs, API 44, v0-1; KIP-339.
+    """
 
     resources: list[IncrementalAlterConfigsRequestAlterConfigsResource] = array(
         IncrementalAlterConfigsRequestAlterConfigsResource, factory=list
@@ -117,7 +133,7 @@ class IncrementalAlterConfigsResponseAlterConfigsResourceResponse:
 
 @message(key=44, versions=(0, 1), flexible=1, kind="response")
 class IncrementalAlterConfigsResponse(Message):
-    """Response of IncrementalAlterConfigs (IncrementalAlterConfigs, API 44, v0-1; KIP-339)."""
+    """What became of the changes to each resource (IncrementalAlterConfigs, API 44, v0-1; KIP-339)."""
 
     throttle_time_ms: int = field("int32", default=0)
     responses: list[IncrementalAlterConfigsResponseAlterConfigsResourceResponse] = array(
@@ -146,7 +162,10 @@ class AlterConfigsRequestAlterConfigsResource:
 
 @message(key=33, versions=(0, 2), flexible=2, kind="request")
 class AlterConfigsRequest(Message):
-    """Request of AlterConfigs (AlterConfigs, API 33, v0-2; KIP-133)."""
+    """Replace all settings of resources; what is not named falls back to its default.
+
+    AlterConfigs, API 33, v0-2; KIP-133.
+    """
 
     resources: list[AlterConfigsRequestAlterConfigsResource] = array(
         AlterConfigsRequestAlterConfigsResource, factory=list
@@ -166,7 +185,7 @@ class AlterConfigsResponseAlterConfigsResourceResponse:
 
 @message(key=33, versions=(0, 2), flexible=2, kind="response")
 class AlterConfigsResponse(Message):
-    """Response of AlterConfigs (AlterConfigs, API 33, v0-2; KIP-133)."""
+    """What became of the change to each resource (AlterConfigs, API 33, v0-2; KIP-133)."""
 
     throttle_time_ms: int = field("int32", default=0)
     responses: list[AlterConfigsResponseAlterConfigsResourceResponse] = array(
@@ -176,7 +195,10 @@ class AlterConfigsResponse(Message):
 
 @message(key=60, versions=(0, 1), flexible=0, kind="request")
 class DescribeClusterRequest(Message):
-    """Request of DescribeCluster (DescribeCluster, API 60, v0-1; KIP-700)."""
+    """Ask for the nodes, the controller and the id of the cluster.
+
+    DescribeCluster, API 60, v0-1; KIP-700.
+    """
 
     include_cluster_authorized_operations: bool = field("bool", default=False)
     endpoint_type: int = field("int8", versions=(1, LAST), default=1)
@@ -194,7 +216,12 @@ class DescribeClusterResponseDescribeClusterBroker:
 
 @message(key=60, versions=(0, 1), flexible=0, kind="response")
 class DescribeClusterResponse(Message):
-    """Response of DescribeCluster (DescribeCluster, API 60, v0-1; KIP-700)."""
+    """The nodes of the cluster, as this listener advertises them.
+
+    `cluster_authorized_operations` is a set of bits; -2147483648 means that it was not asked for.
+
+    DescribeCluster, API 60, v0-1; KIP-700.
+    """
 
     throttle_time_ms: int = field("int32", default=0)
     error_code: int = field("int16", default=0)

@@ -25,7 +25,13 @@ class ProduceRequestTopicProduceData:
 
 @message(key=0, versions=(3, 9), flexible=9, kind="request")
 class ProduceRequest(Message):
-    """Request of Produce (Produce, API 0, v3-9; KIP-98, KIP-467)."""
+    """Append record batches to partitions.
+
+    `acks` 0 gets no answer, 1 and -1 get one. `records` holds one batch (magic 2) of each partition.
+    `timeout_ms` bounds how long replication may take.
+
+    Produce, API 0, v3-9; KIP-98, KIP-467.
+    """
 
     transactional_id: str | None = field("string", nullable=(3, LAST), default=None)
     acks: int = field("int16", default=0)
@@ -72,7 +78,12 @@ class ProduceResponseTopicProduceResponse:
 
 @message(key=0, versions=(3, 9), flexible=9, kind="response")
 class ProduceResponse(Message):
-    """Response of Produce (Produce, API 0, v3-9; KIP-98, KIP-467)."""
+    """The offset that each partition gave to its first record, or why it took none.
+
+    `log_append_time_ms` is -1 where the records keep the times that the producer gave.
+
+    Produce, API 0, v3-9; KIP-98, KIP-467.
+    """
 
     responses: list[ProduceResponseTopicProduceResponse] = array(
         ProduceResponseTopicProduceResponse, factory=list
@@ -110,7 +121,13 @@ class FetchRequestForgottenTopic:
 
 @message(key=1, versions=(4, 12), flexible=12, kind="request")
 class FetchRequest(Message):
-    """Request of Fetch (Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392)."""
+    """Ask for records from an offset on.
+
+    Answered when `min_bytes` are there or `max_wait_ms` have passed. `max_bytes` and `partition_max_bytes`
+    are soft: the first batch is sent whole.
+
+    Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392.
+    """
 
     cluster_id: str | None = field(
         "string",
@@ -214,7 +231,12 @@ class FetchResponseFetchableTopicResponse:
 
 @message(key=1, versions=(4, 12), flexible=12, kind="response")
 class FetchResponse(Message):
-    """Response of Fetch (Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392)."""
+    """Whole record batches of each partition; the first may begin before the offset asked for.
+
+    `session_id` 0 says that there is no fetch session (KIP-227).
+
+    Fetch, API 1, v4-12; KIP-98, KIP-227, KIP-392.
+    """
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     error_code: int = field("int16", versions=(7, LAST), default=0, ignorable=True)
@@ -245,7 +267,12 @@ class ListOffsetsRequestListOffsetsTopic:
 
 @message(key=2, versions=(1, 7), flexible=6, kind="request")
 class ListOffsetsRequest(Message):
-    """Request of ListOffsets (ListOffsets, API 2, v1-7; KIP-79, KIP-207, KIP-734)."""
+    """Ask for the first offset at or after a time.
+
+    Times in ms since 1970; -1 asks for the end, -2 for the beginning, -3 for the record with the latest time.
+
+    ListOffsets, API 2, v1-7; KIP-79, KIP-207, KIP-734.
+    """
 
     replica_id: int = field("int32", default=0)
     isolation_level: int = field("int8", versions=(2, LAST), default=0)
@@ -275,7 +302,10 @@ class ListOffsetsResponseListOffsetsTopicResponse:
 
 @message(key=2, versions=(1, 7), flexible=6, kind="response")
 class ListOffsetsResponse(Message):
-    """Response of ListOffsets (ListOffsets, API 2, v1-7; KIP-79, KIP-207, KIP-734)."""
+    """The offset found in each partition; -1 where there is none.
+
+    ListOffsets, API 2, v1-7; KIP-79, KIP-207, KIP-734.
+    """
 
     throttle_time_ms: int = field("int32", versions=(2, LAST), default=0, ignorable=True)
     topics: list[ListOffsetsResponseListOffsetsTopicResponse] = array(
@@ -304,7 +334,10 @@ class OffsetForLeaderEpochRequestOffsetForLeaderTopic:
 
 @message(key=23, versions=(2, 4), flexible=4, kind="request")
 class OffsetForLeaderEpochRequest(Message):
-    """Request of OffsetForLeaderEpoch (OffsetForLeaderEpoch, API 23, v2-4; KIP-101, KIP-320)."""
+    """Ask where the records of a leader epoch end.
+
+    OffsetForLeaderEpoch, API 23, v2-4; KIP-101, KIP-320.
+    """
 
     replica_id: int = field("int32", versions=(3, LAST), default=-2, ignorable=True)
     topics: list[OffsetForLeaderEpochRequestOffsetForLeaderTopic] = array(
@@ -334,7 +367,10 @@ class OffsetForLeaderEpochResponseOffsetForLeaderTopicResult:
 
 @message(key=23, versions=(2, 4), flexible=4, kind="response")
 class OffsetForLeaderEpochResponse(Message):
-    """Response of OffsetForLeaderEpoch (OffsetForLeaderEpoch, API 23, v2-4; KIP-101, KIP-320)."""
+    """The largest epoch not above the one asked for, and where it ends; -1 and -1 if unknown.
+
+    OffsetForLeaderEpoch, API 23, v2-4; KIP-101, KIP-320.
+    """
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     topics: list[OffsetForLeaderEpochResponseOffsetForLeaderTopicResult] = array(

@@ -7,7 +7,12 @@ from ringleader.protocol.schema import LAST, Message, array, field, message, str
 
 @message(key=10, versions=(0, 4), flexible=3, kind="request")
 class FindCoordinatorRequest(Message):
-    """Ask which node coordinates a group or a transactional id (FindCoordinator, API 10, v0-4; KIP-699)."""
+    """Ask which node coordinates a group or a transactional id.
+
+    `key_type` 0 is a group, 1 a transactional id. One key up to version 3, several from version 4 on.
+
+    FindCoordinator, API 10, v0-4; KIP-699.
+    """
 
     key: str = field("string", versions=(0, 3), default="")
     key_type: int = field("int8", versions=(1, LAST), default=0)

@@ -27,6 +27,9 @@ class OffsetCommitRequestTopic:
 class OffsetCommitRequest(Message):
     """Store the offsets up to which a group has processed partitions.
 
+    Generation -1 with an empty member id is a commit from outside a group. `retention_time_ms` -1 leaves
+    expiry to the node.
+
     OffsetCommit, API 8, v2-9; KIP-211, KIP-320, KIP-345.
     """
 
@@ -94,7 +97,13 @@ class OffsetFetchRequestGroup:
 
 @message(key=9, versions=(1, 9), flexible=6, kind="request")
 class OffsetFetchRequest(Message):
-    """Ask for committed offsets (OffsetFetch, API 9, v1-9; KIP-320, KIP-447, KIP-709)."""
+    """Ask for committed offsets.
+
+    One group up to version 7, `groups` from version 8 on. Null topics ask for all that the group has.
+    `require_stable` waits out open transactions (KIP-447).
+
+    OffsetFetch, API 9, v1-9; KIP-320, KIP-447, KIP-709.
+    """
 
     group_id: str = field("string", versions=(1, 7), default="")
     topics: list[OffsetFetchRequestTopic] | None = array(

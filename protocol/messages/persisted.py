@@ -1,4 +1,8 @@
-"""Keys and values of the records in __consumer_offsets; without an API key."""
+"""Keys and values of the records in __consumer_offsets.
+
+Stored with an int16 in front: what kind of key it is, or the version of the value. That number is the version
+to encode and decode with; the two bytes themselves are the caller's.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, m
 
 @message(versions=(1, 1), kind="data")
 class OffsetCommitKey(Message):
-    """OffsetCommitKey of a __consumer_offsets record, v1."""
+    """Key of a committed offset: group, topic and partition (OffsetCommitKey v1 of __consumer_offsets)."""
 
     group: str = field("string", default="")
     topic: str = field("string", default="")
@@ -16,7 +20,10 @@ class OffsetCommitKey(Message):
 
 @message(versions=(0, 4), flexible=4, kind="data")
 class OffsetCommitValue(Message):
-    """OffsetCommitValue of a __consumer_offsets record, v0-4."""
+    """A committed offset (OffsetCommitValue v0-4 of __consumer_offsets).
+
+    Times in ms since 1970; `expire_timestamp` -1 leaves expiry to the settings.
+    """
 
     offset: int = field("int64", default=0)
     leader_epoch: int = field("int32", versions=(3, LAST), default=-1, ignorable=True)
@@ -30,7 +37,7 @@ class OffsetCommitValue(Message):
 
 @message(versions=(2, 2), kind="data")
 class GroupMetadataKey(Message):
-    """GroupMetadataKey of a __consumer_offsets record, v2."""
+    """Key of a group (GroupMetadataKey v2 of __consumer_offsets)."""
 
     group: str = field("string", default="")
 
@@ -53,7 +60,11 @@ class GroupMetadataValueMemberMetadata:
 
 @message(versions=(0, 4), flexible=4, kind="data")
 class GroupMetadataValue(Message):
-    """GroupMetadataValue of a __consumer_offsets record, v0-4."""
+    """A group at its last sync, with its members and assignments (GroupMetadataValue v0-4 of
+    __consumer_offsets).
+
+    Timeouts in ms. `protocol` and `leader` are null in an empty group.
+    """
 
     protocol_type: str = field("string", default="")
     generation: int = field("int32", default=0)

@@ -7,14 +7,14 @@ from ringleader.protocol.schema import LAST, Message, array, field, message
 
 @message(key=17, versions=(0, 1), kind="request")
 class SaslHandshakeRequest(Message):
-    """Request of SaslHandshake (SaslHandshake, API 17, v0-1; KIP-43)."""
+    """Ask for a SASL mechanism (SaslHandshake, API 17, v0-1; KIP-43)."""
 
     mechanism: str = field("string", default="")
 
 
 @message(key=17, versions=(0, 1), kind="response")
 class SaslHandshakeResponse(Message):
-    """Response of SaslHandshake (SaslHandshake, API 17, v0-1; KIP-43)."""
+    """Whether the mechanism can be had, and which there are (SaslHandshake, API 17, v0-1; KIP-43)."""
 
     error_code: int = field("int16", default=0)
     mechanisms: list[str] = array("string", factory=list)
@@ -22,14 +22,19 @@ class SaslHandshakeResponse(Message):
 
 @message(key=36, versions=(0, 2), flexible=2, kind="request")
 class SaslAuthenticateRequest(Message):
-    """Request of SaslAuthenticate (SaslAuthenticate, API 36, v0-2; KIP-152, KIP-368)."""
+    """Hand on the bytes of a SASL exchange (SaslAuthenticate, API 36, v0-2; KIP-152, KIP-368)."""
 
     auth_bytes: bytes = field("bytes", default=b"")
 
 
 @message(key=36, versions=(0, 2), flexible=2, kind="response")
 class SaslAuthenticateResponse(Message):
-    """Response of SaslAuthenticate (SaslAuthenticate, API 36, v0-2; KIP-152, KIP-368)."""
+    """The next bytes of the SASL exchange, or why it failed.
+
+    `session_lifetime_ms` 0 means that the session does not end by itself.
+
+    SaslAuthenticate, API 36, v0-2; KIP-152, KIP-368.
+    """
 
     error_code: int = field("int16", default=0)
     error_message: str | None = field("string", nullable=(0, LAST), default="")

@@ -15,7 +15,13 @@ class MetadataRequestTopic:
 
 @message(key=3, versions=(0, 12), flexible=9, kind="request")
 class MetadataRequest(Message):
-    """Request of Metadata (Metadata, API 3, v0-12; KIP-4, KIP-516)."""
+    """Ask for nodes, topics, partitions and their leaders.
+
+    All topics: `topics` empty in version 0, null from version 1 on, where empty asks for none. By id from
+    version 12 on, with a null name.
+
+    Metadata, API 3, v0-12; KIP-4, KIP-516.
+    """
 
     topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, nullable=(1, LAST), factory=list)
     allow_auto_topic_creation: bool = field("bool", versions=(4, LAST), default=True)
@@ -60,7 +66,12 @@ class MetadataResponseTopic:
 
 @message(key=3, versions=(0, 12), flexible=9, kind="response")
 class MetadataResponse(Message):
-    """Response of Metadata (Metadata, API 3, v0-12; KIP-4, KIP-516)."""
+    """The nodes, and the partitions of each topic with leader and replicas.
+
+    Authorized operations are sets of bits; -2147483648 means that they were not asked for.
+
+    Metadata, API 3, v0-12; KIP-4, KIP-516.
+    """
 
     throttle_time_ms: int = field("int32", versions=(3, LAST), default=0, ignorable=True)
     brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker, factory=list)
@@ -105,7 +116,13 @@ class CreateTopicsRequestCreatableTopic:
 
 @message(key=19, versions=(2, 7), flexible=5, kind="request")
 class CreateTopicsRequest(Message):
-    """Request of CreateTopics (CreateTopics, API 19, v2-7; KIP-4, KIP-525)."""
+    """Create topics.
+
+    -1 partitions or replicas stand for the default of the node (version 4 on); both are -1 when `assignments`
+    place the replicas. `validate_only` creates nothing.
+
+    CreateTopics, API 19, v2-7; KIP-4, KIP-525.
+    """
 
     topics: list[CreateTopicsRequestCreatableTopic] = array(CreateTopicsRequestCreatableTopic, factory=list)
     timeout_ms: int = field("int32", default=60000)
@@ -147,7 +164,7 @@ class CreateTopicsResponseCreatableTopicResult:
 
 @message(key=19, versions=(2, 7), flexible=5, kind="response")
 class CreateTopicsResponse(Message):
-    """Response of CreateTopics (CreateTopics, API 19, v2-7; KIP-4, KIP-525)."""
+    """What became of each topic to create (CreateTopics, API 19, v2-7; KIP-4, KIP-525)."""
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     topics: list[CreateTopicsResponseCreatableTopicResult] = array(
@@ -165,7 +182,10 @@ class DeleteTopicsRequestDeleteTopicState:
 
 @message(key=20, versions=(1, 6), flexible=4, kind="request")
 class DeleteTopicsRequest(Message):
-    """Request of DeleteTopics (DeleteTopics, API 20, v1-6; KIP-4, KIP-516)."""
+    """Delete topics by name, or from version 6 on by name or id.
+
+    DeleteTopics, API 20, v1-6; KIP-4, KIP-516.
+    """
 
     topics: list[DeleteTopicsRequestDeleteTopicState] = array(
         DeleteTopicsRequestDeleteTopicState, versions=(6, LAST), factory=list
@@ -188,7 +208,7 @@ class DeleteTopicsResponseDeletableTopicResult:
 
 @message(key=20, versions=(1, 6), flexible=4, kind="response")
 class DeleteTopicsResponse(Message):
-    """Response of DeleteTopics (DeleteTopics, API 20, v1-6; KIP-4, KIP-516)."""
+    """What became of each topic to delete (DeleteTopics, API 20, v1-6; KIP-4, KIP-516)."""
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     responses: list[DeleteTopicsResponseDeletableTopicResult] = array(
@@ -216,7 +236,12 @@ class CreatePartitionsRequestCreatePartitionsTopic:
 
 @message(key=37, versions=(0, 3), flexible=2, kind="request")
 class CreatePartitionsRequest(Message):
-    """Request of CreatePartitions (CreatePartitions, API 37, v0-3; KIP-195)."""
+    """Let topics grow.
+
+    `count` is the total afterwards, not what is added.
+
+    CreatePartitions, API 37, v0-3; KIP-195.
+    """
 
     topics: list[CreatePartitionsRequestCreatePartitionsTopic] = array(
         CreatePartitionsRequestCreatePartitionsTopic, factory=list
@@ -236,7 +261,7 @@ class CreatePartitionsResponseCreatePartitionsTopicResult:
 
 @message(key=37, versions=(0, 3), flexible=2, kind="response")
 class CreatePartitionsResponse(Message):
-    """Response of CreatePartitions (CreatePartitions, API 37, v0-3; KIP-195)."""
+    """What became of each topic to grow (CreatePartitions, API 37, v0-3; KIP-195)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results: list[CreatePartitionsResponseCreatePartitionsTopicResult] = array(
@@ -264,7 +289,12 @@ class DeleteRecordsRequestDeleteRecordsTopic:
 
 @message(key=21, versions=(0, 2), flexible=2, kind="request")
 class DeleteRecordsRequest(Message):
-    """Request of DeleteRecords (DeleteRecords, API 21, v0-2; KIP-107)."""
+    """Drop the records before an offset.
+
+    Offset -1 drops everything that is there.
+
+    DeleteRecords, API 21, v0-2; KIP-107.
+    """
 
     topics: list[DeleteRecordsRequestDeleteRecordsTopic] = array(
         DeleteRecordsRequestDeleteRecordsTopic, factory=list
@@ -293,7 +323,7 @@ class DeleteRecordsResponseDeleteRecordsTopicResult:
 
 @message(key=21, versions=(0, 2), flexible=2, kind="response")
 class DeleteRecordsResponse(Message):
-    """Response of DeleteRecords (DeleteRecords, API 21, v0-2; KIP-107)."""
+    """The first offset that each partition has left (DeleteRecords, API 21, v0-2; KIP-107)."""
 
     throttle_time_ms: int = field("int32", default=0)
     topics: list[DeleteRecordsResponseDeleteRecordsTopicResult] = array(

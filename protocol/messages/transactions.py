@@ -7,7 +7,12 @@ from ringleader.protocol.schema import LAST, Message, array, field, message, str
 
 @message(key=22, versions=(0, 4), flexible=2, kind="request")
 class InitProducerIdRequest(Message):
-    """Request of InitProducerId (InitProducerId, API 22, v0-4; KIP-98, KIP-360)."""
+    """Ask for a producer id and epoch.
+
+    A null `transactional_id` asks for a fresh id for an idempotent producer.
+
+    InitProducerId, API 22, v0-4; KIP-98, KIP-360.
+    """
 
     transactional_id: str | None = field("string", nullable=(0, LAST), default="")
     transaction_timeout_ms: int = field("int32", default=0)
@@ -17,7 +22,7 @@ class InitProducerIdRequest(Message):
 
 @message(key=22, versions=(0, 4), flexible=2, kind="response")
 class InitProducerIdResponse(Message):
-    """Response of InitProducerId (InitProducerId, API 22, v0-4; KIP-98, KIP-360)."""
+    """The producer id and epoch to write with (InitProducerId, API 22, v0-4; KIP-98, KIP-360)."""
 
     throttle_time_ms: int = field("int32", default=0, ignorable=True)
     error_code: int = field("int16", default=0)
@@ -35,7 +40,7 @@ class AddPartitionsToTxnRequestAddPartitionsToTxnTopic:
 
 @message(key=24, versions=(0, 3), flexible=3, kind="request")
 class AddPartitionsToTxnRequest(Message):
-    """Request of AddPartitionsToTxn (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
+    """Take partitions into a transaction (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
 
     v3_and_below_transactional_id: str = field("string", default="")
     v3_and_below_producer_id: int = field("int64", default=0)
@@ -65,7 +70,7 @@ class AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult:
 
 @message(key=24, versions=(0, 3), flexible=3, kind="response")
 class AddPartitionsToTxnResponse(Message):
-    """Response of AddPartitionsToTxn (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
+    """What became of each partition (AddPartitionsToTxn, API 24, v0-3; KIP-98)."""
 
     throttle_time_ms: int = field("int32", default=0)
     results_by_topic_v3_and_below: list[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult] = array(
@@ -75,7 +80,7 @@ class AddPartitionsToTxnResponse(Message):
 
 @message(key=25, versions=(0, 3), flexible=3, kind="request")
 class AddOffsetsToTxnRequest(Message):
-    """Request of AddOffsetsToTxn (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
+    """Take the offsets of a group into a transaction (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
 
     transactional_id: str = field("string", default="")
     producer_id: int = field("int64", default=0)
@@ -85,7 +90,7 @@ class AddOffsetsToTxnRequest(Message):
 
 @message(key=25, versions=(0, 3), flexible=3, kind="response")
 class AddOffsetsToTxnResponse(Message):
-    """Response of AddOffsetsToTxn (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
+    """Whether the group is in the transaction (AddOffsetsToTxn, API 25, v0-3; KIP-98)."""
 
     throttle_time_ms: int = field("int32", default=0)
     error_code: int = field("int16", default=0)
@@ -93,7 +98,7 @@ class AddOffsetsToTxnResponse(Message):
 
 @message(key=26, versions=(0, 3), flexible=3, kind="request")
 class EndTxnRequest(Message):
-    """Request of EndTxn (EndTxn, API 26, v0-3; KIP-98)."""
+    """Commit or abort a transaction (EndTxn, API 26, v0-3; KIP-98)."""
 
     transactional_id: str = field("string", default="")
     producer_id: int = field("int64", default=0)
@@ -103,7 +108,7 @@ class EndTxnRequest(Message):
 
 @message(key=26, versions=(0, 3), flexible=3, kind="response")
 class EndTxnResponse(Message):
-    """Response of EndTxn (EndTxn, API 26, v0-3; KIP-98)."""
+    """Whether the transaction is to end as asked (EndTxn, API 26, v0-3; KIP-98)."""
 
     throttle_time_ms: int = field("int32", default=0)
     error_code: int = field("int16", default=0)
@@ -129,7 +134,12 @@ class TxnOffsetCommitRequestTopic:
 
 @message(key=28, versions=(0, 3), flexible=3, kind="request")
 class TxnOffsetCommitRequest(Message):
-    """Request of TxnOffsetCommit (TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447)."""
+    """Store offsets that count once the transaction commits.
+
+    Sent to the coordinator of the group, not of the transaction.
+
+    TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447.
+    """
 
     transactional_id: str = field("string", default="")
     group_id: str = field("string", default="")
@@ -159,7 +169,7 @@ class TxnOffsetCommitResponseTopic:
 
 @message(key=28, versions=(0, 3), flexible=3, kind="response")
 class TxnOffsetCommitResponse(Message):
-    """Response of TxnOffsetCommit (TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447)."""
+    """The outcome for each partition (TxnOffsetCommit, API 28, v0-3; KIP-98, KIP-447)."""
 
     throttle_time_ms: int = field("int32", default=0)
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic, factory=list)
