@@ -101,8 +101,7 @@ class MemberMachine(MemberState):
             self.link.retry_later(f"no broker answers: {why}", now_ms)
         else:
             self.link.lost(f"{pending.name}: {why}", pending.found, now_ms)
-            if pending.name in ("JoinGroup", "SyncGroup"):
-                self._to_join(f"{pending.name} got no answer", now_ms)
+            self._repeat(pending.name, f"{pending.name} got no answer", now_ms)
         self._advance(now_ms)
 
     def refuse(self, ticket: int, error: ClientError, now_ms: int) -> None:
@@ -361,10 +360,16 @@ class MemberMachine(MemberState):
         if code in COORDINATOR_GONE:
             why = f"{pending.name} was answered {error_name(code)}"
             self.link.lost(why, pending.found, now_ms)
-            if pending.name in ("JoinGroup", "SyncGroup"):
-                self._to_join(why, now_ms)
+            self._repeat(pending.name, why, now_ms)
         else:
             self._refused(pending.name, code, pending.generation, pending.member_id, now_ms)
+
+    def _repeat(self, name: str, why: str, now_ms: int) -> None:
+        """What went to a coordinator that is gone is done again when there is one."""
+        if name in ("JoinGroup", "SyncGroup"):
+            self._to_join(why, now_ms)
+        elif name == "Heartbeat":
+            self._beat_at_ms = now_ms
 
     def _refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
         """An error about the membership, for what the member was when it sent the request."""

@@ -1,0 +1,361 @@
+"""The member machine by script: each test is one conversation, on a clock of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleader.clients.errors import (
+    AssignmentFailedError,
+    FencedInstanceIdError,
+    GroupAuthorizationError,
+    GroupMaxSizeReachedError,
+    InconsistentGroupProtocolError,
+    InvalidGroupIdError,
+    InvalidSessionTimeoutError,
+    MembershipError,
+    MembershipUnsupportedError,
+    UnexpectedAnswerError,
+    UnsupportedVersionError,
+)
+from ringleader.clients.machine import MemberMachine
+from ringleader.clients.model import MemberInfo, MemberProtocol
+from ringleader.clients.settings import MemberSettings
+from ringleader.clients.state import Phase
+from ringleader.protocol.errors import ErrorCode
+from tests.support.member_script import (
+    ComputeAssignment,
+    MemberScript,
+    Over,
+    TellAssigned,
+)
+
+
+def test_a_member_finds_joins_leads_syncs_and_beats() -> None:
+    script = MemberScript().start()
+    assert script.wanted == ["FindCoordinator"]
+    assert script.request("FindCoordinator").coordinator_keys == ["g"]
+    assert script.request("FindCoordinator", 3).key == "g"
+    script.find()
+    first = script.request("JoinGroup")
+    assert (first.member_id, first.protocol_type, first.session_timeout_ms) == ("", "work", 10_000)
+    assert [(p.name, p.metadata) for p in first.protocols] == [("even", b"me")]
+    script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-1")
+    assert script.request("JoinGroup").member_id == "m-1"
+    script.join(members=["m-1", "m-2"])
+    lead = script.told_last(ComputeAssignment)
+    assert lead.protocol == "even"
+    assert lead.members == [MemberInfo("m-1", None, b""), MemberInfo("m-2", None, b"")]
+    script.compute({"m-2": b"all"})
+    sync = script.request("SyncGroup")
+    assert [(a.member_id, a.assignment) for a in sync.assignments] == [("m-1", b""), ("m-2", b"all")]
+    assert (sync.generation_id, sync.protocol_type, sync.protocol_name) == (1, "work", "even")
+    script.sync(share=b"")
+    assigned = script.told_last(TellAssigned).assigned
+    assert assigned.is_leader
+    assert (assigned.generation, assigned.member_id, assigned.assignment) == (1, "m-1", b"")
+    assert script.wanted == []
+    script.wait(3_000)
+    beat = script.request("Heartbeat")
+    assert (beat.generation_id, beat.member_id) == (1, "m-1")
+
+
+def test_join_group_request_with_member_id_required() -> None:
+    """An id is kept over a lost connection in join and in sync."""
+    script = MemberScript().start()
+    script.find()
+    script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-7")
+    script.fail("JoinGroup")
+    assert script.machine.phase is Phase.UNJOINED
+    script.wait(1_000)
+    script.find()
+    assert script.request("JoinGroup").member_id == "m-7"
+    script.join(member_id="m-7", leader="other")
+    script.fail("SyncGroup")
+    script.wait(1_000)
+    script.find()
+    assert script.request("JoinGroup").member_id == "m-7"
+    assert script.request("JoinGroup").reason == "SyncGroup got no answer"
+
+
+@pytest.mark.parametrize(
+    ("rebalance_ms", "expected_ms"), [(300_000, 305_000), (1_000, 30_000), (2**31 - 1, 2**31 - 1)]
+)
+def test_join_group_request_timeout(rebalance_ms: int, expected_ms: int) -> None:
+    script = MemberScript(rebalance_timeout_ms=rebalance_ms).start()
+    script.find()
+    assert script.sends[0].timeout_ms == expected_ms
+    script.join(leader="other")
+    assert script.sends[0].timeout_ms == expected_ms
+
+
+def test_coordinator_discovery_exponential_backoff() -> None:
+    script = MemberScript().start()
+    waits = []
+    for _ in range(6):
+        script.find(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        began_ms = script.now_ms
+        script.wait(script.machine.next_deadline() - began_ms)
+        waits.append(script.now_ms - began_ms)
+    assert waits == [100, 200, 400, 800, 1_000, 1_000]
+    assert "names no coordinator" in script.machine.link.trouble
+    script.find()
+    script.join()
+    assert script.machine.link.trouble == ""
+
+
+def test_no_broker_answers_is_retried_for_ever() -> None:
+    script = MemberScript().start()
+    for _ in range(50):
+        script.fail("FindCoordinator", "refused")
+        script.wait(1_500)
+    assert script.wanted == ["FindCoordinator"]
+    assert "refused" in script.machine.link.trouble
+
+
+def test_jitter_comes_from_outside() -> None:
+    def first_wait(chance: float) -> int:
+        script = MemberScript()
+        script.machine.link._backoff._random = lambda: chance
+        script.start()
+        script.find(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return script.machine.next_deadline() - script.now_ms
+
+    assert [first_wait(0.0), first_wait(0.5), first_wait(1.0)] == [80, 100, 120]
+
+
+FATAL = {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: InconsistentGroupProtocolError,
+    ErrorCode.INVALID_SESSION_TIMEOUT: InvalidSessionTimeoutError,
+    ErrorCode.INVALID_GROUP_ID: InvalidGroupIdError,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: GroupAuthorizationError,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: GroupMaxSizeReachedError,
+    ErrorCode.FENCED_INSTANCE_ID: FencedInstanceIdError,
+    ErrorCode.UNSUPPORTED_VERSION: MembershipUnsupportedError,
+    ErrorCode.UNKNOWN_SERVER_ERROR: UnexpectedAnswerError,
+    9999: UnexpectedAnswerError,
+}
+
+
+@pytest.mark.parametrize(("code", "kind"), FATAL.items(), ids=lambda value: getattr(value, "name", ""))
+def test_join_answers_that_end_the_membership(code: int, kind: type[MembershipError]) -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(code)
+    error = script.told_last(Over).error
+    assert type(error) is kind
+    assert error.code == code
+    assert "group 'g'" in str(error)
+    assert script.machine.phase is Phase.FAILED
+    script.wait(60_000)
+    assert script.wanted == []
+
+
+@pytest.mark.parametrize("code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_GROUP_ID])
+def test_find_coordinator_answers_that_end_the_membership(code: ErrorCode) -> None:
+    script = MemberScript().start()
+    script.find(code)
+    assert type(script.told_last(Over).error) is FATAL[code]
+
+
+def test_an_impossible_request_ends_the_membership() -> None:
+    script = MemberScript(group_instance_id="i").start()
+    script.find()
+    error = UnsupportedVersionError("JoinGroup v4 cannot say group_instance_id", 35)
+    script.machine.refuse(script.sends[0].ticket, error, script.now_ms)
+    script.look()
+    over = script.told_last(Over).error
+    assert isinstance(over, MembershipUnsupportedError)
+    assert "group_instance_id" in str(over)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"protocol_type": "consumer"}, {"protocol_name": "odd"}, {"protocol_name": None}, {"protocol_name": ""}],
+)
+def test_join_group_protocol_type_and_name(fields: dict[str, str | None]) -> None:
+    """KIP-559: what the group settled on has to be what this member offered."""
+    script = MemberScript().start()
+    script.find()
+    script.join(**fields)
+    assert isinstance(script.told_last(Over).error, InconsistentGroupProtocolError)
+
+
+@pytest.mark.parametrize("fields", [{"protocol_type": "consumer"}, {"protocol_name": "odd"}])
+def test_sync_group_protocol_type_and_name(fields: dict[str, str]) -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(leader="other")
+    script.sync(**fields)
+    assert isinstance(script.told_last(Over).error, InconsistentGroupProtocolError)
+
+
+def test_old_brokers_leave_out_the_protocol_type() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(leader="other", protocol_type=None)
+    script.sync(protocol_type=None, protocol_name=None)
+    assert script.kinds() == ["TellAssigned"]
+
+
+def test_skip_assignment_leads_without_assigning() -> None:
+    """KIP-814: a static leader that came back."""
+    script = MemberScript().start()
+    script.find()
+    script.join(skip_assignment=True, members=["m-1", "m-2"])
+    assert script.request("SyncGroup").assignments == []
+    script.sync()
+    assert script.told_last(TellAssigned).assigned.is_leader
+
+
+@pytest.mark.parametrize(
+    ("code", "member_id"),
+    [
+        (ErrorCode.UNKNOWN_MEMBER_ID, ""),
+        (ErrorCode.ILLEGAL_GENERATION, "m-1"),
+        (ErrorCode.REBALANCE_IN_PROGRESS, "m-1"),
+    ],
+)
+def test_sync_answers_that_lead_to_a_rejoin(code: ErrorCode, member_id: str) -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(leader="other")
+    script.sync(code)
+    assert script.request("JoinGroup").member_id == member_id
+    assert script.request("JoinGroup").reason == f"SyncGroup was answered {code.name}"
+    assert script.kinds() == []
+
+
+@pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR])
+def test_sync_answers_that_lead_to_another_coordinator(code: ErrorCode) -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(leader="other")
+    script.sync(code)
+    assert script.machine.coordinator is None
+    script.wait(200)
+    script.find(port=9999)
+    assert script.machine.coordinator.port == 9999
+    assert script.request("JoinGroup").member_id == "m-1"
+
+
+def test_unexpected_error_on_sync_group() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(leader="other")
+    script.sync(ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert isinstance(script.told_last(Over).error, UnexpectedAnswerError)
+
+
+def test_a_loading_coordinator_is_asked_again() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    assert script.wanted == []
+    assert script.machine.coordinator is not None
+    script.wait(150)
+    assert script.wanted == ["JoinGroup"]
+
+
+def test_a_coordinator_that_keeps_refusing_is_not_hammered() -> None:
+    script = MemberScript().start()
+    script.find()
+    for _ in range(3):
+        script.join(ErrorCode.UNKNOWN_MEMBER_ID)
+        assert script.wanted == ["JoinGroup"]
+    script.join(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.wanted == []
+    script.wait(150)
+    assert script.wanted == ["JoinGroup"]
+
+
+def test_heartbeat_sent_when_completing_rebalance() -> None:
+    """While the leader computes, its session goes on; REBALANCE_IN_PROGRESS is not acted upon then."""
+    script = MemberScript().start()
+    script.find()
+    script.join()
+    script.wait(3_000)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert script.machine.phase is Phase.ASSIGNING
+    script.wait(3_000)
+    script.beat()
+    script.compute({"m-1": b"x"})
+    assert script.wanted == ["SyncGroup"]
+    script.wait(60_000)
+    assert script.wanted == ["SyncGroup"], "no heartbeat waits behind a parked request"
+
+
+# ---- leading ----
+
+
+def test_compute_failed_leaves_the_group_to_another_leader() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join()
+    script.machine.compute_failed(script.told_last(ComputeAssignment).round, KeyError("x"), script.now_ms)
+    script.look()
+    assert script.request("LeaveGroup").members[0].reason == "its assign callback failed"
+    script.left()
+    error = script.told_last(Over).error
+    assert isinstance(error, AssignmentFailedError)
+    assert isinstance(error.__cause__, KeyError)
+
+
+def test_shares_for_strangers_are_refused() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join()
+    script.compute({"m-1": b"", "m-99": b""})
+    script.left()
+    assert "m-99" in str(script.told_last(Over).error)
+
+
+def test_an_assignment_of_an_overtaken_round_is_dropped() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join()
+    old = script.told_last(ComputeAssignment)
+    script.wait(3_000)
+    script.beat(ErrorCode.ILLEGAL_GENERATION)
+    script.machine.computed(old.round, {"m-1": b"old"}, script.now_ms)
+    script.machine.compute_failed(old.round, KeyError("old"), script.now_ms)
+    script.look()
+    assert script.wanted == ["JoinGroup"]
+    assert script.machine.error is None
+
+
+def test_a_leader_without_coordinator_syncs_when_it_is_found_again() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join()
+    script.wait(3_000)
+    script.fail("Heartbeat")
+    script.compute({"m-1": b"x"})
+    script.wait(500)
+    script.find()
+    assert script.wanted == ["SyncGroup"]
+
+
+# ---- settings ----
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"group_id": ""},
+        {"protocol_type": ""},
+        {"group_instance_id": ""},
+        {"group_instance_id": "x" * 250},
+        {"heartbeat_interval_ms": 10_000},
+        {"heartbeat_interval_ms": 0},
+        {"rebalance_timeout_ms": 0},
+    ],
+)
+def test_settings_that_cannot_work(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"group_id|protocol_type|instance|interval|rebalance"):
+        MemberSettings(**({"group_id": "g", "session_timeout_ms": 10_000} | wrong))
+
+
+@pytest.mark.parametrize("protocols", [[], [MemberProtocol("a"), MemberProtocol("a", b"x")]])
+def test_protocols_that_cannot_work(protocols: list[MemberProtocol]) -> None:
+    with pytest.raises(ValueError, match="protocol"):
+        MemberMachine(MemberSettings(group_id="g"), protocols, lambda: 0.5)

@@ -1,0 +1,348 @@
+"""A member's life by script: rebalances, heartbeats, answers that come too late, leaving."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleader.clients.errors import (
+    FencedInstanceIdError,
+    MembershipError,
+)
+from ringleader.clients.model import MemberProtocol
+from ringleader.clients.state import Phase
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import HeartbeatResponse, JoinGroupResponse
+from tests.support.member_script import (
+    CancelRevoked,
+    MemberScript,
+    Over,
+    TellAssigned,
+    TellLost,
+    TellRevoked,
+)
+
+
+def test_rebalance_revoke_then_rejoin() -> None:
+    """Heartbeats go on while on_revoked holds the rejoin."""
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    revoked = script.told_last(TellRevoked).revoked
+    assert (revoked.generation, revoked.assignment) == (1, b"share 1")
+    assert revoked.reason == "the group is rebalancing"
+    for _ in range(5):
+        assert script.wanted == []
+        script.wait(3_000)
+        script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.revoked()
+    join = script.request("JoinGroup")
+    assert (join.member_id, join.reason) == ("m-1", "the group is rebalancing")
+    script.settle(2)
+    assert script.told_last(TellAssigned).assigned.generation == 2
+    assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
+
+
+def test_the_hold_ends_before_the_coordinator_stops_waiting() -> None:
+    script = MemberScript(rebalance_timeout_ms=20_000).start().settle()
+    script.wait(3_000)
+    sent_ms = script.now_ms
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    while script.machine.phase is Phase.REVOKING:
+        script.wait(100)
+        if "Heartbeat" in script.wanted:
+            script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    # It may have begun one heartbeat interval earlier, and a tenth (1 s at most) is for getting there.
+    assert script.now_ms - sent_ms <= 20_000 - 3_000 - 1_000
+    assert [type(action) for action in script.told[-2:]] == [CancelRevoked, TellLost]
+    assert "on_revoked" in script.told_last(TellLost).lost.reason
+    assert script.wanted == ["JoinGroup"]
+    script.revoked()  # It ends after all: too late to matter.
+    assert script.wanted == ["JoinGroup"]
+
+
+def test_removed_while_on_revoked_runs() -> None:
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.wait(3_000)
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.kinds()[-2:] == ["CancelRevoked", "TellLost"]
+    assert script.request("JoinGroup").member_id == ""
+
+
+def test_silent_for_longer_than_the_session() -> None:
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    script.fail("Heartbeat")
+    for _ in range(10):
+        script.wait(1_000)
+        if "FindCoordinator" in script.wanted:
+            script.fail("FindCoordinator")
+    script.wait(1_500)
+    script.find()
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    lost = script.told_last(TellLost).lost
+    assert lost.generation == 1
+    assert lost.reason == "removed: silent for 14.5 s, session timeout 10 s"
+    assert script.request("JoinGroup").member_id == ""
+
+
+def test_removed_without_having_been_silent() -> None:
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert "does not know this member id" in script.told_last(TellLost).lost.reason
+
+
+def test_illegal_generation_keeps_the_id() -> None:
+    script = MemberScript().start().settle(5)
+    script.wait(3_000)
+    script.beat(ErrorCode.ILLEGAL_GENERATION)
+    assert "generation 5 is over" in script.told_last(TellLost).lost.reason
+    assert script.machine.generation == -1
+    assert script.request("JoinGroup").member_id == "m-1"
+
+
+@pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR])
+def test_heartbeats_follow_the_coordinator(code: ErrorCode) -> None:
+    """The share stays; only the way to the coordinator is looked for."""
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    script.beat(code)
+    script.wait(200)
+    script.find(port=9999)
+    assert script.wanted == ["Heartbeat"], "the one that got no answer is repeated at once"
+    assert script.sends[0].node.port == 9999
+    script.beat()
+    assert script.machine.phase is Phase.STABLE
+    assert script.kinds() == ["TellAssigned"]
+
+
+def test_a_restarted_coordinator_costs_no_rebalance() -> None:
+    script = MemberScript().start().settle()
+    for _ in range(3):
+        script.wait(3_000)
+        script.fail("Heartbeat")
+        script.wait(1_200)
+        script.find()
+        script.beat()
+    assert script.kinds() == ["TellAssigned"]
+    assert any("found the coordinator again after" in line for line in script.said)
+
+
+def test_fenced_instance_id_ends_the_membership() -> None:
+    script = MemberScript(group_instance_id="i").start().settle()
+    script.wait(3_000)
+    assert script.request("Heartbeat").group_instance_id == "i"
+    script.beat(ErrorCode.FENCED_INSTANCE_ID)
+    assert script.kinds() == ["TellAssigned", "TellLost", "Over"]
+    assert isinstance(script.machine.error, FencedInstanceIdError)
+
+
+def test_a_heartbeat_without_answer_is_repeated_on_a_new_connection_within_the_session() -> None:
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    assert script.sends[0].timeout_ms == 3_333
+    script.wait(20_000)
+    assert script.wanted == ["Heartbeat"], "one at a time"
+
+
+# ---- answers of an earlier life (K6) ----
+
+
+def test_errors_for_an_old_generation_change_nothing() -> None:
+    script = MemberScript().start().settle()
+    script.wait(3_000)
+    old = script.sends[0]
+    script.rejoin()
+    script.revoked()
+    script.sends.remove(old)
+    script.settle(2)
+
+    script.machine.answer(
+        old.ticket, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), script.now_ms
+    )
+    script.machine.fail(old.ticket, "closed", script.now_ms)
+    for code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID):
+        script.machine.commit_refused(code, 1, "m-1", script.now_ms)
+        script.machine.commit_refused(code, 2, "m-0", script.now_ms)
+    script.look()
+    assert script.machine.phase is Phase.STABLE
+    assert script.machine.generation == 2
+
+
+def test_the_end_of_an_old_connection_is_not_the_end_of_the_new_one() -> None:
+    script = MemberScript().start().settle()
+    found = script.machine.link.found
+    script.machine.coordinator_lost("commit: reset", found, script.now_ms)
+    script.look()
+    script.wait(200)
+    script.find()
+    script.machine.coordinator_lost("another commit: reset", found, script.now_ms)
+    assert script.machine.coordinator is not None
+
+
+def test_commit_errors_of_the_present_generation_count() -> None:
+    script = MemberScript().start().settle()
+    script.machine.commit_refused(ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
+    script.look()
+    assert script.kinds() == ["TellAssigned", "TellLost"]
+    assert script.wanted == ["JoinGroup"]
+
+
+def test_a_join_answer_after_leaving_is_ignored() -> None:
+    script = MemberScript().start()
+    script.find()
+    join = script.sends[0]
+    script.leave()
+    script.machine.answer(join.ticket, JoinGroupResponse(member_id="m", leader="m"), script.now_ms)
+    assert script.machine.phase is Phase.LEFT
+
+
+# ---- rejoining at will ----
+
+
+def test_rejoin_asks_for_the_metadata_anew() -> None:
+    said = iter([b"one", b"two", b"three"])
+    script = MemberScript(protocols=[MemberProtocol("even", lambda: next(said))]).start()
+    script.settle()
+    script.rejoin("more cores")
+    assert script.told_last(TellRevoked).revoked.reason == "more cores"
+    script.revoked()
+    join = script.request("JoinGroup")
+    assert (join.reason, join.protocols[0].metadata) == ("more cores", b"three")
+
+
+def test_rejoin_during_a_rebalance_comes_after_it() -> None:
+    script = MemberScript().start()
+    script.find()
+    script.join(leader="other")
+    script.rejoin("news")
+    assert script.wanted == ["SyncGroup"]
+    script.sync()
+    assert script.kinds() == ["TellAssigned", "TellRevoked"]
+    script.revoked()
+    assert script.wanted == ["JoinGroup"]
+
+
+def test_a_metadata_callback_that_fails_ends_the_membership() -> None:
+    def broken() -> bytes:
+        raise OSError("no disk")
+
+    script = MemberScript(protocols=[MemberProtocol("even", broken)]).start()
+    script.find()
+    assert "no disk" in str(script.told_last(Over).error)
+
+
+# ---- leaving ----
+
+
+def test_leave_gives_up_the_share_first() -> None:
+    script = MemberScript().start().settle()
+    script.leave("x" * 300, hold_ms=5_000)
+    assert script.kinds() == ["TellAssigned", "TellRevoked"]
+    assert script.wanted == []
+    script.revoked()
+    me = script.request("LeaveGroup").members[0]
+    assert (me.member_id, me.reason) == ("m-1", "x" * 255)
+    assert script.request("LeaveGroup", 2).member_id == "m-1"
+    script.left()
+    assert script.told_last(Over).error is None
+    assert script.machine.phase is Phase.LEFT
+
+
+def test_leave_does_not_wait_longer_than_told() -> None:
+    script = MemberScript().start().settle()
+    script.leave(hold_ms=1_500)
+    script.wait(1_499)
+    assert script.wanted == []
+    script.wait(1)
+    assert script.wanted == ["LeaveGroup"]
+    assert script.kinds()[-2:] == ["CancelRevoked", "TellLost"]
+
+
+def test_leaving_while_the_join_is_parked_closes_the_connection_first() -> None:
+    """The coordinator answers one request at a time on a connection."""
+    script = MemberScript().start()
+    script.find()
+    script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-1")
+    script.leave()
+    assert script.disconnects == 1
+    assert script.request("LeaveGroup").members[0].member_id == "m-1"
+
+
+def test_leaving_without_a_member_id_needs_no_words() -> None:
+    script = MemberScript().start()
+    script.leave()
+    assert script.kinds() == ["Over"]
+
+
+def test_a_static_member_goes_silently() -> None:
+    script = MemberScript(group_instance_id="i").start().settle()
+    script.leave(silently=True)
+    script.revoked()
+    assert script.kinds() == ["TellAssigned", "TellRevoked", "Over"]
+    assert script.wanted == []
+
+
+def test_leave_finds_a_moved_coordinator_within_its_time() -> None:
+    script = MemberScript().start().settle()
+    script.leave()
+    script.revoked()
+    script.left(ErrorCode.NOT_COORDINATOR)
+    script.wait(200)
+    script.find()
+    script.left()
+    assert script.told_last(Over).error is None
+
+
+def test_leave_gives_up_without_an_answer() -> None:
+    script = MemberScript(leave_timeout_ms=2_000).start().settle()
+    script.leave()
+    script.revoked()
+    script.wait(2_000)
+    assert script.machine.phase is Phase.LEFT
+    assert any("without an answer" in line for line in script.said)
+
+
+def test_handle_multiple_members_leave_group_response() -> None:
+    script = MemberScript().start().settle()
+    script.leave()
+    script.revoked()
+    script.left(members=2)
+    assert script.machine.phase is Phase.LEFT
+    assert any("not about this member alone" in line for line in script.said)
+
+
+def test_removed_while_leaving_is_left() -> None:
+    script = MemberScript().start().settle()
+    script.leave(hold_ms=60_000)
+    script.wait(3_000)
+    script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.machine.phase is Phase.LEFT
+
+
+def test_leave_twice_and_after_the_end() -> None:
+    script = MemberScript().start().settle()
+    script.leave("one")
+    script.leave("two")
+    script.revoked()
+    assert script.request("LeaveGroup").members[0].reason == "one"
+    script.left()
+    script.leave("three")
+    script.rejoin()
+    script.wait(60_000)
+    assert script.wanted == []
+    assert script.kinds().count("Over") == 1
+
+
+def test_leave_before_start() -> None:
+    script = MemberScript()
+    script.leave()
+    assert script.kinds() == ["Over"]
+
+
+def test_start_twice() -> None:
+    script = MemberScript().start()
+    with pytest.raises(MembershipError, match="started before"):
+        script.machine.start(script.now_ms)

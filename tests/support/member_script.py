@@ -1,0 +1,188 @@
+"""Plays the coordinator, the clock and the driver to one member machine, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleader.clients.actions import (
+    Action,
+    CancelRevoked,
+    ComputeAssignment,
+    Disconnect,
+    Over,
+    Say,
+    Send,
+    TellAssigned,
+    TellLost,
+    TellRevoked,
+)
+from ringleader.clients.machine import MemberMachine
+from ringleader.clients.model import MemberProtocol
+from ringleader.clients.settings import MemberSettings
+from ringleader.protocol.messages import (
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroupResponse,
+    LeaveGroupResponseMemberResponse,
+    SyncGroupResponse,
+)
+
+NEWEST = {"FindCoordinator": 4, "JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5}
+
+
+class MemberScript:
+    """A machine at a time of its own; everything it wants is kept until the script looks at it."""
+
+    def __init__(self, *, protocols: list[MemberProtocol] | None = None, **settings: Any) -> None:
+        given = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000} | settings
+        self.now_ms = 1_000
+        self.machine = MemberMachine(
+            MemberSettings(**given), protocols or [MemberProtocol("even", b"me")], lambda: 0.5
+        )
+        self.sends: list[Send] = []
+        self.told: list[Action] = []
+        self.said: list[str] = []
+        self.disconnects = 0
+
+    # ---- time and wishes ----
+
+    def start(self) -> MemberScript:
+        self.machine.start(self.now_ms)
+        return self.look()
+
+    def rejoin(self, reason: str = "news") -> None:
+        self.machine.rejoin(reason, self.now_ms)
+        self.look()
+
+    def leave(self, reason: str = "done", hold_ms: int = 5_000, silently: bool = False) -> None:
+        self.machine.leave(reason, self.now_ms, hold_ms, silently)
+        self.look()
+
+    def wait(self, ms: int) -> None:
+        """Time passes; every deadline on the way is kept."""
+        end_ms = self.now_ms + ms
+        while (due_ms := self.machine.next_deadline()) is not None and due_ms <= end_ms:
+            self.now_ms = max(self.now_ms, due_ms)
+            self.machine.tick(self.now_ms)
+            self.look()
+            if self.machine.next_deadline() == due_ms <= self.now_ms:
+                raise AssertionError("the machine's deadline does not move: its driver would spin")
+        self.now_ms = end_ms
+
+    def look(self) -> MemberScript:
+        for action in self.machine.drain():
+            match action:
+                case Send():
+                    self.sends.append(action)
+                case Say():
+                    self.said.append(action.text)
+                case Disconnect():
+                    self.disconnects += 1
+                case _:
+                    self.told.append(action)
+        return self
+
+    # ---- what it wants ----
+
+    @property
+    def wanted(self) -> list[str]:
+        """Names of the requests that wait for an answer."""
+        return [send.request.message.__name__.removesuffix("Request") for send in self.sends]
+
+    def request(self, name: str, version: int | None = None) -> Any:
+        """The body of the oldest waiting request of that name."""
+        send = self._find(name)
+        return send.request.build(NEWEST[name] if version is None else version)
+
+    def told_last(self, kind: type[Any]) -> Any:
+        """The newest callback of that kind; there has to be one."""
+        return [action for action in self.told if isinstance(action, kind)][-1]
+
+    def kinds(self) -> list[str]:
+        """Names of all callbacks so far."""
+        return [type(action).__name__ for action in self.told]
+
+    # ---- answers ----
+
+    def answer(self, name: str, response: Any) -> None:
+        send = self._find(name)
+        self.sends.remove(send)
+        self.machine.answer(send.ticket, response, self.now_ms)
+        self.look()
+
+    def fail(self, name: str, why: str = "connection reset") -> None:
+        send = self._find(name)
+        self.sends.remove(send)
+        self.machine.fail(send.ticket, why, self.now_ms)
+        self.look()
+
+    def find(self, code: int = 0, port: int = 9092) -> None:
+        self.answer(
+            "FindCoordinator", FindCoordinatorResponse(error_code=code, node_id=1, host="h", port=port)
+        )
+
+    def join(self, code: int = 0, **fields: Any) -> None:
+        """The JoinGroup answer; by default generation 1 with this member as its leader."""
+        if code:
+            given = {"generation_id": -1, "protocol_name": None}
+        else:
+            me = fields.get("member_id", "m-1")
+            members = [JoinGroupResponseMember(member_id=m) for m in fields.pop("members", [me])]
+            given = {
+                "generation_id": 1,
+                "protocol_type": "work",
+                "protocol_name": "even",
+                "leader": me,
+                "member_id": me,
+                "members": members,
+            }
+        self.answer("JoinGroup", JoinGroupResponse(error_code=code, **(given | fields)))
+
+    def compute(self, shares: dict[str, bytes]) -> None:
+        self.machine.computed(self.told_last(ComputeAssignment).round, shares, self.now_ms)
+        self.look()
+
+    def sync(self, code: int = 0, share: bytes = b"share", **fields: Any) -> None:
+        kind = None if code else "work"
+        given = {"protocol_type": kind, "protocol_name": None if code else "even", "assignment": share}
+        self.answer("SyncGroup", SyncGroupResponse(error_code=code, **(given | fields)))
+
+    def beat(self, code: int = 0) -> None:
+        self.answer("Heartbeat", HeartbeatResponse(error_code=code))
+
+    def revoked(self) -> None:
+        self.machine.revoked(self.told_last(TellRevoked).round, self.now_ms)
+        self.look()
+
+    def left(self, code: int = 0, members: int = 1) -> None:
+        one = LeaveGroupResponseMemberResponse(member_id="m-1", error_code=code)
+        self.answer("LeaveGroup", LeaveGroupResponse(members=[one] * members))
+
+    def settle(self, generation: int = 1, member_id: str = "m-1") -> MemberScript:
+        """All the way to a share, from wherever a join is wanted; as a follower."""
+        if "FindCoordinator" in self.wanted:
+            self.find()
+        if self.request("JoinGroup").member_id == "":
+            self.join(79, member_id=member_id)
+        self.join(generation_id=generation, member_id=member_id, leader="other")
+        self.sync(share=b"share %d" % generation)
+        return self
+
+    def _find(self, name: str) -> Send:
+        for send in self.sends:
+            if send.request.message.__name__ == name + "Request":
+                return send
+        raise AssertionError(f"no {name} is wanted, but {self.wanted}")
+
+
+__all__ = [
+    "CancelRevoked",
+    "ComputeAssignment",
+    "MemberScript",
+    "Over",
+    "TellAssigned",
+    "TellLost",
+    "TellRevoked",
+]
