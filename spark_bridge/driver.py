@@ -286,15 +286,17 @@ class SourceDriver:
         fresh: list[TopicPartition] = []
         for tp in sorted(share.partitions):
             found = resume(committed.get(tp), self._finished.get(tp), document.positions.get(tp))
-            if found.reason is not Reason.COMMITTED:
-                logger.info("%s-%d starts at %s: %s", *tp, found.position, found.reason.value)
             if found.position is None:
                 fresh.append(tp)
                 continue
             positions[tp] = found.position
             if found.commit:
                 commits[tp] = found.position
+            if found.reason is not Reason.COMMITTED:
+                logger.info("%s-%d starts at %d: %s", *tp, found.position, found.reason.value)
         first = self._first_positions(fresh)
+        for tp, position in first.items():
+            logger.info("%s-%d starts at %d: %s", *tp, position, Reason.STARTING.value)
         commits.update(first)
         positions.update(first)
         positions.update(self._within_log(positions))
