@@ -112,6 +112,7 @@ def run(plan: Plan) -> dict[str, Any]:
                 _check_syncs(results[f"depth {depth}"], plan.connections * depth)
     limit_per_s = results["depth 1"]["medians"][YARDSTICK]["per_s"]
     ratio = results["depth 1"]["medians"][DAEMON]["per_s"] / limit_per_s
+    by_cpu = {name: values["per_cpu_s"] for name, values in results["depth 1"]["medians"].items()}
     goals = [Goal(f"durable commits per second, {plan.connections} clients", ratio, GOAL)]
     rows = [
         [
@@ -125,8 +126,11 @@ def run(plan: Plan) -> dict[str, Any]:
     columns = ["server", "per second", "per CPU second", "p50 us", "p99 us", "syncs seen", "commits per sync"]
     table("OffsetCommit v7, one partition, synced (medians); the C server answers heartbeats", columns, rows)
     print_goals(goals)
+    cpu_ratio = by_cpu[DAEMON] / by_cpu[YARDSTICK]
+    say(f"  the same per CPU second of the servers: {cpu_ratio:.3f}")
     whole = {
         "version": VERSION,
+        "cpu_ratio": cpu_ratio,
         "file_system": file_system,
         "pins": {"server": pins.server, "load": pins.load},
         "results": results,

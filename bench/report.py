@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bench.build import compiler
 
-_console = Console()
+_console = Console(width=120)
 
 
 @dataclass(frozen=True, slots=True)
