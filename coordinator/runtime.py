@@ -176,6 +176,11 @@ class GroupRuntime:
         self._touch(shard)
         return response
 
+    def heartbeat_refused(self, group_id: str) -> None:
+        """`Shard.heartbeat` was called past this class and answered an error: while a group rebalances, that
+        may have armed a deadline. In all other cases it moves one later at most."""
+        self._touch(self.shard_of(group_id))
+
     def fetch_offsets(
         self,
         group_id: str,

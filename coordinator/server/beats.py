@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.protocol.codec import Decoder, decoder
 from ringleader.protocol.frames import decode_request_header
 from ringleader.protocol.messages import HeartbeatRequest
@@ -51,10 +51,12 @@ PACK: tuple[Callable[[int, int], bytes], ...] = (_pack_v0, _pack_v1, _pack_v1, _
 class Beats:
     """What is remembered of heartbeats, for all connections of a server."""
 
-    def __init__(self, shard_of: Callable[[str], Shard]) -> None:
+    def __init__(self, runtime: GroupRuntime) -> None:
         self.known: tuple[dict[bytes, Beat], ...] = tuple({} for _ in PACK)
         """By version: what follows the correlation id -> the decoded request."""
-        self._shard_of = shard_of
+        self._shard_of = runtime.shard_of
+        self.unusual = runtime.heartbeat_refused
+        """To be called with the group id when a heartbeat was answered with an error."""
         self._decoders: tuple[Decoder, ...] = tuple(
             decoder(HeartbeatRequest, version) for version in range(MAX_VERSION + 1)
         )

@@ -41,7 +41,7 @@ class Server:
         self.limits = settings
         self.now_ms = now_ms
         self.log = log or get_log()
-        self.beats = Beats(runtime.shard_of)
+        self.beats = Beats(runtime)
         self.routes: dict[int, Route] = {}
         self.connections: set[Connection] = set()
         self.queued_bytes = 0
