@@ -83,12 +83,22 @@ class Verdict:
 
     def print(self, console: Console, out: Path) -> None:
         """Print all of it."""
-        console.print(self._generations())
+
+        def show(title: str, table: Table) -> None:
+            console.print()
+            console.print(Text(title, "bold"))
+            console.print(table)
+
+        show("Generations: why each began, and who owned which partitions", self._generations())
         if self.table is not None:
-            console.print(self._delays(self.table))
-        console.print(self._account())
+            show(
+                "Departures from New York City in 2013, kept by the lone Spark query",
+                self._delays(self.table),
+            )
+        show("The account, from the members' own files", self._account())
         if self.account.twice:
-            console.print(self._twice())
+            show("Processed twice: by whom, and why", self._twice())
+        console.print()
         for check in self.checks():
             sign, colour = ("ok  ", "green") if check.holds else ("FAIL", "red")
             console.print(Text.assemble((sign, f"bold {colour}"), f" {check.what}: {check.detail}"))
@@ -96,9 +106,7 @@ class Verdict:
         console.print(f"Took {self.picture.elapsed_s:.0f} s.", highlight=False)
 
     def _generations(self) -> Table:
-        table = Table(
-            title="Generations: why each began, and who owned which partitions", title_justify="left"
-        )
+        table = Table()
         for name in ("s", "group", "generation", "why", "took ms", "owners"):
             table.add_column(name, justify="right" if name in ("s", "took ms", "generation") else "left")
         for one in self.picture.generations:
@@ -114,9 +122,7 @@ class Verdict:
         return table
 
     def _delays(self, found: dict[str, Delays]) -> Table:
-        table = Table(
-            title="Departures from New York City in 2013, kept by the lone Spark query", title_justify="left"
-        )
+        table = Table()
         table.add_column("carrier")
         for name in ("flights", "cancelled", "mean delay, min", "from the CSV"):
             table.add_column(name, justify="right")
@@ -128,7 +134,7 @@ class Verdict:
 
     def _account(self) -> Table:
         taken = self.account
-        table = Table(title="The account, from the members' own files", title_justify="left")
+        table = Table()
         table.add_column("")
         table.add_column("records", justify="right")
         table.add_row("produced", f"{taken.produced:,}")
@@ -147,7 +153,7 @@ class Verdict:
         return table
 
     def _twice(self) -> Table:
-        table = Table(title="Processed twice: by whom, and why", title_justify="left")
+        table = Table()
         for name in ("partition", "offsets", "records", "by", "why"):
             table.add_column(name, justify="right" if name in ("partition", "records") else "left")
         ordered = sorted(self.account.twice, key=lambda found: -found.records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol
 
@@ -18,6 +17,16 @@ from demo.picture import Generation, Picture
 
 # Plain lines: one line of progress this often.
 PLAIN_INTERVAL_S = 5.0
+# For the cells of the table of owners, which are narrow.
+SHORT = {
+    plan.AIOKAFKA_1: "aio-1",
+    plan.AIOKAFKA_2: "aio-2",
+    plan.KAFKA_PYTHON: "kpy-1",
+    plan.SPARK: "spark",
+    plan.SPARK_ALONE: "spark",
+}
+# Lines of the live screen beside those of the history and the events.
+FIXED_LINES = 22
 COLOURS = {
     plan.AIOKAFKA_1: "cyan",
     plan.AIOKAFKA_2: "bright_blue",
@@ -101,7 +110,7 @@ class LiveScreen:
 
     def show(self, picture: Picture) -> None:
         """Redraw."""
-        self._live.update(draw(picture))
+        self._live.update(draw(picture, self._console.height))
 
     def __enter__(self) -> LiveScreen:
         self._live.start()
@@ -118,14 +127,16 @@ def screen_for(console: Console) -> Screen:
     return LiveScreen(console) if console.is_terminal else PlainScreen(console)
 
 
-def draw(picture: Picture) -> RenderableType:
-    """The whole live screen."""
+def draw(picture: Picture, height: int = 50) -> RenderableType:
+    """The whole live screen; on a short terminal the older generations and events go first."""
     title = f"Ringleader: {picture.phase}   {picture.elapsed_s:.0f} s"
+    room = max(0, height - FIXED_LINES)
+    generations, events = min(8, 1 + room // 4), min(6, 1 + room // 4)
     return Group(
         Panel(_progress(picture), title=title, title_align="left", border_style="blue"),
         Panel(_owners(picture), title="who owns what", title_align="left"),
-        Panel(_history(picture), title="generations, and why", title_align="left"),
-        Panel(_events(picture), title="what happens", title_align="left"),
+        Panel(_history(picture, generations), title="generations, and why", title_align="left"),
+        Panel(_events(picture, events), title="what happens", title_align="left"),
     )
 
 
@@ -158,16 +169,15 @@ def _owners(picture: Picture) -> Table:
     table.add_column("lag", justify="right", no_wrap=True)
     for name, now in sorted(picture.groups.items(), reverse=True):
         owner = {partition: who for who, of in now.owners.items() for partition in of}
-        cells = [
-            Text(owner.get(p, "-"), COLOURS.get(owner.get(p, ""), "dim")) for p in range(plan.PARTITIONS)
-        ]
+        names = [owner.get(partition, "") for partition in range(plan.PARTITIONS)]
+        cells = [Text(SHORT.get(who, who or "-"), COLOURS.get(who, "dim")) for who in names]
         table.add_row(name, now.state, *cells, f"{now.total_lag:,}")
     return table
 
 
-def _history(picture: Picture) -> Table:
+def _history(picture: Picture, most: int) -> Table:
     grid = Table.grid(padding=(0, 2))
-    for generation in picture.generations[-8:]:
+    for generation in picture.generations[-most:]:
         owners = Text(owners_text(generation.owners))
         for who, colour in COLOURS.items():
             owners.highlight_regex(rf"{who}: [\d ]*", colour)
@@ -176,11 +186,6 @@ def _history(picture: Picture) -> Table:
     return grid
 
 
-def _events(picture: Picture) -> Group:
-    return Group(*(Text(f"{at_s:5.0f} s  {text}") for at_s, text in picture.events[-6:]))
-
-
-def print_all(console: Console, tables: Iterable[RenderableType]) -> None:
-    """Print tables one under the other."""
-    for table in tables:
-        console.print(table)
+def _events(picture: Picture, most: int) -> Group:
+    lines = (Text(f"{at_s:5.0f} s  {text}", no_wrap=True) for at_s, text in picture.events[-most:])
+    return Group(*lines)

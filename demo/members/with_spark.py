@@ -28,13 +28,18 @@ from demo.ledger import Ledger
 
 # What the queries need of a departure.
 DEPARTURE = StructType([StructField("carrier", StringType()), StructField("dep_delay", IntegerType())])
-MAX_OFFSETS_PER_TRIGGER = 20_000
+# Rows of one batch: the shared member stays quick to give up its partitions, the lone query need not.
+SHARED_MAX_OFFSETS = 20_000
+ALONE_MAX_OFFSETS = 80_000
+# Half the cost of a small batch; a local directory does not need the safer manager.
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 def session() -> SparkSession:
     """A small local session: loopback only, no page, one shuffle partition for sixteen carriers."""
     # Spark's Python workers must be this Python, whatever the path says.
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     built = (
         SparkSession.builder.master("local[2]")
         .appName("ringleader-demo")
@@ -43,6 +48,8 @@ def session() -> SparkSession:
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
         .config("spark.driver.memory", "1g")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINTS)
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.scheduler.mode", "FAIR")
         .getOrCreate()
@@ -51,7 +58,7 @@ def session() -> SparkSession:
     return built
 
 
-def flights(spark: SparkSession, bootstrap: str, group: str, name: str) -> DataFrame:
+def flights(spark: SparkSession, bootstrap: str, group: str, name: str, max_offsets: int) -> DataFrame:
     """The topic as a stream, read as the member `name` of `group`."""
     return (
         spark.readStream.format("ringleader")
@@ -63,7 +70,7 @@ def flights(spark: SparkSession, bootstrap: str, group: str, name: str) -> DataF
         .option("kafka.max.poll.interval.ms", plan.REBALANCE_TIMEOUT_MS)
         .option("subscribe", plan.TOPIC)
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", MAX_OFFSETS_PER_TRIGGER)
+        .option("maxOffsetsPerTrigger", max_offsets)
         .load()
     )
 
@@ -135,9 +142,9 @@ def run(bootstrap: str, places: plan.Places, ledger: Ledger) -> int:
     spark = session()
     queries: list[StreamingQuery] = []
     try:
-        shared = flights(spark, bootstrap, plan.SHARED_GROUP, plan.SPARK)
+        shared = flights(spark, bootstrap, plan.SHARED_GROUP, plan.SPARK, SHARED_MAX_OFFSETS)
         queries.append(shared_query(shared, ledger, places.out / "checkpoint-shared"))
-        alone = flights(spark, bootstrap, plan.ALONE_GROUP, plan.SPARK_ALONE)
+        alone = flights(spark, bootstrap, plan.ALONE_GROUP, plan.SPARK_ALONE, ALONE_MAX_OFFSETS)
         queries.append(alone_query(alone, places.table, places.out / "checkpoint-alone"))
         ledger.note("started")
         failed: Any = None
