@@ -15,10 +15,11 @@ from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.topics import configs as topic_configs
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, TopicInfo, check_name, load
-from ringleader.coordinator.topics.files import FileCache, sync_file, write_whole
+from ringleader.coordinator.topics.chores import cut, make, nothing, remove_below
+from ringleader.coordinator.topics.files import sync_file, write_whole
 from ringleader.coordinator.topics.partition import AppendResult, Done, Partition, Pending, Waiter
 from ringleader.coordinator.topics.producer_ids import ProducerIds
-from ringleader.coordinator.topics.reading import START_FILE, Recovered, find_time, read_range, recover
+from ringleader.coordinator.topics.reading import START_FILE, Recovered, find_first_time, read_range, recover
 from ringleader.coordinator.topics.segment import Segment
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.topics.tail import TailCache
@@ -203,8 +204,7 @@ class Topics:
         # Nobody can look the topic up any more, so nothing is written after this.
         self._flush()
         directory = self.directory / DATA_DIRECTORY / info.id.hex()
-        self._writer.call_later(lambda files: files.close_below(directory))
-        self._writer.call_later(lambda files: shutil.rmtree(directory, ignore_errors=True))
+        self._writer.call_later(partial(remove_below, directory))
 
     async def grow(self, name: str, total: int, *, validate_only: bool = False) -> TopicInfo:
         """More partitions, durable on return. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION,
@@ -320,7 +320,7 @@ class Topics:
         touched = partition.failed(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
         for segment in touched:
             gone = segment not in partition.segments
-            self._writer.call_later(partial(_cut, segment, gone))
+            self._writer.call_later(partial(cut, segment, gone))
 
     def _write_index(self, segment: Segment, producers: list[list[object]]) -> None:
         """On a reader thread: make a complete file durable and vouch for it."""
@@ -421,7 +421,7 @@ class Topics:
             timestamp_ms = max((segment.max_timestamp for segment in found.segments), default=-1)
         plans = found.time_plans(timestamp_ms)
         try:
-            return await self._run(_find_first, plans) if plans and timestamp_ms >= 0 else (-1, -1)
+            return await self._run(find_first_time, plans) if plans and timestamp_ms >= 0 else (-1, -1)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
@@ -453,7 +453,7 @@ class Topics:
                 continue
             count += len(gone)
             active = partition.segments[-1]
-            await self._writer.call(partial(_make, active.path))
+            await self._writer.call(partial(make, active.path))
             self._remove(gone)
             self._log.info(
                 "records deleted by retention",
@@ -461,6 +461,8 @@ class Topics:
                 files=len(gone),
                 start_offset=partition.start_offset,
             )
+        if count:
+            await self._writer.call(nothing)
         return count
 
     async def _retain(self) -> None:
@@ -473,31 +475,8 @@ class Topics:
 
     def _remove(self, segments: list[Segment]) -> None:
         for segment in segments:
-            self._writer.call_later(partial(_cut, segment, True))
+            self._writer.call_later(partial(cut, segment, True))
 
     async def new_producer_id(self) -> int:
         """A producer id that was never given out before. Raises KafkaError (KAFKA_STORAGE_ERROR)."""
         return await self._producer_ids.take()
-
-
-def _make(path: Path, files: FileCache) -> None:
-    """On the writing thread: make an empty file."""
-    files.get(path)
-
-
-def _cut(segment: Segment, gone: bool, files: FileCache) -> None:
-    """On the writing thread: remove a file, or what is behind its end."""
-    files.close(segment.path)
-    if gone:
-        segment.path.unlink(missing_ok=True)
-        segment.index_path.unlink(missing_ok=True)
-    else:
-        os.truncate(segment.path, segment.size_bytes)
-
-
-def _find_first(plans: list[tuple[Path, int, int, int, int]]) -> tuple[int, int]:
-    for plan in plans:
-        found = find_time(*plan)
-        if found is not None:
-            return found
-    return -1, -1

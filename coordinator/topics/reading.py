@@ -92,6 +92,15 @@ def find_time(
     return None
 
 
+def find_first_time(plans: list[tuple[Path, int, int, int, int]]) -> tuple[int, int]:
+    """The first that `find_time` finds with one of these arguments; (-1, -1) for none. Raises OSError."""
+    for plan in plans:
+        found = find_time(*plan)
+        if found is not None:
+            return found
+    return -1, -1
+
+
 def scan(
     descriptor: int, position: int, limit: int, *, check: bool = False
 ) -> Iterator[tuple[int, BatchHeader, int]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from ringleader.coordinator.topics import Topics, TopicSettings
+from ringleader.coordinator.topics.chores import nothing
 from ringleader.protocol.columns import Columns, decode_columns
 from ringleader.protocol.records import Record, build_batch
 
@@ -61,6 +64,16 @@ async def everything(topics: Topics, topic: str, partition: int = 0, max_bytes: 
             getattr(found, name).extend(getattr(part, name))
         offset = part.next_offset
     return found
+
+
+async def killed(topics: Topics, copy: Path) -> Path:
+    """What a process that is killed now leaves behind, as a copy."""
+    # Copying takes its time, other than a kill: no file may come or go meanwhile.
+    while topics._jobs:
+        await asyncio.wait(topics._jobs)
+    await topics._writer.call(nothing)
+    shutil.copytree(topics.directory, copy, dirs_exist_ok=True)
+    return copy
 
 
 def segment_files(topics: Topics, topic: str, partition: int = 0) -> list[Path]:

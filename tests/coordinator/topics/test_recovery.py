@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ringleader.coordinator.topics import Topics, writer
+from ringleader.coordinator.topics import writer
 from ringleader.coordinator.topics.reading import recover
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from tests.support.topiclog import START_MS, batch, everything, produced, segment_files, topic_log
+from tests.support.topiclog import START_MS, batch, everything, killed, produced, segment_files, topic_log
 
 TINY = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
 
@@ -29,18 +29,12 @@ def files(directory: Path, suffix: str = ".log") -> list[Path]:
     return sorted(directory.glob(f"data/*/0/*{suffix}"))
 
 
-async def crashed(topics: Topics, copy: Path) -> Path:
-    """What a process that is killed now leaves behind."""
-    shutil.copytree(topics.directory, copy)
-    return copy
-
-
 async def test_a_killed_process_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     async with topic_log(tmp_path / "live", **TINY) as topics:
         await topics.create("orders", 1)
         for number in range(25):
             await topics.append("orders", 0, produced(7, number * 10, 10))
-        left = await crashed(topics, tmp_path / "left")
+        left = await killed(topics, tmp_path / "left")
     async with topic_log(left, **TINY) as topics:
         assert (await everything(topics, "orders")).offsets == list(range(250))
         assert (await topics.append("orders", 0, produced(7, 240, 10))).base_offset == 240
@@ -144,7 +138,7 @@ async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
         for number in range(30):
             await topics.append("orders", 0, produced(7, number * 10, 10))
         assert await topics.truncate("orders", 0, 155) == 155
-        left = await crashed(topics, tmp_path / "left")
+        left = await killed(topics, tmp_path / "left")
     async with topic_log(left, **TINY) as topics:
         assert (topics.start_offset("orders", 0), topics.end_offset("orders", 0)) == (155, 300)
         assert (await everything(topics, "orders")).offsets == list(range(155, 300))
@@ -184,7 +178,7 @@ async def test_a_failed_write_takes_back_what_built_on_it(
             result = await topics.append("orders", 0, produced(7, 50 + number * 10, 10))
             assert result.base_offset == 50 + number * 10
         assert (await everything(topics, "orders")).offsets == list(range(170))
-        left = await crashed(topics, tmp_path / "left")
+        left = await killed(topics, tmp_path / "left")
     async with topic_log(left, **TINY) as topics:
         assert (await everything(topics, "orders")).offsets == list(range(170))
 

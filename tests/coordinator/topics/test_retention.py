@@ -1,0 +1,159 @@
+"""What goes: by time, by size, by DeleteRecords; offsets never start anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringleader.coordinator.topics import Topics
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from tests.support.topiclog import START_MS, WallClock, batch, everything, produced, segment_files, topic_log
+
+SIZE = len(batch(10))
+HOUR_MS = 3_600_000
+
+
+async def filled(topics: Topics, batches: int = 10, **configs: str) -> None:
+    """One batch of 10 records per file and hour."""
+    await topics.create("orders", 1, {"segment.bytes": str(SIZE), **configs})
+    for number in range(batches):
+        await topics.append("orders", 0, batch(10, at_ms=START_MS + number * HOUR_MS))
+
+
+def bounds(topics: Topics) -> tuple[int, int]:
+    return topics.start_offset("orders", 0), topics.end_offset("orders", 0)
+
+
+async def test_files_whose_newest_record_is_too_old_go(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock) as topics:
+        await filled(topics, **{"retention.ms": str(5 * HOUR_MS)})
+        clock.now_ms = START_MS + 9 * HOUR_MS
+        assert await topics.enforce_retention() == 4
+        assert bounds(topics) == (40, 100)
+        assert (await everything(topics, "orders")).offsets == list(range(40, 100))
+        with pytest.raises(KafkaError) as error:
+            await topics.read("orders", 0, 39, 1000)
+        assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert await topics.enforce_retention() == 0
+    async with topic_log(tmp_path, clock) as topics:
+        assert bounds(topics) == (40, 100)
+
+
+async def test_when_everything_is_too_old_the_end_stays(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        await filled(topics)
+        clock.now_ms = START_MS + 100 * HOUR_MS
+        assert await topics.enforce_retention() == 10
+        assert bounds(topics) == (100, 100)
+        assert [path.name for path in segment_files(topics, "orders")] == ["00000000000000000100.log"]
+        assert (await topics.read("orders", 0, 100, 1000)).records == b""
+        assert await topics.enforce_retention() == 0
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        assert bounds(topics) == (100, 100)
+        assert (await topics.append("orders", 0, batch(2, at_ms=clock.now_ms))).base_offset == 100
+        assert (await everything(topics, "orders")).offsets == [100, 101]
+
+
+@pytest.mark.parametrize(
+    ("limit", "start"), [(0, 90), (SIZE, 90), (SIZE + 1, 80), (4 * SIZE, 60), (99 * SIZE, 0)]
+)
+async def test_files_above_the_size_go_but_never_the_last(tmp_path: Path, limit: int, start: int) -> None:
+    async with topic_log(tmp_path) as topics:
+        await filled(topics, **{"retention.bytes": str(limit), "retention.ms": "-1"})
+        await topics.enforce_retention()
+        assert bounds(topics) == (start, 100)
+
+
+async def test_without_limits_nothing_goes(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock) as topics:
+        await filled(topics, **{"cleanup.policy": "compact"})
+        clock.now_ms += 10_000 * HOUR_MS
+        assert await topics.enforce_retention() == 0
+        await topics.configure("orders", lambda present: {"retention.ms": "-1"})
+        assert await topics.enforce_retention() == 0
+        assert bounds(topics) == (0, 100)
+
+
+async def test_records_without_time_go_by_the_age_of_their_file(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, batch(1, at_ms=-1))
+        clock.now_ms = START_MS
+        assert await topics.enforce_retention() == 0
+        clock.now_ms = 10**15
+        assert await topics.enforce_retention() == 1
+        assert bounds(topics) == (1, 1)
+
+
+async def test_a_file_is_closed_when_its_first_record_is_old(tmp_path: Path) -> None:
+    async with topic_log(tmp_path) as topics:
+        await topics.create("orders", 1, {"segment.ms": str(HOUR_MS)})
+        for at_ms in (0, 1, HOUR_MS, HOUR_MS + 1, 2 * HOUR_MS):
+            await topics.append("orders", 0, batch(at_ms=START_MS + at_ms))
+        assert [int(path.stem) for path in segment_files(topics, "orders")] == [0, 3]
+
+
+async def test_producers_that_are_silent_are_forgotten(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, producer_id_expiration_ms=HOUR_MS) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, 3))
+        await topics.enforce_retention()
+        assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 0
+        clock.now_ms += 2 * HOUR_MS
+        await topics.enforce_retention()
+        assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 3
+
+
+async def test_producers_are_remembered_beyond_the_files_with_their_records(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, 3))
+        clock.now_ms += 2 * HOUR_MS
+        await topics.enforce_retention()
+        assert bounds(topics) == (3, 3)
+        await topics.append("orders", 0, batch(at_ms=clock.now_ms))
+    async with topic_log(tmp_path, clock) as topics:
+        assert (await topics.append("orders", 0, produced(7, 0, 3))).base_offset == 0
+        assert bounds(topics) == (3, 4)
+
+
+async def test_delete_records_moves_the_start(tmp_path: Path) -> None:
+    async with topic_log(tmp_path, tail_cache_bytes=0) as topics:
+        await filled(topics)
+        assert await topics.truncate("orders", 0, 35) == 35
+        assert (await everything(topics, "orders")).offsets == list(range(35, 100))
+        assert await topics.truncate("orders", 0, 20) == 35
+        for offset in (101, -2):
+            with pytest.raises(KafkaError) as error:
+                await topics.truncate("orders", 0, offset)
+            assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert await topics.truncate("orders", 0, -1) == 100
+        assert bounds(topics) == (100, 100)
+    async with topic_log(tmp_path) as topics:
+        assert bounds(topics) == (100, 100)
+        assert (await topics.append("orders", 0, batch())).base_offset == 100
+
+
+async def test_delete_records_of_an_empty_partition(tmp_path: Path) -> None:
+    async with topic_log(tmp_path) as topics:
+        await topics.create("orders", 1)
+        assert await topics.truncate("orders", 0, -1) == 0
+        assert await topics.truncate("orders", 0, 0) == 0
+
+
+async def test_a_reader_that_is_overtaken_by_retention_learns_it(tmp_path: Path) -> None:
+    async with topic_log(tmp_path, tail_cache_bytes=0) as topics:
+        await filled(topics)
+        partition = topics.partition("orders", 0)
+        for path in segment_files(topics, "orders")[:1]:
+            path.unlink()
+        with pytest.raises(KafkaError) as error:
+            await topics.read_partition(partition, 5, 1000)
+        assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
