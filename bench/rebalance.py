@@ -47,7 +47,7 @@ def run(plan: Plan) -> dict[str, Any]:
             f"{result['median_s']:.3f}",
             f"{median(one['server_cpu_s'] for one in result['rounds']):.2f}",
             f"{median(one['client_cpu_s'] for one in result['rounds']):.2f}",
-            KAFKA_SECONDS.get(int(count), "-"),
+            f"{KAFKA_SECONDS[int(count)]:.2f}" if int(count) in KAFKA_SECONDS else "-",
         ]
         for count, result in results.items()
     ]

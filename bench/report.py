@@ -65,7 +65,7 @@ def machine() -> dict[str, Any]:
         "kernel": f"{platform.system()} {platform.release()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": _first_line([compiler(), "--version"]),
-        "load_average_before": os.getloadavg()[0],
+        "load_average_after": os.getloadavg()[0],
         "commit": _first_line(["git", "rev-parse", "--short", "HEAD"]),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bench.__main__ import BENCHMARKS, main
+from bench.document import numbers
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import quick_plan
 
@@ -18,6 +19,9 @@ def run(name: str, tmp_path: Path) -> dict[str, Any]:
     saved: dict[str, Any] = json.loads((tmp_path / "out" / f"{name}.json").read_text())
     assert saved["benchmark"] == name
     assert {"cpu", "cpus", "kernel", "python"} <= saved["machine"].keys()
+    written = numbers({name: saved})
+    assert written.count("###") == 1
+    assert all(goal["name"] in written for goal in saved["goals"])
     assert list((tmp_path / "data").iterdir()) == []
     return saved
 

@@ -1,0 +1,189 @@
+"""``python -m bench.document``: writes the last runs' numbers (bench/out/*.json) into docs/performance.md."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.build import OUT
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
+
+Run = dict[str, Any]
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    lines = [f"| {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) - 1)}"]
+    return [*lines, *(f"| {' | '.join(str(cell) for cell in row)} |" for row in rows), ""]
+
+
+def _median(rounds: Iterable[Run], key: str) -> float:
+    return statistics.median(float(one[key]) for one in rounds)
+
+
+def _goals(runs: dict[str, Run]) -> list[str]:
+    rows = [
+        [
+            goal["name"],
+            f"{goal['ratio']:.3f}",
+            goal["at_least"],
+            "reached" if goal["reached"] else "**missed**",
+        ]
+        for run in runs.values()
+        for goal in run["goals"]
+    ]
+    columns = ["goal, as a ratio to the C server in the same run", "measured", "at least", ""]
+    return _table(columns, rows)
+
+
+def _rates(run: Run) -> list[str]:
+    rows = [
+        [
+            f"{name}, {depth}",
+            *(f"{values[key]:,.0f}" for key in ("per_s", "per_cpu_s", "p50_us", "p99_us")),
+        ]
+        for depth, result in run["results"].items()
+        for name, values in result["medians"].items()
+    ]
+    return _table(["server", "per second", "per CPU second", "p50 us", "p99 us"], rows)
+
+
+def _heartbeats(run: Run) -> list[str]:
+    return ["### Heartbeats (v4, 200 members of one group, 64 connections)", "", *_rates(run)]
+
+
+def _commits(run: Run) -> list[str]:
+    syncs = ", ".join(
+        f"{depth}: {result['sync_calls']:,} sync calls seen, {result['commits_per_sync']:.0f} commits each"
+        for depth, result in run["results"].items()
+    )
+    return [
+        "### Durable commits (OffsetCommit v7, one partition each, 200 members, 64 connections)",
+        "",
+        f"Data on {run['file_system']}. {syncs}. The C server answers heartbeats. "
+        f"Per CPU second of the servers the ratio is {run['cpu_ratio']:.3f}.",
+        "",
+        *_rates(run),
+    ]
+
+
+def _mixed(run: Run) -> list[str]:
+    results = run["results"]
+    streams = results["streams"]
+    rows = [
+        [name, *(f"{_median(results[key], value):,.0f}" for value in ("p50_us", "p99_us", "max_us"))]
+        for name, key in (("nothing else", "quiet"), ("produce and fetch", "busy"))
+    ]
+    return [
+        f"### Heartbeats, {run['heartbeats_per_s']:,} a second, beside produce and fetch traffic",
+        "",
+        f"{_median(streams, 'produced_mb_s'):.0f} MB/s produced and "
+        f"{_median(streams, 'fetched_mb_s'):.0f} MB/s fetched, in batches of 64 kB, 6 partitions. "
+        "Latency counts from the moment a heartbeat was due.",
+        "",
+        *_table(["beside", "p50 us", "p99 us", "max us"], rows),
+    ]
+
+
+def _rebalance(run: Run) -> list[str]:
+    from bench.rebalance import KAFKA_SECONDS
+
+    rows = [
+        [
+            f"{int(count):,}",
+            f"{result['median_s']:.2f}",
+            f"{_median(result['rounds'], 'server_cpu_s'):.2f}",
+            f"{_median(result['rounds'], 'client_cpu_s'):.2f}",
+            f"{KAFKA_SECONDS[int(count)]:.2f}" if int(count) in KAFKA_SECONDS else "-",
+        ]
+        for count, result in run["results"].items()
+    ]
+    return [
+        "### A new group forms: first JoinGroup to last SyncGroup answer",
+        "",
+        *_table(["members", "seconds", "server CPU s", "client CPU s", "Apache Kafka 4.3.0, seconds"], rows),
+    ]
+
+
+def _memory(run: Run) -> list[str]:
+    results = run["results"]
+    rows = [
+        ["daemon, idle", f"{results['start_mib']:.0f}"],
+        [
+            f"1,000 idle members (groups of {results['group_members']})",
+            f"{results['members_mib_per_1000']:.1f}",
+        ],
+        ["1,000 idle connections", f"{results['connections_mib_per_1000']:.1f}"],
+    ]
+    return ["### Resident memory", "", *_table(["", "MiB"], rows)]
+
+
+def _replay(run: Run) -> list[str]:
+    results = run["results"]
+    rows = [
+        ["no offsets", f"{results['empty_s']:.2f}"],
+        [f"{results['offsets']:,} offsets", f"{results['full_s']:.2f}"],
+    ]
+    return [
+        "### Start-up after SIGKILL, from the start of the process to its ready line",
+        "",
+        *_table(["state to replay", "seconds"], rows),
+        f"Resident memory with these offsets: {results['resident_mib']:.0f} MiB; "
+        f"data directory: {results['data_mib']:.0f} MiB.",
+        "",
+    ]
+
+
+SECTIONS = {
+    "heartbeats": _heartbeats,
+    "commits": _commits,
+    "mixed": _mixed,
+    "rebalance": _rebalance,
+    "memory": _memory,
+    "replay": _replay,
+}
+
+
+def numbers(runs: dict[str, Run]) -> str:
+    """The part between the marks, from the content of the JSON files by name."""
+    machine = next(iter(runs.values()))["machine"]
+    loads = [run["machine"]["load_average_after"] for run in runs.values()]
+    lines = [
+        f"{machine['cpus']} CPUs ({machine['cpu']}), {machine['kernel']}, {machine['python']}, "
+        f"{machine['compiler']}. Load average at the end of the runs: {min(loads):.1f} to {max(loads):.1f}; "
+        "the benchmark itself makes about 2, all above is other work on the machine, which lowers every rate "
+        "and raises every latency, and the ratios least.",
+        "",
+        *_goals(runs),
+    ]
+    for name, run in runs.items():
+        lines += SECTIONS[name](run)
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Rewrites the document; returns the exit code."""
+    runs = {
+        name: json.loads((OUT / f"{name}.json").read_text())
+        for name in SECTIONS
+        if (OUT / f"{name}.json").exists()
+    }
+    if not runs:
+        print("There are no results in bench/out: run python -m bench first.", file=sys.stderr)
+        return 1
+    before, begin, rest = DOCUMENT.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        print(f"{DOCUMENT} has lost its marks.", file=sys.stderr)
+        return 1
+    DOCUMENT.write_text(f"{before}{begin}\n{numbers(runs)}{end}{after}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
