@@ -82,7 +82,7 @@ class Positions:
         machine = self._host.machine
         group = f"group {self._settings.group_id!r}"
         if machine.phase in OVER:
-            raise MembershipOverError(f"{group}: the membership is over ({machine.phase.value})")
+            raise MembershipOverError(f"{group}: this member is not running ({machine.phase.value})")
         if machine.phase not in COMMITTING or identity[0] < 0:
             raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
         if identity != (machine.generation, machine.member_id):
@@ -147,7 +147,9 @@ class _Tries:
         machine = self._host.machine
         while (node := machine.coordinator) is None:
             if machine.phase in OVER:
-                raise MembershipOverError(f"{self._group}: the membership is over ({machine.phase.value})")
+                raise MembershipOverError(
+                    f"{self._group}: this member is not running ({machine.phase.value})"
+                )
             try:
                 async with asyncio.timeout(max(0, self._left_ms()) / 1000):
                     await self._host.change()
