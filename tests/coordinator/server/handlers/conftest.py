@@ -1,0 +1,121 @@
+"""Handlers with real topics behind them, without sockets: a request goes in, its encoded answer comes out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.server.call import Call, Message, NoAnswer
+from ringleader.coordinator.server.handlers import Services, admin, data, topics
+from ringleader.coordinator.topics import Topics
+from ringleader.protocol.frames import response_class
+from tests.support.topiclog import WallClock
+
+NODE, HOST, PORT = 5, "here.example", 9092
+
+
+class Deleted:
+    """Of the group runtime: what these handlers use of it."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def topic_deleted(self, topic: str) -> None:
+        """As `GroupRuntime.topic_deleted`."""
+        self.names.append(topic)
+
+
+class Ask:
+    """Sends requests to handlers as a connection does."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.topics = services.topics
+        self.handlers = {
+            **topics.register(services),
+            **data.register(services),
+            **admin.register(services),
+        }
+
+    def send(self, request: Message, version: int) -> Waiting:
+        """Hand a request over."""
+        return Waiting(self, request, version)
+
+    async def __call__(self, request: Message, version: int | None = None) -> Any:
+        """The answer to a request; it has gone through the bytes of that version."""
+        return await self.send(request, request.MAX_VERSION if version is None else version).answer()
+
+
+class Waiting:
+    """A request in progress; also the connection it came over."""
+
+    def __init__(self, ask: Ask, request: Message, version: int) -> None:
+        self._future: asyncio.Future[Message | NoAnswer] = asyncio.get_running_loop().create_future()
+        self.request, self.version = request, version
+        self.reason = ""
+        self.call = Call(self, request.API_KEY, version, 1, "client", "/127.0.0.1")
+        decoded = type(request).decode(request.encode(version), version)
+        response = ask.handlers[request.API_KEY](self.call, decoded)
+        if response is not None:
+            self.call.done = True
+            self.call_answered(self.call, response)
+
+    @property
+    def done(self) -> bool:
+        """Answered or refused."""
+        return self._future.done()
+
+    def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
+        """See `Answerable`."""
+        self._future.set_result(response)
+
+    def call_refused(self, call: Call, reason: str) -> None:
+        """See `Answerable`."""
+        self.reason = reason
+        self._future.cancel()
+
+    async def answer(self) -> Any:
+        """The answer, from its bytes."""
+        async with asyncio.timeout(20):
+            response = await self._future
+        if isinstance(response, NoAnswer):
+            return response
+        kind = response_class(self.request.API_KEY)
+        assert kind is not None
+        return kind.decode(response.encode(self.version), self.version)
+
+
+@pytest.fixture
+async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Ask]:
+    """All handlers of topics, data and admin; settings from `@pytest.mark.parametrize(..., indirect)`."""
+    settings = Settings(data_dir=tmp_path, **getattr(request, "param", {}))
+    log = Topics(tmp_path / "topics", settings.topic_settings(), WallClock())
+    await log.open()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(call: Call | None, coroutine: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        tasks.add(task)
+        if call is not None:
+            call.on_closed = task.cancel
+
+    services = Services(
+        settings=settings,
+        runtime=Deleted(),  # type: ignore[arg-type]
+        topics=log,
+        node_id=NODE,
+        host=HOST,
+        port=PORT,
+        cluster_id="cluster",
+        spawn=spawn,
+    )
+    yield Ask(services)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    await log.close()
+    failures = [result for result in results if isinstance(result, Exception)]
+    assert not failures
