@@ -364,8 +364,9 @@ class Admin(Actor):
         if not self.on:
             return
         rng, world = self.world.rng, self.world
-        world.later(rng.randint(100, 4_000), self.start)
-        group = rng.choice(("g", "h"))
+        # Now and then one thing right after the other, while the first is on its way to the disk.
+        world.later(rng.choice([0, 1, 5, rng.randint(100, 4_000), rng.randint(100, 4_000)]), self.start)
+        group = rng.choice(("g", "h", "simple", "simple"))
         fate = rng.random()
         if fate < 0.5:
             self._send(Fetch(group, rng.random() < 0.5))

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.groups import life, rebalance, sync
-from ringleader.coordinator.groups.core import Core, Write
+from ringleader.coordinator.groups.core import Call, Core, Write
 from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.join import Joins
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.offsets import Offsets
 from ringleader.coordinator.groups.rebalance import Rebalances
@@ -128,6 +129,26 @@ def _the_sync_phase_never_ends(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Rebalances, "sync_timer_fired", lambda self, deadline, now_ms: None)
 
 
+def _the_size_limit_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Joins, "_has_room", lambda self, group, member_id: True)
+
+
+def _deletions_do_not_wait_for_commits(patch: pytest.MonkeyPatch) -> None:
+    def submit(self: Core, group: Group | None, call: Call, now_ms: int) -> bool:
+        call.run(now_ms)
+        return True
+
+    patch.setattr(Core, "submit", submit)
+
+
+def _a_vote_goes_to_the_last_common_protocol(patch: pytest.MonkeyPatch) -> None:
+    def elect_protocol(self: Group) -> str:
+        count = len(self.members)
+        return [name for name, supporters in self.supporters.items() if supporters == count][-1]
+
+    patch.setattr(Group, "elect_protocol", elect_protocol)
+
+
 @pytest.mark.parametrize(
     "mutant",
     [
@@ -139,6 +160,9 @@ def _the_sync_phase_never_ends(patch: pytest.MonkeyPatch) -> None:
         _an_old_assignment_is_given_out,
         _sessions_are_half_as_long,
         _the_sync_phase_never_ends,
+        _the_size_limit_is_forgotten,
+        _deletions_do_not_wait_for_commits,
+        _a_vote_goes_to_the_last_common_protocol,
     ],
 )
 def test_broken_machines_are_caught(
