@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -62,7 +63,9 @@ class Query:
             "kafka.bootstrap.servers", coordinator.bootstrap
         )
         reader = reader.option("subscribe", "t").option("kafka.group.id", group)
-        reader = reader.option("startingOffsets", "earliest").options(**options)
+        # Far beyond these tests, so that only a LeaveGroup removes a member in time.
+        patient = {"kafka.session.timeout.ms": "600000", "startingOffsets": "earliest"}
+        reader = reader.options(**patient | options)
         writer = (
             reader.load().writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(self.rows)
         )
@@ -122,6 +125,15 @@ def members(coordinator: Coordinator, group: str) -> int:
     return asyncio.run(ask())
 
 
+def source_worker() -> psutil.Process:
+    """The process that Spark made for the source of the one query that runs."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any("python_streaming_source_runner" in word for word in process.cmdline()):
+                return process
+    raise AssertionError("no query runs")
+
+
 def test_a_query_commits_leaves_at_once_and_resumes(
     spark: Any, coordinator: Coordinator, tmp_path: Path
 ) -> None:
@@ -137,7 +149,6 @@ def test_a_query_commits_leaves_at_once_and_resumes(
         reported = source["latestOffset"]
         report = json.loads(reported) if isinstance(reported, str) else reported
         assert report["ends"] == {"t": dict.fromkeys("0123", 100)}
-    # The session timeout is far longer than this test: only a LeaveGroup empties the group.
     until(lambda: members(coordinator, "g") == 0, "the member gone after stop")
 
     produce(coordinator, 400, 100)
@@ -181,6 +192,27 @@ def test_a_batch_that_failed_runs_again_with_nothing_lost(
         assert len(again.rows.batches[1]) == 80
         assert query.rows.seen + again.rows.seen == every_row(200)
         until(lambda: lag(coordinator, "g") == 0, "everything committed")
+
+
+def test_a_killed_worker_fails_the_query_and_costs_no_record(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    coordinator.create_topic("t", PARTITIONS)
+    produce(coordinator, 0, 200)
+    # The least that a coordinator allows by default: so long the group waits for the killed member.
+    mortal = {"kafka.session.timeout.ms": "6000", "kafka.heartbeat.interval.ms": "1000"}
+    with Query(spark, coordinator, "g", tmp_path, **mortal) as query:
+        query.handle.processAllAvailable()
+        source_worker().kill()
+        with pytest.raises(StreamingQueryException):
+            query.handle.awaitTermination(PATIENCE_S)
+    produce(coordinator, 200, 100)
+    with Query(spark, coordinator, "g", tmp_path, **mortal) as again:
+        again.handle.processAllAvailable()
+        assert (query.rows.seen + again.rows.seen).keys() == every_row(300).keys()
+        assert members(coordinator, "g") == 1
 
 
 def test_two_queries_and_a_plain_member_share_a_group(
