@@ -25,11 +25,12 @@ def main() -> int:
         "--seconds", type=float, default=60.0, help="time to spread the records over (default 60)"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "demo" / "out", help="where every process writes")
+    parser.add_argument("--csv", type=Path, help="other departures in the same form, for a shorter run")
     args = parser.parse_args()
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPE_WIDTH)
-    return perform(Options(args.out.resolve(), args.seconds, not args.without_spark), console)
+    return perform(Options(args.out.resolve(), args.seconds, not args.without_spark, args.csv), console)
 
 
 if __name__ == "__main__":

