@@ -124,7 +124,7 @@ def test_unknown_tagged_fields_are_passed_over(cls: type[Message], version: int)
     good = written(message, version)
     extra = b"".join(uvarint(tag) + uvarint(len(data)) + data for tag, data in UNKNOWN)
     for mark in good.marks:
-        if mark.kind == "tags":
+        if mark.kind == "tags" and not mark.tagged:
             tags = good.body[mark.start : mark.stop]
             assert tags[0] < 100
             body = good.replaced(mark, bytes((tags[0] + len(UNKNOWN),)) + tags[1:] + extra)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -31,7 +32,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import FieldSpec, Message, fields_of
 from tests.support.wire_reference import full
-from tests.support.wire_values import PAIRS, pair_id
+from tests.support.wire_values import PAIRS, pair_id, present_fields
 
 ABSENT = [
     (cls, version)
@@ -67,6 +68,32 @@ def test_a_field_that_the_version_lacks(cls: type[Message], version: int) -> Non
         else:
             with pytest.raises(EncodeError, match=f"{cls.__name__} v{version}: {name} "):
                 message.encode(version)
+
+
+def structs_of(value: Any, version: int) -> Iterator[Any]:
+    """A message and the structs in it."""
+    yield value
+    for name, _ in present_fields(type(value), version):
+        inner = getattr(value, name)
+        for item in inner if isinstance(inner, list) else [inner]:
+            if hasattr(item, "__dataclass_fields__"):
+                yield from structs_of(item, version)
+
+
+@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+def test_what_is_no_value_of_its_field(cls: type[Message], version: int) -> None:
+    message = full(cls, version)
+    message.encode(version)
+    for part in structs_of(message, version):
+        for name, spec in present_fields(type(part), version):
+            kept = getattr(part, name)
+            for wrong in (object(), None):
+                if spec.type == "bool" or (wrong is None and covers(spec.nullable, version)):
+                    continue  # anything is true or false
+                setattr(part, name, wrong)
+                with pytest.raises(EncodeError, match=f"{cls.__name__} v{version}: "):
+                    message.encode(version)
+            setattr(part, name, kept)
 
 
 REFUSED: list[tuple[Message, int, str]] = [

@@ -8,7 +8,7 @@ codec knows.
 from __future__ import annotations
 
 import struct
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from ringleader.protocol.layout import covers
@@ -33,6 +33,8 @@ class Mark:
     short: bool
     """A length of two bytes."""
     nullable: bool
+    tagged: bool = False
+    """Inside a tagged field, whose own size no longer fits when this is replaced."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +78,28 @@ class _Writer:
             else:
                 self.field(getattr(value, name), spec, f"{path}{name}")
         if self.flexible:
-            self.mark(
-                "tags", f"{path}tagged fields", self.tags(value, sorted(tagged, key=lambda one: one[0]))
-            )
+            self.tags(value, sorted(tagged, key=lambda one: one[0]), path)
 
-    def tags(self, value: Any, tagged: list[tuple[int, str, FieldSpec]]) -> bytes:
+    def tags(self, value: Any, tagged: list[tuple[int, str, FieldSpec]], path: str) -> None:
         defaults = {
             one.name: one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
             for one in fields(value)
         }
-        present = [
-            (tag, getattr(value, name), spec)
-            for tag, name, spec in tagged
-            if getattr(value, name) != defaults[name]
-        ]
-        out = uvarint(len(present))
-        for tag, item, spec in present:
+        present = [one for one in tagged if getattr(value, one[1]) != defaults[one[1]]]
+        start = len(self.out)
+        self.out += uvarint(len(present))
+        for tag, name, spec in present:
             inner = _Writer(self.version, self.flexible)
-            inner.field(item, spec, "")
-            out += uvarint(tag) + uvarint(len(inner.out)) + bytes(inner.out)
-        return out
+            inner.field(getattr(value, name), spec, f"{path}{name}")
+            self.out += uvarint(tag) + uvarint(len(inner.out))
+            at = len(self.out)
+            self.marks += [
+                replace(mark, start=mark.start + at, stop=mark.stop + at, tagged=True) for mark in inner.marks
+            ]
+            self.out += inner.out
+        self.marks.append(
+            Mark("tags", f"{path}tagged fields", start, len(self.out), True, short=False, nullable=False)
+        )
 
     def size(self, size: int, spec: FieldSpec, path: str) -> None:
         short = spec.type == "string" and not spec.array
