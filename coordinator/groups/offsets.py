@@ -88,6 +88,36 @@ class Offsets:
         core.write(group, content, decided)
         return None
 
+    def commit_one(
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        topic: str,
+        partition: int,
+        offset: int,
+        leader_epoch: int,
+        ticket: Ticket,
+        now_ms: int,
+    ) -> bool:
+        """`commit` in its plainest case, without messages: see `Shard.commit_one`."""
+        core = self.core
+        group = core.groups.get(group_id)
+        if group is None or group.state is not State.STABLE or generation != group.generation:
+            return False
+        member = group.members.get(member_id)
+        if member is None or group.exclusive or group.blocked:
+            return False
+        core.arm_session(member, now_ms)
+        key = records.offset_key(group_id, topic, partition)
+        value = records.offset_value(offset, leader_epoch, "", core.wall_ms(now_ms), -1)
+
+        def decided(error: int, now_ms: int) -> None:
+            core.answer(ticket, error)
+
+        core.write(group, [(key, value)], decided)
+        return True
+
     def _check_commit(
         self, group: Group | None, request: OffsetCommitRequest, version: int, now_ms: int
     ) -> ErrorCode | int:

@@ -104,7 +104,8 @@ class Rebalances:
             if member.group_instance_id is None:  # static members stay until their session ends (KIP-345)
                 self.remove(group, member, Departure.NOT_REJOINED)
         if group.members and not self._leader_has_joined(group):
-            core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
+            # At least 1 ms: a timeout of 0 must not make this come round for ever at the same time.
+            core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 1))
             return
         group.last_generation += 1
         group.generation = group.last_generation

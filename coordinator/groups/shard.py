@@ -210,6 +210,25 @@ class Shard:
         self._core.arm_session(group.members[member_id], now_ms)
         return group.heartbeat_code
 
+    def commit_one(
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        topic: str,
+        partition: int,
+        offset: int,
+        leader_epoch: int,
+        ticket: Ticket,
+        now_ms: int,
+    ) -> bool:
+        """The hot path of OffsetCommit: one partition, no metadata, no expiry, a dynamic member of a stable
+        group. True: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
+        nothing was done; `handle` the request."""
+        return self._offsets.commit_one(
+            group_id, generation, member_id, topic, partition, offset, leader_epoch, ticket, now_ms
+        )
+
     def fetch_offsets(
         self,
         group_id: str,

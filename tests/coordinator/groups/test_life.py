@@ -16,11 +16,11 @@ from tests.coordinator.groups.script import Script
 
 
 def _record(
-    version: int, leader: str | None, *members: tuple[str, str | None], generation: int = 5
+    version: int, leader: str | None, *members: tuple[str, str | None], rebalance_timeout_ms: int = 20_000
 ) -> tuple[bytes, bytes]:
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation=generation,
+        generation=5,
         protocol="range",
         leader=leader,
         current_state_timestamp=7,
@@ -30,7 +30,7 @@ def _record(
                 group_instance_id=instance,
                 client_id="c",
                 client_host="/h",
-                rebalance_timeout=20_000,
+                rebalance_timeout=rebalance_timeout_ms,
                 session_timeout=10_000,
                 subscription=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff",
                 assignment=member_id.encode(),
@@ -91,6 +91,12 @@ def test_a_join_phase_that_only_absent_static_members_are_in_goes_on() -> None:
     script.play("leave d id=d; tick 9s; heartbeat s id=s gen=5; tick 9s; heartbeat s id=s gen=5; tick 9s")
     assert script.play("state") == ["27s  state PreparingRebalance generation 5 members [s*]"]
     assert script.play("tick 1s; state")[-1] == "28s  state Empty generation 6 members []"
+
+
+def test_absent_static_members_without_a_rebalance_timeout_do_not_stop_the_clock() -> None:
+    script = _load(_record(3, "s", ("s", "instance-1"), ("d", None), rebalance_timeout_ms=0))
+    script.play("leave d id=d; tick 10s")
+    assert script.play("state") == ["10s  state Empty generation 6 members []"]
 
 
 def test_a_group_of_a_floor_alone_does_not_exist_but_its_numbers_are_taken() -> None:
