@@ -133,7 +133,7 @@ class Node:
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
         )
-        self.host, self.port = await self.server.start(build(services))
+        self.host, self.port = await self.server.start(build(services), topics)
         services.host, services.port = self._advertised()
         self.log.info(
             "listening",

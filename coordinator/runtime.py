@@ -123,7 +123,7 @@ class GroupRuntime:
             seconds=round(report.seconds, 3),
         )
         for shard in self.shards:
-            self._touch(shard)
+            self.touch(shard)
         self._tell_wall_clock()
         return report
 
@@ -173,13 +173,13 @@ class GroupRuntime:
         later."""
         shard = self.shard_of(request.group_id)
         response = shard.handle(request, ticket, self._now_ms())
-        self._touch(shard)
+        self.touch(shard)
         return response
 
     def heartbeat_refused(self, group_id: str) -> None:
         """`Shard.heartbeat` was called past this class and answered an error: while a group rebalances, that
         may have armed a deadline. In all other cases it moves one later at most."""
-        self._touch(self.shard_of(group_id))
+        self.touch(self.shard_of(group_id))
 
     def fetch_offsets(
         self,
@@ -191,7 +191,7 @@ class GroupRuntime:
         """See `Shard.fetch_offsets`."""
         shard = self.shard_of(group_id)
         group = shard.fetch_offsets(group_id, topics, require_stable, ticket, self._now_ms())
-        self._touch(shard)
+        self.touch(shard)
         return group
 
     def describe(self, group_id: str, version: int) -> Any:
@@ -206,7 +206,7 @@ class GroupRuntime:
         """See `Shard.delete_group`."""
         shard = self.shard_of(group_id)
         result = shard.delete_group(group_id, ticket, self._now_ms())
-        self._touch(shard)
+        self.touch(shard)
         return result
 
     def topic_deleted(self, topic: str) -> None:
@@ -214,17 +214,17 @@ class GroupRuntime:
         now = self._now_ms()
         for shard in self.shards:
             shard.topic_deleted(topic, now)
-            self._touch(shard)
+            self.touch(shard)
 
     def ticket_closed(self, group_id: str, ticket: Ticket) -> None:
         """The peer of a parked request is gone."""
         shard = self.shard_of(group_id)
         shard.ticket_closed(ticket)
-        self._touch(shard)
+        self.touch(shard)
 
     # ---- what the shards want done ----
 
-    def _touch(self, shard: Shard) -> None:
+    def touch(self, shard: Shard) -> None:
         """After a call of the shard: see to its outbox and its deadline."""
         if not shard.dirty:
             self._watch(shard)

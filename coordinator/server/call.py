@@ -26,6 +26,9 @@ class Answerable(Protocol):
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """The response of the call this connection waits for."""
 
+    def call_finished(self, call: Call, frame: bytes) -> None:
+        """The whole response frame of the call this connection waits for."""
+
     def call_refused(self, call: Call, reason: str) -> None:
         """Close the connection, and log `reason`."""
 

@@ -18,6 +18,7 @@ from ringleader.coordinator.server.beats import API_KEY as HEARTBEAT_KEY
 from ringleader.coordinator.server.beats import MAX_VERSION as HEARTBEAT_MAX_VERSION
 from ringleader.coordinator.server.beats import PACK as HEARTBEAT_PACK
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
+from ringleader.coordinator.server.commits import API_KEY as COMMIT_KEY
 from ringleader.coordinator.server.peers import guess_protocol, java_address
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
@@ -201,7 +202,7 @@ class Connection(asyncio.Protocol):
                 continue
             frame = data[position + 4 :] if stop == end else data[position + 4 : stop]
             position = stop
-            reason = self._request(frame, api_key, version, correlation_id, out)
+            reason = self._request(frame, api_key, version, correlation_id, out, now)
             if reason or self.parked is not None or self._blocked:
                 break
         if heartbeats:
@@ -263,7 +264,7 @@ class Connection(asyncio.Protocol):
     # ---- requests ----
 
     def _request(
-        self, frame: bytes, api_key: int, version: int, correlation_id: int, out: list[bytes]
+        self, frame: bytes, api_key: int, version: int, correlation_id: int, out: list[bytes], now: int
     ) -> str:
         """One request: adds its answer to `out`, or parks the connection. Returns why the connection must be
         closed, or ""."""
@@ -276,19 +277,18 @@ class Connection(asyncio.Protocol):
                 out.append(self._server.versions_refusal(correlation_id))
                 return ""
             return f"{route.name} version {version}, served are {route.low} to {route.high}"
+        if api_key == COMMIT_KEY:
+            taken = self._server.commits.take(self, self.host, frame, version, correlation_id, now)
+            if taken is not None:
+                self.parked = taken
+                return ""
         try:
-            header = self._header
-            position = 8 + len(header)
-            if not (header and frame.startswith(header, 8)):
-                position = self._read_header(frame)
-            elif version >= route.flexible:
-                if frame[position : position + 1] == NO_TAGS:
-                    position += 1
-                else:
-                    position = self._read_header(frame)
-            request, _ = (route.decoders[version] or route.decoder(version))(frame, position)
+            position = self._read_header(frame, version >= route.flexible)
+            request, end = (route.decoders[version] or route.decoder(version))(frame, position)
         except MalformedError as error:
             return str(error)
+        if api_key == COMMIT_KEY:
+            self._server.commits.learn(frame, version, end, self.client_id, request)
         call = Call(self, api_key, version, correlation_id, self.client_id, self.host)
         try:
             response = route.handler(call, request)
@@ -309,11 +309,18 @@ class Connection(asyncio.Protocol):
             return ""
         return self._encode(route, call, response, out)
 
-    def _read_header(self, frame: bytes) -> int:
+    def _read_header(self, frame: bytes, flexible: bool) -> int:
         """Take the client id; returns where the body begins. Raises `MalformedError`."""
+        known = self._header
+        if known and frame.startswith(known, 8):
+            # Most clients send the same id each time, and no tagged fields: compared, not decoded.
+            position = 8 + len(known)
+            if not flexible:
+                return position
+            if frame[position : position + 1] == NO_TAGS:
+                return position + 1
         header, position = decode_request_header(frame)
         self.client_id = header.client_id
-        # Most clients send the same id each time; a header without tagged fields is compared, not decoded.
         self._header = frame[8 : 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))]
         return position
 
@@ -352,6 +359,15 @@ class Connection(asyncio.Protocol):
             if reason:
                 self.close(reason)
                 return
+        if self._data or self._more or not self._reading:
+            self._go_on()
+
+    def call_finished(self, call: Call, frame: bytes) -> None:
+        """See `Answerable`."""
+        assert self.parked is call
+        self.parked = None
+        self.moved_ms = self._server.swept_ms
+        self._transport.write(frame)
         if self._data or self._more or not self._reading:
             self._go_on()
 

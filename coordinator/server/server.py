@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.server.beats import Beats
+from ringleader.coordinator.server.commits import Commits
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler
 from ringleader.coordinator.server.routes import Route, build_routes
@@ -20,6 +21,7 @@ from ringleader.protocol.frames import API_VERSIONS_KEY
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
+    from ringleader.coordinator.topics import Topics
 
 SWEEPS_PER_IDLE_TIME = 8
 """How often within `connections.max.idle.ms` idle connections are looked for."""
@@ -42,6 +44,8 @@ class Server:
         self.now_ms = now_ms
         self.log = log or get_log()
         self.beats = Beats(runtime)
+        self.commits: Commits
+        self._runtime = runtime
         self.routes: dict[int, Route] = {}
         self.connections: set[Connection] = set()
         self.queued_bytes = 0
@@ -54,8 +58,9 @@ class Server:
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def start(self, handlers: dict[int, Handler]) -> tuple[str, int]:
+    async def start(self, handlers: dict[int, Handler], topics: Topics) -> tuple[str, int]:
         """Listen; returns host and port as bound. Raises OSError."""
+        self.commits = Commits(self._runtime, topics)
         self.routes = build_routes(handlers)
         loop = asyncio.get_running_loop()
         host, port = self.limits.listen

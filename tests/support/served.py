@@ -176,7 +176,7 @@ async def serving(
     if handlers is not None:
         found.update(handlers(services))
     found.update(versions.register(services, tuple(found)))
-    host, port = await server.start(found)
+    host, port = await server.start(found, table)  # type: ignore[arg-type]
     try:
         yield Served(server, runtime, store, table, lines, host, port, clock)
     finally:
