@@ -1,0 +1,70 @@
+"""The coordinator for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from ringleader.clients.admin import Admin
+from ringleader.clients.testing import Coordinator, ringleader_coordinator
+
+__all__ = ["ringleader_coordinator"]
+
+
+async def topics_of(bootstrap: str) -> dict[str, int]:
+    async with Admin(bootstrap) as admin:
+        return {topic.name: len(topic.partitions) for topic in await admin.list_topics()}
+
+
+def test_it_comes_with_topics_and_leaves_nothing_behind() -> None:
+    with Coordinator(topics={"a": 2}) as coordinator:
+        coordinator.create_topic("b", 3)
+        assert asyncio.run(topics_of(coordinator.bootstrap)) == {"a": 2, "b": 3}
+        directory = coordinator.data_dir
+        assert directory.is_dir()
+    assert not directory.exists()
+    assert not [t for t in threading.enumerate() if t.name == "ringleader coordinator"]
+    coordinator.stop()
+
+
+def test_a_restart_keeps_port_and_state() -> None:
+    with Coordinator() as coordinator:
+        coordinator.create_topic("kept", 2)
+        before = coordinator.bootstrap
+        coordinator.restart()
+        assert coordinator.bootstrap == before
+        assert asyncio.run(topics_of(before)) == {"kept": 2}
+
+
+def test_a_data_dir_of_the_users_stays(tmp_path: Path) -> None:
+    with Coordinator(data_dir=tmp_path) as coordinator:
+        coordinator.create_topic("kept")
+    with Coordinator(data_dir=tmp_path) as coordinator:
+        assert asyncio.run(topics_of(coordinator.bootstrap)) == {"kept": 1}
+
+
+def test_several_at_a_time() -> None:
+    with Coordinator(topics={"a": 1}) as one, Coordinator(topics={"b": 1}) as two:
+        assert asyncio.run(topics_of(one.bootstrap)) == {"a": 1}
+        assert asyncio.run(topics_of(two.bootstrap)) == {"b": 1}
+
+
+def test_what_keeps_it_from_starting_is_raised(tmp_path: Path) -> None:
+    with Coordinator(data_dir=tmp_path), pytest.raises(OSError, match=str(tmp_path)):
+        Coordinator(data_dir=tmp_path).start()
+    with pytest.raises(ValueError, match="group_max_size"):
+        Coordinator(group_max_size="many").start()
+
+
+def test_the_environment_does_not_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGLEADER_GROUP_INITIAL_REBALANCE_DELAY_MS", "1234")
+    with Coordinator() as coordinator:
+        assert coordinator.node.settings.group_initial_rebalance_delay_ms == 0
+
+
+async def test_the_fixture(ringleader_coordinator: Coordinator) -> None:
+    ringleader_coordinator.create_topic("t")
+    assert await topics_of(ringleader_coordinator.bootstrap) == {"t": 1}
