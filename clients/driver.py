@@ -88,10 +88,12 @@ class Driver:
         protocols: Sequence[MemberProtocol],
         listener: Listener,
         *,
+        client_id: str = "",
         leader: Leader | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.settings = settings
+        self._name = f"group {settings.group_id}, client {client_id}"
         self.machine = MemberMachine(settings, protocols, random.random)
         self.ended = threading.Event()
         self._ready = threading.Event()
@@ -259,7 +261,7 @@ class Driver:
                 lost = action.lost
                 self._post("on_lost", lambda: self._listener.lost(lost))
             case Say():
-                logger.log(action.level, "group %s: %s", self.settings.group_id, action.text)
+                logger.log(action.level, "%s: %s", self._name, action.text)
             case Over():
                 error = action.error
                 self._post("on_failed", lambda: self._listener.over(error))
@@ -276,7 +278,7 @@ class Driver:
         except (RetriableError, BrokerError) as error:
             self.machine.fail(action.ticket, str(error), self.now_ms())
         except Exception as error:
-            logger.exception("group %s: %s", self.settings.group_id, action.request.message.__name__)
+            logger.exception("%s: %s", self._name, action.request.message.__name__)
             self.machine.fail(action.ticket, repr(error), self.now_ms())
         else:
             self.machine.answer(action.ticket, response, self.now_ms())
@@ -293,7 +295,7 @@ class Driver:
 
     def _log_callback(self, name: str, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, CallerGoneError):
-            logger.error("group %s: %s raised", self.settings.group_id, name, exc_info=error)
+            logger.error("%s: %s raised", self._name, name, exc_info=error)
 
     def _revoke(self, action: TellRevoked) -> None:
         def done(_result: Any, error: BaseException | None) -> None:

@@ -118,7 +118,13 @@ class _Member:
         self._on_lost, self._on_failed = on_lost, on_failed
         self._share: Assigned | None = None
         self._driver = Driver(
-            make_cluster, self.settings, protocols, self._listener(), leader=leader, watch=watch
+            make_cluster,
+            self.settings,
+            protocols,
+            self._listener(),
+            client_id=client_id,
+            leader=leader,
+            watch=watch,
         )
 
     def _listener(self) -> Listener:
