@@ -140,6 +140,11 @@ class Director:
 
     async def _newcomer(self, cast: Cast, observer: Observer, bootstrap: str) -> None:
         await _produced(observer, plan.JOIN_AT, self._options.seconds)
+        await observer.until(
+            lambda now: all(now.processed.get(name) for name in self._shared),
+            "every member has processed something",
+            GATHER_TIMEOUT_S,
+        )
         observer.say(f"{plan.AIOKAFKA_2} joins", "a member joins")
         self._join(cast, plan.AIOKAFKA_2, bootstrap)
         await observer.until(
