@@ -26,6 +26,8 @@ _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_BYTES = 32 * 1024
+_SKIPPABLE = frozenset(bytes((kind, 0x2A, 0x4D, 0x18)) for kind in range(0x50, 0x60))
+_FRAMES = {"lz4": {b"\x04\x22\x4d\x18"} | _SKIPPABLE, "zstd": {b"\x28\xb5\x2f\xfd"} | _SKIPPABLE}
 _FIRST_GUESS_BYTES = 64 * 1024
 _GZIP_WBITS = 31
 # zlib's fast level: the produced bytes are read once or twice, the time is paid by whoever builds them.
@@ -200,6 +202,8 @@ def _zstd_size(data: bytes | memoryview) -> int | None:
 
 def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str) -> bytes:
     """Inflate into a buffer of the told or a guessed size, larger ones after that, never above the limit."""
+    if bytes(data[:4]) not in _FRAMES[name]:
+        raise CorruptBatchError(f"no {name} frame")
     if told is not None and told > limit:
         raise _too_large(told, limit)
     size = told if told is not None else max(_FIRST_GUESS_BYTES, 8 * len(data))
@@ -210,7 +214,7 @@ def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | N
             count: int = into(data, buffer)
         except cramjam.DecompressionError as error:
             # It does not say in a reliable way whether the buffer was too small, so a larger one decides.
-            if size == limit or len(data) < 4:
+            if size == limit:
                 raise CorruptBatchError(f"broken {name} data, or above {limit} bytes: {error}") from None
             size = max(_FIRST_GUESS_BYTES, size * 4)
             continue

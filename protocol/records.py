@@ -14,7 +14,13 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from ringleader.protocol.compression import Compression, CorruptBatchError, compress, decompress
+from ringleader.protocol.compression import (
+    Compression,
+    CorruptBatchError,
+    compress,
+    decompress,
+    inflate_limit,
+)
 
 __all__ = [
     "BatchHeader",
@@ -232,9 +238,11 @@ def check_batch(data: bytes) -> BatchHeader:
         raise InvalidBatchError(f"{header.record_count} records at offsets up to {header.last_offset_delta}")
     if header.compression > Compression.ZSTD:
         raise InvalidBatchError(f"unknown compression codec {header.compression}")
-    least = header.record_count * LEAST_RECORD_BYTES
-    if header.compression == Compression.NONE and least > size - HEADER_BYTES:
-        raise InvalidBatchError(f"{header.record_count} records cannot be in {size - HEADER_BYTES} bytes")
+    room = size - HEADER_BYTES
+    if header.compression:
+        room = inflate_limit(room)
+    if header.record_count * LEAST_RECORD_BYTES > room:
+        raise InvalidBatchError(f"{header.record_count} records cannot be in {room} bytes")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
         raise InvalidBatchError("a producer id without epoch or sequence")
     return header

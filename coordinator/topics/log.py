@@ -273,6 +273,10 @@ class Topics:
         except KafkaError as error:
             done(error)
             return len(batch)
+        except Exception:
+            self._log.exception("append failed", directory=str(partition.directory))
+            done(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return len(batch)
         if write is not None:
             if not self._writes:
                 # What arrives in this turn goes to the disk together.

@@ -165,8 +165,11 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     for leftover in [*directory.glob("*.new"), *directory.glob("*.index")]:
         if not leftover.with_suffix(".log").exists():
             leftover.unlink()
-    first = found.segments[0].base_offset if found.segments else 0
-    found.start_offset = min(max(first, _read_start(directory)), max(found.next_offset, first))
+    start = _read_start(directory)
+    if found.segments:
+        start = min(max(found.segments[0].base_offset, start), found.next_offset)
+    # Without files (a crash of the machine took them) offsets at least do not start anew.
+    found.start_offset = start
     return found
 
 

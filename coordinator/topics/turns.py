@@ -24,7 +24,7 @@ class Turns:
         self._scheduled = False
 
     def run(self, work: Work) -> None:
-        """Do this, now or later. `work` must not raise."""
+        """Do this, now or later. What it raises later goes to the loop's exception handler."""
         if self._waiting or self._spent >= self._budget:
             self._waiting.append(work)
             return
@@ -37,8 +37,10 @@ class Turns:
         self._spent = 0
         self._scheduled = False
         waiting = self._waiting
-        while waiting and self._spent < self._budget:
-            self._spent += waiting.popleft()()
-        if self._spent or waiting:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._next_turn)
+        try:
+            while waiting and self._spent < self._budget:
+                self._spent += waiting.popleft()()
+        finally:
+            if self._spent or waiting:
+                self._scheduled = True
+                asyncio.get_running_loop().call_soon(self._next_turn)

@@ -244,3 +244,12 @@ def test_errors_are_of_one_family() -> None:
     assert issubclass(CorruptBatchError, MalformedError)
     assert issubclass(ChecksumError, CorruptBatchError)
     assert issubclass(InvalidBatchError, CorruptBatchError)
+
+
+def test_a_compressed_batch_cannot_claim_more_records_than_it_may_inflate_to() -> None:
+    data = build_batch(sample(5), compression=Compression.ZSTD)
+    body = data[61:]
+    claimed = with_body(data, body, 2**31 - 1)
+    claimed = with_body(claimed[:23] + (2**31 - 2).to_bytes(4, "big") + claimed[27:], body, 2**31 - 1)
+    with pytest.raises(InvalidBatchError):
+        check_batch(claimed)

@@ -1,0 +1,161 @@
+"""The small parts: work in turns, the newest records in memory, the writing thread's order."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.coordinator.topics.catalog import check_name
+from ringleader.coordinator.topics.files import FileCache, pwrite_all, write_whole
+from ringleader.coordinator.topics.tail import Tail, TailCache
+from ringleader.coordinator.topics.turns import Turns
+from ringleader.coordinator.topics.writer import Lane, Write, Writer
+from ringleader.protocol.errors import KafkaError
+
+
+async def test_a_turn_moves_so_much_and_keeps_the_order() -> None:
+    turns, done = Turns(100), list[int]()
+
+    def work(number: int, size: int) -> None:
+        def go() -> int:
+            done.append(number)
+            return size
+
+        turns.run(go)
+
+    for number in range(6):
+        work(number, 60)
+    assert done == [0, 1]
+    await asyncio.sleep(0)
+    assert done == [0, 1, 2, 3]
+    work(6, 0)
+    await asyncio.sleep(0)
+    assert done == [0, 1, 2, 3, 4, 5]
+    await asyncio.sleep(0)
+    assert done == [0, 1, 2, 3, 4, 5, 6]
+    await asyncio.sleep(0)
+    work(7, 500)
+    assert done[-1] == 7
+
+
+async def test_work_that_fails_does_not_stop_the_rest() -> None:
+    failures: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, context: failures.append(context["message"])
+    )
+    turns, done = Turns(1), list[int]()
+
+    def fail() -> int:
+        raise RuntimeError("broken")
+
+    turns.run(lambda: 5)
+    turns.run(fail)
+    turns.run(lambda: done.append(1) or 1)  # type: ignore[func-returns-value]
+    for _ in range(4):
+        await asyncio.sleep(0)
+    assert done == [1]
+    assert len(failures) == 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 30)), max_size=60),
+    st.integers(0, 400),
+    st.integers(0, 200),
+    st.integers(0, 100),
+)
+def test_the_tail_has_the_newest_batches_without_gaps(
+    batches: list[tuple[int, int]], limit: int, offset: int, max_bytes: int
+) -> None:
+    cache, tail, end, kept = TailCache(limit), Tail(), 0, list[tuple[int, int, bytes]]()
+    for number, (count, size) in enumerate(batches):
+        data = bytes([number]) * size
+        cache.add(tail, end, end + count, data)
+        kept.append((end, end + count, data))
+        end += count
+        while sum(len(batch) for _, _, batch in kept) > limit:
+            kept.pop(0)
+    assert len(tail) == len(kept)
+    assert cache.size_bytes == sum(len(batch) for _, _, batch in kept)
+    due: bytes | None = None
+    for base, following, data in kept:
+        if due is None and base <= offset < following:
+            due = data
+        elif due is not None:
+            if len(due) + len(data) > max_bytes:
+                break
+            due += data
+    assert tail.read(offset, max_bytes) == due
+
+
+def test_a_long_tail_is_compacted() -> None:
+    cache, tail = TailCache(50), Tail()
+    for offset in range(5_000):
+        cache.add(tail, offset, offset + 1, b"0123456789")
+    assert len(tail) == 5
+    assert len(tail._bases) < 2_000
+    assert tail.read(4_995, 1_000) == b"0123456789" * 5
+    assert tail.read(4_994, 1_000) is None
+
+
+async def test_writes_are_done_in_order_and_reported_in_order(tmp_path: Path) -> None:
+    reported: list[Write] = []
+    everything = asyncio.Event()
+
+    def done(writes: list[Write]) -> None:
+        reported.extend(writes)
+        if len(reported) == 60:
+            everything.set()
+
+    writer, lane = Writer(done), Lane()
+    writer.start()
+    paths = [tmp_path / "deep" / name for name in ("a", "b")]
+    positions = dict.fromkeys(paths, 0)
+    for number in range(60):
+        path = paths[number % 2]
+        data = bytes([number]) * 100
+        writer.write([Write(path, positions[path], data, lane, number)])
+        positions[path] += 100
+    sizes = await writer.call(lambda files: [path.stat().st_size for path in paths])
+    async with asyncio.timeout(10):
+        await everything.wait()
+    assert sizes == [3_000, 3_000]
+    assert [write.owner for write in reported] == list(range(60))
+    assert paths[1].read_bytes() == b"".join(bytes([number]) * 100 for number in range(1, 60, 2))
+    with pytest.raises(ZeroDivisionError):
+        await writer.call(lambda files: 1 / 0)
+    await writer.stop()
+
+
+def test_many_parts_are_written_with_few_calls(tmp_path: Path) -> None:
+    files = FileCache(1)
+    descriptor = files.get(tmp_path / "a")
+    pwrite_all(descriptor, [b"%04d" % number for number in range(3_000)], 8)
+    data = (tmp_path / "a").read_bytes()
+    assert data == bytes(8) + b"".join(b"%04d" % number for number in range(3_000))
+    files.get(tmp_path / "b")
+    assert files.get(tmp_path / "b") == files.get(tmp_path / "b")
+    files.close_all()
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    for data in (b"one", b"", b"three"):
+        write_whole(path, data)
+        assert path.read_bytes() == data
+    assert [found.name for found in tmp_path.iterdir()] == ["f"]
+
+
+@given(st.text(max_size=300))
+def test_names_of_topics(name: str) -> None:
+    letters = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+    good = 1 <= len(name) <= 249 and set(name) <= letters and name not in (".", "..")
+    try:
+        check_name(name)
+    except KafkaError:
+        assert not good
+    else:
+        assert good
