@@ -13,6 +13,9 @@ Log = FilteringBoundLogger
 NAME = "ringleader"
 """Name of the standard library's logger that gets the lines when the application has not set up structlog."""
 
+_NOT_FIELDS = ("event", "exc_info", "stack_info")
+_TAKEN = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+
 
 def get_log() -> Log:
     """The application's structlog if it has one (`ringleader serve` has); else the logger "ringleader" of
@@ -32,7 +35,11 @@ def get_log() -> Log:
 
 def _readable(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Handlers that know nothing of `extra` show the message only, so the fields are in it too."""
-    fields = {key: value for key, value in event.items() if key not in ("event", "exc_info")}
-    if fields:
-        event["event"] = f"{event['event']} " + " ".join(f"{key}={value!r}" for key, value in fields.items())
-    return event
+    fields = {key: value for key, value in event.items() if key not in _NOT_FIELDS}
+    if not fields:
+        return event
+    told = {key: event[key] for key in _NOT_FIELDS if key in event}
+    told["event"] = f"{event['event']} " + " ".join(f"{key}={value!r}" for key, value in fields.items())
+    # A field must not have the name of one of the record's own attributes.
+    told.update({f"{key}_" if key in _TAKEN else key: value for key, value in fields.items()})
+    return told

@@ -152,7 +152,7 @@ class Node:
         if ip_address(self.host.partition("%")[0]).is_unspecified:
             name = socket.gethostname()
             self.log.warning(
-                "clients are told to come to this machine's name; see advertised.address", name=name
+                "clients are told to come to this machine's name; see advertised.address", host=name
             )
             return name, self.port
         return self.host, self.port

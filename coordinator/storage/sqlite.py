@@ -33,6 +33,9 @@ REPLAY_CHUNK_ROWS = 2_000
 CHECKPOINT_PAGES = 2_000
 """The WAL is folded into the main file at this size, 8 MiB: rare enough not to be felt, quick to replay."""
 
+CACHE_KIB = 32_768
+"""Pages of the main file that are kept in memory, so that commits of many groups need not read them."""
+
 _MAGIC = b"SQLite format 3\0"
 
 _TABLES = f"""
@@ -183,6 +186,7 @@ class SqliteStorage:
             connection.execute(f"PRAGMA synchronous = {self._synchronous.upper()}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("COMMIT")
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -201,3 +202,13 @@ async def test_store_that_cannot_be_trusted_is_reported(tmp_path: Path) -> None:
             assert answer.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
         async with asyncio.timeout(20):
             await node.wait_failed()
+
+
+async def test_everywhere_is_no_address_to_come_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    node = Node(settings(tmp_path))
+    node.host, node.port = "0.0.0.0", 9_092
+    assert node._advertised() == (socket.gethostname(), 9_092)
+    assert "advertised.address" in caplog.text
+    node.host = "::1"
+    assert node._advertised() == ("::1", 9_092)
+    assert node.bootstrap == "[::1]:9092"
