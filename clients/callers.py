@@ -86,7 +86,8 @@ class LoopCaller:
 
     async def close(self, timeout_s: float) -> None:
         """End the worker after the jobs that are queued; a job that takes longer is cancelled."""
-        self._queue.put_nowait(None)
+        # By way of the loop, as jobs come: so it stands behind those that were posted before.
+        self._loop.call_soon(self._queue.put_nowait, None)
         done, _ = await asyncio.wait([self._worker], timeout=timeout_s)
         if not done:
             logger.warning("a callback does not end: it is cancelled")

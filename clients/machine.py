@@ -45,6 +45,7 @@ from ringleader.protocol.errors import ErrorCode, error_name
 COORDINATOR_GONE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 IMMEDIATE_REJOINS = 3
 """A refused join or sync is repeated at once so many times in a row; after that with backoff."""
+LEAST_LEAVE_WAIT_MS = 1_000
 
 
 class MemberMachine(MemberState):
@@ -70,10 +71,12 @@ class MemberMachine(MemberState):
 
     def leave(self, reason: str, now_ms: int, hold_ms: int = 0, silently: bool = False) -> None:
         """Give up the share (`on_revoked` gets at most `hold_ms`, and never more than the rebalance timeout),
-        then leave. Silently: without LeaveGroup, as a static member that will be back does."""
+        then leave, with as much time for the coordinator's answer (1 s at least, `leave_timeout_ms` at most).
+        Silently: without LeaveGroup, as a static member that will be back does."""
         if self.phase in OVER or self._leave_reason is not None:
             return
         self._leave_reason, self._leave_silently = reason, silently
+        self._leave_wait_ms = min(self.settings.leave_timeout_ms, max(hold_ms, LEAST_LEAVE_WAIT_MS))
         hold_until_ms = now_ms + min(hold_ms, self.settings.rebalance_timeout_ms)
         if self.phase is Phase.REVOKING:
             self._hold_until_ms = min(self._hold_until_ms, hold_until_ms)
@@ -348,7 +351,11 @@ class MemberMachine(MemberState):
             return
         # It began after the heartbeat before this one, and the coordinator counts from there.
         began_ms = pending.sent_ms - self.settings.heartbeat_interval_ms
-        until_ms = began_ms + self.settings.rebalance_timeout_ms - self.settings.hold_margin_ms
+        rebalance_ms = self.settings.rebalance_timeout_ms
+        # A rebalance timeout about as short as the heartbeat interval is no reason to revoke without a word.
+        until_ms = max(
+            began_ms + rebalance_ms - self.settings.hold_margin_ms, pending.sent_ms + rebalance_ms // 4
+        )
         if self.phase is Phase.STABLE:
             self._revoke("the group is rebalancing", until_ms)
         elif self.phase is Phase.REVOKING:
@@ -417,7 +424,7 @@ class MemberMachine(MemberState):
         self._round += 1
         self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
         self.phase = Phase.LEAVING
-        self._leave_until_ms = now_ms + self.settings.leave_timeout_ms
+        self._leave_until_ms = now_ms + self._leave_wait_ms
         if self._leave_silently or not self.member_id:
             self._over()
 

@@ -236,7 +236,8 @@ class GroupMember(_Member):
         self._driver.rejoin(reason)
 
     async def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Give up the share (`on_revoked` gets at most `timeout_s`), leave the group, end the thread.
+        """Give up the share (`on_revoked` gets at most `timeout_s`), leave the group (the answer gets as much
+        again, but at least 1 s and at most 5 s), end the thread.
 
         From inside of a callback it begins to leave and returns at once.
         """

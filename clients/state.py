@@ -77,6 +77,7 @@ class MemberState:
         self._leave_reason: str | None = None
         self._leave_silently = False
         self._leave_until_ms = 0
+        self._leave_wait_ms = settings.leave_timeout_ms
 
     @property
     def coordinator(self) -> Node | None:

@@ -60,6 +60,16 @@ def test_the_hold_ends_before_the_coordinator_stops_waiting() -> None:
     assert script.wanted == ["JoinGroup"]
 
 
+def test_a_rebalance_timeout_shorter_than_the_heartbeat_interval_still_lets_on_revoked_run() -> None:
+    script = MemberScript(rebalance_timeout_ms=2_000).start().settle()
+    script.wait(3_000)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.wait(499)
+    assert script.machine.phase is Phase.REVOKING
+    script.revoked()
+    assert script.kinds() == ["TellAssigned", "TellRevoked"]
+
+
 def test_removed_while_on_revoked_runs() -> None:
     script = MemberScript().start().settle()
     script.wait(3_000)
@@ -303,6 +313,15 @@ def test_leave_gives_up_without_an_answer() -> None:
     script.wait(2_000)
     assert script.machine.phase is Phase.LEFT
     assert any("without an answer" in line for line in script.said)
+
+
+def test_leaving_in_a_hurry_waits_less_for_the_answer() -> None:
+    script = MemberScript().start().settle()
+    script.leave(hold_ms=0)
+    script.wait(0)
+    assert script.wanted == ["LeaveGroup"]
+    script.wait(1_000)
+    assert script.machine.phase is Phase.LEFT
 
 
 def test_handle_multiple_members_leave_group_response() -> None:
