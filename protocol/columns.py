@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchError, Headers, iter_batches
 
@@ -39,8 +40,8 @@ class Columns:
             del column[stop:]
             del column[:start]
 
-    def _lists(self) -> tuple[list[object], ...]:
-        return (  # type: ignore[return-value]
+    def _lists(self) -> tuple[list[Any], ...]:
+        return (
             self.keys,
             self.values,
             self.offsets,
@@ -121,13 +122,11 @@ def append_columns(batch: BatchView, columns: Columns, with_headers: bool = True
     """Append all records of one batch. Raises CorruptBatchError; `columns` may hold some of them then."""
     header = batch.header
     before = len(columns.offsets)
-    buffer, start, end = batch.payload()
-    try:
-        pos = _append_rows(buffer, start, header, columns, with_headers)
-    except IndexError:
-        raise CorruptBatchError("a record is cut off", batch.start) from None
-    if pos != end:
-        raise CorruptBatchError(f"records end at {pos}, not at {end}", batch.start)
+    payload = batch.payload()
+    # True of every batch but one that compaction has thinned out.
+    dense = header.record_count == header.last_offset_delta + 1
+    if not dense or not _try_dense(payload, header, columns, with_headers):
+        _append_rows(payload, header, columns, with_headers, dense=False)
     added = len(columns.offsets) - before
     if added and not header.base_offset <= columns.offsets[-1] <= header.last_offset:
         raise CorruptBatchError(f"offset {columns.offsets[-1]} is outside its batch", batch.start)
@@ -136,17 +135,53 @@ def append_columns(batch: BatchView, columns: Columns, with_headers: bool = True
     columns.append_time += [header.is_log_append_time] * added
 
 
-def _append_rows(buffer: bytes, pos: int, header: BatchHeader, columns: Columns, with_headers: bool) -> int:
-    """Decode a batch's records from `pos`; where the last one ends. IndexError when the bytes run out.
+def _try_dense(
+    payload: tuple[bytes, int, int], header: BatchHeader, columns: Columns, with_headers: bool
+) -> bool:
+    """Decode as if offsets were written in the shortest way; False, with no trace, when that does not fit."""
+    before = [len(column) for column in columns._lists()]
+    try:
+        _append_rows(payload, header, columns, with_headers, dense=True)
+    except CorruptBatchError:
+        for column, length in zip(columns._lists(), before, strict=True):
+            del column[length:]
+        return False
+    return True
+
+
+def _append_rows(
+    payload: tuple[bytes, int, int],
+    header: BatchHeader,
+    columns: Columns,
+    with_headers: bool,
+    *,
+    dense: bool,
+) -> None:
+    """Decode a batch's records. Raises CorruptBatchError.
 
     One and two byte varints are decoded in place: nearly all are. A length that leads beyond the record is
-    found at the record's end, since a slice never reads beyond the bytes.
+    found at the record's end, since a slice never reads beyond the bytes. `dense`: the offset deltas are 0,
+    1, 2 and so on, so that their bytes can be skipped.
     """
-    add_key, add_value = columns.keys.append, columns.values.append
+    buffer, pos, stop_at = payload
+    try:
+        pos = _rows(buffer, pos, header, columns, with_headers, dense)
+    except IndexError:
+        raise CorruptBatchError("a record is cut off", pos) from None
+    if pos != stop_at:
+        raise CorruptBatchError(f"records end at {pos}, not at {stop_at}", pos)
+    if dense:
+        columns.offsets.extend(range(header.base_offset, header.base_offset + header.record_count))
+
+
+def _rows(
+    buffer: bytes, pos: int, header: BatchHeader, columns: Columns, with_headers: bool, dense: bool
+) -> int:
+    """The loop of `_append_rows`; where the last record ends. IndexError when the bytes run out."""
+    add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
     add_offset, add_timestamp = columns.offsets.append, columns.timestamps_ms.append
-    add_headers = columns.headers.append
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
-    for _ in range(header.record_count):
+    for number in range(header.record_count):
         byte = buffer[pos]
         pos += 1
         if byte > 127:
@@ -159,10 +194,9 @@ def _append_rows(buffer: bytes, pos: int, header: BatchHeader, columns: Columns,
         if byte & 1:
             raise CorruptBatchError("a record's length is negative", pos)
         end = pos + (byte >> 1)
-        # One byte of attributes that nobody uses.
-        pos += 1
-        byte = buffer[pos]
-        pos += 1
+        # Before the timestamp, a byte of attributes that nobody uses.
+        byte = buffer[pos + 1]
+        pos += 2
         if byte > 127:
             second = buffer[pos]
             if second < 128:
@@ -170,17 +204,12 @@ def _append_rows(buffer: bytes, pos: int, header: BatchHeader, columns: Columns,
                 pos += 1
             else:
                 byte, pos = _long_varint(buffer, pos - 1)
-        add_timestamp(base_timestamp + ((byte >> 1) ^ -(byte & 1)))
-        byte = buffer[pos]
-        pos += 1
-        if byte > 127:
-            second = buffer[pos]
-            if second < 128:
-                byte += (second - 1) << 7
-                pos += 1
-            else:
-                byte, pos = _long_varint(buffer, pos - 1)
-        add_offset(base_offset + ((byte >> 1) ^ -(byte & 1)))
+        add_timestamp(base_timestamp + (~(byte >> 1) if byte & 1 else byte >> 1))
+        if dense:
+            pos += 1 if number < 64 else 2 if number < 8192 else 3 if number < 1_048_576 else 4
+        else:
+            delta, pos = read_varint(buffer, pos)
+            add_offset(base_offset + delta)
         byte = buffer[pos]
         pos += 1
         if byte > 127:

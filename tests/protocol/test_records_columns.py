@@ -96,3 +96,25 @@ def test_aborted_transactions_are_left_out() -> None:
 def test_nothing_gives_empty_columns() -> None:
     found = decode_columns(b"")
     assert (len(found), found.next_offset) == (0, -1)
+
+
+def test_offsets_with_gaps_and_offsets_written_the_long_way() -> None:
+    sparse = [Record(100 + i * i, STAMP_MS, None, b"%d" % i) for i in range(200)]
+    assert decode_columns(build_batch(sparse)).offsets == [r.offset for r in sparse]
+    data = build_batch(records(0, 1))
+    # The offset delta 0 as two bytes: legal, though nobody writes it so.
+    at = data.index(b"\x00", 62) + 2
+    body = data[61:at] + b"\x80\x00" + data[at + 1 :]
+    longer = bytes([body[0] + 2]) + body[1:]
+    length = (49 + len(longer)).to_bytes(4, "big")
+    rebuilt = data[:8] + length + data[12:61] + longer
+    found = decode_columns(rebuilt, check_crc=False)
+    assert (found.offsets, found.keys, found.values) == ([0], [None], [b""])
+    assert found.headers == [[("h", None)]]
+
+
+def test_very_many_records_in_a_batch() -> None:
+    made = [Record(i, STAMP_MS, None, b"") for i in range(9_000)]
+    found = decode_columns(build_batch(made), 8_190, 8_195)
+    assert found.offsets == list(range(8_190, 8_195))
+    assert found.values == [b""] * 5
