@@ -100,6 +100,7 @@ class Shard:
         core.loading = {}
         for group in list(self._groups.values()):
             restore(group, core, self._rebalances, now_ms)
+            core.forget_if_void(group)  # deleted again further on in the log
         self._cleanup.begin(now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:

@@ -83,7 +83,8 @@ class Worker(Actor):
         self.version = rng.choice([0, 2, 3, 4, 5, 7, 9])
         self.session_ms = rng.choice([1_000, 3_000, 10_000])
         self.rebalance_ms = rng.choice([1_000, 5_000, 20_000])
-        self.interval_ms = self.session_ms // 3
+        # Shorter than the rebalance timeout, or members would learn too late of each rebalance, for ever.
+        self.interval_ms = min(self.session_ms, self.rebalance_ms) // 3
         self.protocols = self._offer()
         self.member_id = ""
         self.generation = -1

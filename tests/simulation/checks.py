@@ -343,6 +343,7 @@ class Checks:
         for group_id in [one for one in self.lives if one not in groups]:
             del self.lives[group_id]  # deleted: what comes next starts clean
         for group in groups.values():
+            self.life(group.group_id)
             self._check_group(group)
         self._check_removals(groups)
         self._check_parked()

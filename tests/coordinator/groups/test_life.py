@@ -128,6 +128,17 @@ def test_a_record_that_cannot_be_read_stops_the_load() -> None:
         shard.loaded(0, 0)
 
 
+def test_a_group_that_was_deleted_further_on_in_the_log_is_forgotten() -> None:
+    key, value = _record(3, "a", ("a", None))
+    script = _load(
+        (key, value),
+        (records.floor_key("g"), records.floor_value(3)),
+        (key, None),
+        (records.floor_key("g"), None),
+    )
+    assert not script.shard._groups
+
+
 def test_every_group_of_a_large_shard_is_cleaned_up_in_steps() -> None:
     count = itertools.count()
     shard = Shard(0, GroupSettings(offsets_retention_minutes=1), lambda prefix: f"{prefix}{next(count)}")
