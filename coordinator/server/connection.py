@@ -53,6 +53,32 @@ class _Refusal:
 class Connection(asyncio.Protocol):
     """See the module. `Server` makes one for each accepted socket."""
 
+    __slots__ = (
+        "_beats",
+        "_blocked",
+        "_data",
+        "_early",
+        "_header",
+        "_max_frame",
+        "_max_input",
+        "_more",
+        "_need",
+        "_now_ms",
+        "_position",
+        "_reading",
+        "_routes",
+        "_server",
+        "_transport",
+        "_unsent",
+        "address",
+        "client_id",
+        "closing",
+        "host",
+        "moved_ms",
+        "parked",
+        "peer",
+    )
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._routes = server.routes
@@ -200,9 +226,8 @@ class Connection(asyncio.Protocol):
                 heartbeats += 1
                 position = stop
                 continue
-            frame = data[position + 4 :] if stop == end else data[position + 4 : stop]
+            reason = self._request(data[position + 4 : stop], api_key, version, correlation_id, out, now)
             position = stop
-            reason = self._request(frame, api_key, version, correlation_id, out, now)
             if reason or self.parked is not None or self._blocked:
                 break
         if heartbeats:
@@ -278,7 +303,11 @@ class Connection(asyncio.Protocol):
                 return ""
             return f"{route.name} version {version}, served are {route.low} to {route.high}"
         if api_key == COMMIT_KEY:
-            taken = self._server.commits.take(self, self.host, frame, version, correlation_id, now)
+            try:
+                taken = self._server.commits.take(self, self.host, frame, version, correlation_id, now)
+            except Exception:
+                self._server.log.exception("handler failed", **self._who(route.name))
+                return f"{route.name} failed"
             if taken is not None:
                 self.parked = taken
                 return ""
