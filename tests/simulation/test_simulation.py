@@ -18,7 +18,7 @@ from ringleader.coordinator.groups.join import Joins
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.offsets import Offsets
 from ringleader.coordinator.groups.rebalance import Rebalances
-from tests.simulation.checks import ViolationError
+from tests.simulation.facts import ViolationError
 from tests.simulation.world import simulate
 
 _SEEDS_PER_TEST = 10
