@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -109,7 +110,11 @@ def test_whole_request_frames(cls: type[Message], version: int, client_id: str |
     assert is_flexible(cls.API_KEY, version) == flexible
     out = io.BytesIO()
     kio = KioHeader2 if flexible else KioHeader1
-    fields = {"request_api_key": cls.API_KEY, "request_api_version": version, "correlation_id": 7}
+    fields: dict[str, Any] = {
+        "request_api_key": cls.API_KEY,
+        "request_api_version": version,
+        "correlation_id": 7,
+    }
     entity_writer(kio)(out, kio(**fields, client_id=client_id))
     assert frame[4 : 4 + position] == out.getvalue()
 

@@ -8,7 +8,6 @@ import io
 import typing
 import uuid
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -43,9 +42,21 @@ def _struct_in(hint: Any) -> Any:
     return next((found for part in typing.get_args(hint) if (found := _struct_in(part))), None)
 
 
-@cache
-def _columns(cls: type[Any], kio: type[Any], version: int) -> list[tuple[str, FieldSpec, str, str, Any]]:
-    """(our field, its declaration, kio's field, kio's type, kio's struct) in wire order."""
+Column = tuple[str, FieldSpec, str, str, Any]
+"""Our field, its declaration, kio's field, kio's type, kio's struct."""
+
+_known: dict[tuple[type[Any], type[Any], int], list[Column]] = {}
+_special: dict[tuple[type[Any], int], dict[tuple[type[Any], str], SearchStrategy[int]]] = {}
+
+
+def _columns(cls: type[Any], kio: type[Any], version: int) -> list[Column]:
+    """The fields of a version in wire order."""
+    if (cls, kio, version) not in _known:
+        _known[cls, kio, version] = _match(cls, kio, version)
+    return _known[cls, kio, version]
+
+
+def _match(cls: type[Any], kio: type[Any], version: int) -> list[Column]:
     ours, theirs = present_fields(cls, version), fields(kio)
     assert len(ours) == len(theirs), (cls, version)
     hints = typing.get_type_hints(kio)
@@ -55,12 +66,13 @@ def _columns(cls: type[Any], kio: type[Any], version: int) -> list[tuple[str, Fi
     ]
 
 
-@cache
 def special_values(
     cls: type[Any], kio: type[Any], version: int
 ) -> dict[tuple[type[Any], str], SearchStrategy[int]]:
     """The fields whose values have to be narrower for kio, by (struct, field)."""
-    found: dict[tuple[type[Any], str], SearchStrategy[int]] = {}
+    if (cls, version) in _special:
+        return _special[cls, version]
+    found = _special[cls, version] = {}
     for name, spec, _, kind, inner in _columns(cls, kio, version):
         if kind in _NARROW:
             found[cls, name] = _NARROW[kind]

@@ -8,7 +8,7 @@ codec knows.
 from __future__ import annotations
 
 import struct
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringleader.protocol.layout import covers
@@ -81,11 +81,8 @@ class _Writer:
             self.tags(value, sorted(tagged, key=lambda one: one[0]), path)
 
     def tags(self, value: Any, tagged: list[tuple[int, str, FieldSpec]], path: str) -> None:
-        defaults = {
-            one.name: one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
-            for one in fields(value)
-        }
-        present = [one for one in tagged if getattr(value, one[1]) != defaults[one[1]]]
+        empty = type(value)()
+        present = [one for one in tagged if getattr(value, one[1]) != getattr(empty, one[1])]
         start = len(self.out)
         self.out += uvarint(len(present))
         for tag, name, spec in present:
