@@ -30,7 +30,6 @@ from tests.support.rawgroup import form_group
 PARTITIONS = 6
 PRODUCE_VERSION, FETCH_VERSION = 8, 11
 RECORD_BYTES, RECORDS = 1_000, 64
-MB_PER_S = 100
 # 200 members at the clients' default interval of 3 s make 67 heartbeats a second; this is 30 times that.
 HEARTBEATS_PER_S = 2_000
 # Enough that a heartbeat that is due is sent, however late the answers to former ones are.
@@ -67,7 +66,7 @@ def _fetch_overhead(topic: str) -> int:
 
 
 def _stream_options(
-    port: int, directory: Path, topic: str, seconds: float, warmup_s: float
+    port: int, directory: Path, topic: str, mb_per_s: int, seconds: float, warmup_s: float
 ) -> dict[str, Any]:
     batch = _batch()
     name = len(topic)
@@ -76,7 +75,7 @@ def _stream_options(
         "port": port,
         "produce": write_frames(directory / "produce", [[_produce(topic, place, batch)] for place in places]),
         "fetch": write_frames(directory / "fetch", [[_fetch(topic, place)] for place in places]),
-        "batches_per_second": MB_PER_S * 1e6 / len(batch),
+        "batches_per_second": mb_per_s * 1e6 / len(batch),
         "batch_bytes": len(batch),
         "batch_records": RECORDS,
         # Up to the error code: size, correlation id, [throttle time, error, session,] topic count,
@@ -113,7 +112,9 @@ def run(plan: Plan) -> dict[str, Any]:
         }
         for number, log in enumerate(logs):
             # The stream starts before the heartbeats are measured and ends after them.
-            options = _stream_options(server.port, directory, log, plan.seconds + 0.5, plan.warmup_s)
+            options = _stream_options(
+                server.port, directory, log, plan.mb_per_s, plan.seconds + 0.5, plan.warmup_s
+            )
             quiet.append(run_load(pins.load, "load", heartbeats))
             stream = start_load(pins.load, "stream", options)
             busy.append(run_load(pins.load, "load", heartbeats))
@@ -123,7 +124,7 @@ def run(plan: Plan) -> dict[str, Any]:
             say(f"  round {number + 1}: p99 {quiet[-1]['p99_us']:,.0f} us, then {busy[-1]['p99_us']:,.0f} us")
     rows = [
         [name, *(median(one[key] for one in rounds) for key in ("p50_us", "p99_us", "max_us"))]
-        for name, rounds in (("nothing else", quiet), (f"{MB_PER_S} MB/s in and out", busy))
+        for name, rounds in (("nothing else", quiet), (f"{plan.mb_per_s} MB/s in and out", busy))
     ]
     table(f"Heartbeats at {HEARTBEATS_PER_S} a second beside", ["", "p50 us", "p99 us", "max us"], rows)
     say(
@@ -133,7 +134,7 @@ def run(plan: Plan) -> dict[str, Any]:
     )
     whole = {
         "heartbeats_per_s": HEARTBEATS_PER_S,
-        "goal_mb_per_s": MB_PER_S,
+        "goal_mb_per_s": plan.mb_per_s,
         "results": {"quiet": quiet, "busy": busy, "streams": streams},
     }
     save(plan.out_dir, "mixed", whole)

@@ -25,6 +25,8 @@ class Plan:
     rebalance_members: tuple[int, ...] = (500, 1_000, 2_000)
     idle_members: int = 5_000
     offsets: int = 1_000_000
+    mb_per_s: int = 100
+    """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
     data_dir: Path | None = None
     """Where the daemon keeps its data; a directory under bench/out when None."""
     out_dir: Path = OUT
@@ -46,6 +48,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         rebalance_members=(20,),
         idle_members=100,
         offsets=2_000,
+        mb_per_s=2,
         data_dir=data_dir,
         out_dir=out_dir,
     )
