@@ -102,9 +102,9 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
         for one in found.members
     ]
     owner = {
-        (topic, partition): one["client"]
-        for one in members
-        for topic, of in one["partitions"].items()
+        (topic, partition): one.client_id
+        for one in found.members
+        for topic, of in one.assignment.items()
         for partition in of
     }
     offsets = [
