@@ -92,7 +92,7 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
     (found,) = await admin.describe_groups([group])
     if found.state == "Dead":
         fail(f"There is no group {group}.")
-    members = [
+    members: list[dict[str, Any]] = [
         {
             "member": one.member_id,
             "client": one.client_id,
