@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,12 +14,11 @@ from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.topics import configs as topic_configs
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, TopicInfo, check_name, load
-from ringleader.coordinator.topics.chores import cut, make, nothing, remove_below
-from ringleader.coordinator.topics.files import sync_file, write_whole
+from ringleader.coordinator.topics.chores import Chores, cut, make
+from ringleader.coordinator.topics.files import write_whole
 from ringleader.coordinator.topics.partition import AppendResult, Done, Partition, Pending, Waiter
 from ringleader.coordinator.topics.producer_ids import ProducerIds
 from ringleader.coordinator.topics.reading import START_FILE, Recovered, find_first_time, read_range, recover
-from ringleader.coordinator.topics.segment import Segment
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.topics.tail import TailCache
 from ringleader.coordinator.topics.turns import Turns
@@ -62,22 +60,25 @@ class Topics:
         self._tails = TailCache(settings.tail_cache_bytes)
         self._partitions: dict[str, dict[int, Partition]] = {}
         self._catalog = Catalog(directory / CATALOG_FILE, self._pool)
+        self._deletions: set[asyncio.Future[None]] = set()
         self._producer_ids = ProducerIds(directory / PRODUCER_IDS_FILE, self._pool)
         self._retention: asyncio.Task[None] | None = None
-        self._jobs: set[asyncio.Future[Any]] = set()
         self._is_open = False
         self._log = get_log()
+        self._chores = Chores(self._writer, self._log, sync=settings.storage_sync == "full")
 
     # ---- life ----
 
     async def open(self) -> None:
         """Read what is there, repair what a crash left. Raises OSError (CatalogError among them)."""
         started_ms = monotonic_ms()
-        topics, found = await self._run(self._load)
+        topics, found, orphans = await self._run(self._load)
         self._catalog.adopt(topics)
         for (name, index), recovered in found.items():
             self._adopt(topics[name], index, recovered)
         self._writer.start()
+        for path in orphans:
+            self._chores.remove_topic(path)
         self._is_open = True
         self._retention = asyncio.get_running_loop().create_task(self._retain())
         self._log.info(
@@ -89,14 +90,12 @@ class Topics:
             duration_ms=monotonic_ms() - started_ms,
         )
 
-    def _load(self) -> tuple[dict[str, TopicInfo], dict[tuple[str, int], Recovered]]:
+    def _load(self) -> tuple[dict[str, TopicInfo], dict[tuple[str, int], Recovered], list[Path]]:
         data = self.directory / DATA_DIRECTORY
         data.mkdir(parents=True, exist_ok=True)
         topics = load(self.directory / CATALOG_FILE)
         known = {info.id.hex() for info in topics.values()}
-        for path in data.iterdir():
-            if path.name not in known:
-                shutil.rmtree(path, ignore_errors=True)
+        orphans = [path for path in data.iterdir() if path.name not in known]
         now_ms = self.wall_ms()
         found: dict[tuple[str, int], Recovered] = {}
         for info in topics.values():
@@ -104,7 +103,7 @@ class Topics:
             for path in below.iterdir() if below.exists() else ():
                 if path.name.isdigit() and int(path.name) < info.partitions:
                     found[info.name, int(path.name)] = recover(path, now_ms)
-        return topics, found
+        return topics, found, orphans
 
     def _adopt(self, info: TopicInfo, index: int, found: Recovered) -> Partition:
         if found.cut_bytes:
@@ -130,14 +129,17 @@ class Topics:
             await asyncio.gather(self._retention, return_exceptions=True)
         if was_open:
             await self._catalog.flush()
+            if self._deletions:
+                await asyncio.wait(self._deletions)
             self._flush()
+            await self._chores.settle(abandon=True)
             await self._writer.stop()
             for partition in self._all_partitions():
                 partition.wake_all()
-            while self._jobs:
-                await asyncio.wait(self._jobs)
-            last = [found for p in self._all_partitions() if (found := p.final_index()) is not None]
-            await self._run(self._write_indexes, last)
+            await self._chores.settle()
+            await self._chores.finish(
+                [found for p in self._all_partitions() if (found := p.final_index()) is not None]
+            )
         await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
 
     def _all_partitions(self) -> list[Partition]:
@@ -193,8 +195,9 @@ class Topics:
         """
         info = await self._settled(name)
         stored = self._catalog.put(name, None)
-        job = asyncio.ensure_future(self._delete(info, stored))
-        self._track(job)
+        # Goes on when the caller is cancelled.
+        self._deletions.add(job := asyncio.ensure_future(self._delete(info, stored)))
+        job.add_done_callback(self._deletions.discard)
         await asyncio.shield(job)
 
     async def _delete(self, info: TopicInfo, stored: Any) -> None:
@@ -203,8 +206,7 @@ class Topics:
             partition.delete()
         # Nobody can look the topic up any more, so nothing is written after this.
         self._flush()
-        directory = self.directory / DATA_DIRECTORY / info.id.hex()
-        self._writer.call_later(partial(remove_below, directory))
+        self._chores.remove_topic(self.directory / DATA_DIRECTORY / info.id.hex())
 
     async def grow(self, name: str, total: int, *, validate_only: bool = False) -> TopicInfo:
         """More partitions, durable on return. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION,
@@ -317,7 +319,7 @@ class Topics:
                     self._write_failed(partition, write.error)
                 continue
             for segment, producers in partition.written(pending, write.data):
-                self._track(self._run(self._write_index, segment, producers))
+                self._chores.seal((segment, producers))
 
     def _write_failed(self, partition: Partition, error: OSError) -> None:
         self._log.error("records cannot be written", directory=str(partition.directory), error=str(error))
@@ -325,26 +327,6 @@ class Topics:
         for segment in touched:
             gone = segment not in partition.segments
             self._writer.call_later(partial(cut, segment, gone))
-
-    def _write_index(self, segment: Segment, producers: list[list[object]]) -> None:
-        """On a reader thread: make a complete file durable and vouch for it."""
-        try:
-            if self.settings.storage_sync == "full":
-                sync_file(segment.path)
-            write_whole(segment.index_path, segment.dump_index(producers), sync=False)
-        except FileNotFoundError:
-            # Deleted meanwhile.
-            return
-        except OSError as error:
-            self._log.warning("index not written", path=str(segment.index_path), error=str(error))
-
-    def _write_indexes(self, found: list[tuple[Segment, list[list[object]]]]) -> None:
-        for segment, producers in found:
-            self._write_index(segment, producers)
-
-    def _track(self, job: asyncio.Future[Any]) -> None:
-        self._jobs.add(job)
-        job.add_done_callback(self._jobs.discard)
 
     # ---- reading ----
 
@@ -445,28 +427,33 @@ class Topics:
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         finally:
-            self._remove(gone)
+            if gone:
+                self._chores.remove(gone)
         return start
 
     async def enforce_retention(self) -> int:
         """Delete what is too old or too much, in whole files; how many files."""
         now_ms, count = self.wall_ms(), 0
+        removals: list[asyncio.Task[None]] = []
         for partition in self._all_partitions():
             gone = partition.expire(now_ms, self.settings.producer_id_expiration_ms)
             if not gone:
                 continue
             count += len(gone)
             active = partition.segments[-1]
-            await self._writer.call(partial(make, active.path))
-            self._remove(gone)
+            if active.base_offset == partition.next_offset:
+                producers = partition.producers.dump()
+                await self._writer.call(partial(make, active.path))
+                await self._chores.begin(active, producers)
+            removals.append(self._chores.remove(gone))
             self._log.info(
                 "records deleted by retention",
                 directory=str(partition.directory),
                 files=len(gone),
                 start_offset=partition.start_offset,
             )
-        if count:
-            await self._writer.call(nothing)
+        if removals:
+            await asyncio.wait(removals)
         return count
 
     async def _retain(self) -> None:
@@ -476,10 +463,6 @@ class Topics:
                 await self.enforce_retention()
             except OSError as error:
                 self._log.warning("retention failed, tried again later", error=str(error))
-
-    def _remove(self, segments: list[Segment]) -> None:
-        for segment in segments:
-            self._writer.call_later(partial(cut, segment, True))
 
     async def new_producer_id(self) -> int:
         """A producer id that was never given out before. Raises KafkaError (KAFKA_STORAGE_ERROR)."""

@@ -154,18 +154,17 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     Indexes are used as far as they go; batches behind them are checked. The first broken batch ends the log.
     """
     found = Recovered()
-    names = sorted(path.name for path in directory.glob("*.log"))
-    bases = [int(name[:-4]) for name in names if name[:-4].isdigit()]
+    names = set(os.listdir(directory))
+    bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
     for number, base in enumerate(bases):
         if found.segments and base != found.next_offset:
             _drop(directory, bases[number:], found)
             break
-        segment = _recover_segment(directory, base, found, now_ms)
-        found.segments.append(segment)
-    for leftover in [*directory.glob("*.new"), *directory.glob("*.index")]:
-        if not leftover.with_suffix(".log").exists():
-            leftover.unlink()
-    start = _read_start(directory)
+        found.segments.append(_recover_segment(directory, base, found, now_ms))
+    for name in names:
+        if name.endswith(".new") or (name.endswith(".index") and f"{name[:-6]}.log" not in names):
+            os.unlink(directory / name)
+    start = _read_start(directory) if START_FILE in names else 0
     if found.segments:
         start = min(max(found.segments[0].base_offset, start), found.next_offset)
     # Without files (a crash of the machine took them) offsets at least do not start anew.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
@@ -66,12 +65,16 @@ async def everything(topics: Topics, topic: str, partition: int = 0, max_bytes: 
     return found
 
 
+async def settled(topics: Topics) -> None:
+    """Wait until nothing is on its way to the disk."""
+    await topics._writer.call(nothing)
+    await topics._chores.settle()
+
+
 async def killed(topics: Topics, copy: Path) -> Path:
     """What a process that is killed now leaves behind, as a copy."""
     # Copying takes its time, other than a kill: no file may come or go meanwhile.
-    while topics._jobs:
-        await asyncio.wait(topics._jobs)
-    await topics._writer.call(nothing)
+    await settled(topics)
     shutil.copytree(topics.directory, copy, dirs_exist_ok=True)
     return copy
 

@@ -208,3 +208,16 @@ async def test_topics_that_cannot_be_stored_are_not_there(tmp_path: Path) -> Non
         assert [(info.name, info.partitions) for info in topics.all()] == [("orders", 1)]
         (tmp_path / "topics.json.new").rmdir()
         await topics.create("more", 1)
+
+
+async def test_a_kill_does_not_forget_producers_whose_files_are_gone(tmp_path: Path) -> None:
+    async with topic_log(tmp_path / "live", **TINY) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, 10))
+        for _ in range(20):
+            await topics.append("orders", 0, batch(10))
+        await topics.truncate("orders", 0, -1)
+        left = await killed(topics, tmp_path / "left")
+    async with topic_log(left, **TINY) as topics:
+        assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
+        assert topics.end_offset("orders", 0) == 210

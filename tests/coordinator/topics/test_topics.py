@@ -13,7 +13,16 @@ from ringleader.coordinator.topics import catalog as catalog_room
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, check_batch
-from tests.support.topiclog import START_MS, WallClock, batch, everything, produced, segment_files, topic_log
+from tests.support.topiclog import (
+    START_MS,
+    WallClock,
+    batch,
+    everything,
+    produced,
+    segment_files,
+    settled,
+    topic_log,
+)
 
 TINY = {"log_segment_bytes": 2_000}
 
@@ -101,6 +110,7 @@ async def test_a_deleted_topic_leaves_nothing_to_the_next_of_its_name(tmp_path: 
         assert after.id != before.id
         assert topics.end_offset("orders", 0) == 0
         assert (await topics.append("orders", 0, produced(7, 3))).base_offset == 0
+        await settled(topics)
     assert [path.name for path in (tmp_path / "data").iterdir()] == [after.id.hex()]
 
 
@@ -111,7 +121,8 @@ async def test_data_of_a_topic_that_is_not_in_the_list_goes_at_the_start(tmp_pat
     (tmp_path / "topics.json").write_text('{"format": 1, "topics": {}}')
     async with topic_log(tmp_path) as topics:
         assert topics.all() == []
-    assert not (tmp_path / "data" / info.id.hex()).exists()
+        await settled(topics)
+        assert not (tmp_path / "data" / info.id.hex()).exists()
 
 
 @pytest.mark.parametrize(
