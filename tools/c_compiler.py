@@ -1,7 +1,7 @@
 """Prints the C compiler to use, and provides one when the machine has none.
 
 Order: ``$CC``, ``cc`` on the path, then the compiler of the ``ziglang`` wheel, which is installed into the
-running environment on first need. The power-cut test and the benchmarks compile small C programs; nothing else does.
+running environment on first need. Only the power-cut test and the benchmarks compile small C programs.
 """
 
 from __future__ import annotations
