@@ -46,9 +46,7 @@ class Chores:
         self._start(self._seal(sealed), self._jobs)
 
     async def _seal(self, sealed: Sealed) -> None:
-        segment, producers = sealed
-        await self._run(self._write_index, segment, producers, self._sync)
-        await self.begin(Segment(segment.path.parent, segment.next_offset), producers)
+        await self._run(self._write_indexes, *sealed)
 
     async def begin(self, segment: Segment, producers: list[list[object]]) -> None:
         """Write the index of an empty file: what is known of producers before its first record."""
@@ -99,6 +97,11 @@ class Chores:
         await self._run(self._remove_tree, directory)
 
     # ---- on the thread ----
+
+    def _write_indexes(self, segment: Segment, producers: list[list[object]]) -> None:
+        # In one go: the next file may be complete by now too, and its index must not be undone by its first.
+        self._write_index(segment, producers, self._sync)
+        self._write_index(Segment(segment.path.parent, segment.next_offset), producers, False)
 
     def _write_index(self, segment: Segment, producers: list[list[object]], sync: bool) -> None:
         try:
