@@ -56,8 +56,7 @@ class Member(Deadline):
         self.assignment = b""
         self.is_new = False
         # A request counts as parked until it is answered, even when its connection (and so its ticket) is
-        # gone:
-        # Kafka ties no membership to connections.
+        # gone: Kafka ties no membership to connections.
         self.awaiting_join = False
         self.awaiting_sync = False
         self.join_ticket: Ticket | None = None

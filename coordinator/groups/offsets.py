@@ -139,8 +139,7 @@ class Offsets:
             return ErrorCode.ILLEGAL_GENERATION
         if group.state is State.COMPLETING:
             # Its partitions may be another's already (KAFKA-14201). While preparing, commits are welcome:
-            # that is how
-            # consumers commit what they are about to hand over.
+            # that is how consumers commit what they are about to hand over.
             return ErrorCode.REBALANCE_IN_PROGRESS
         self.core.arm_session(member, now_ms)
         return _NONE

@@ -54,8 +54,7 @@ class Rebalances:
         group.initial_remaining_ms = -1
         if from_empty:
             # KIP-134: wait for more members before the first assignment. The limit is the rebalance timeout
-            # of the
-            # member that came first.
+            # of the member that came first.
             delay_ms = core.settings.group_initial_rebalance_delay_ms
             group.new_member_added = False  # Kafka keeps a stale flag here, which costs one more delay
             group.initial_delay_ms = delay_ms

@@ -1,7 +1,6 @@
-"""One partition of __consumer_offsets as a deterministic machine. See DESIGN: requests and time in, records
-and answers out.
+"""One partition of __consumer_offsets as a machine: requests and time in, records and answers out.
 
-How a caller drives it:
+Deterministic: the same calls give the same outcome, byte for byte. How a caller drives it:
 
 - Every call that takes `now_ms` gets the same monotonic clock; calls never go back in time.
 - After any call look at `dirty`; if it is set, `drain()` once per loop turn: write `appends` (in order, each
@@ -170,8 +169,7 @@ class Shard:
         timers)."""
         group = self._groups.get(group_id)
         # The stable case first: no writes, no heap, one store. A deadline only moves later here, since a
-        # member's
-        # session was armed with this timeout when its join phase completed.
+        # member's session was armed with this timeout when its join phase completed.
         if (
             group is not None
             and generation == group.generation

@@ -51,8 +51,7 @@ class Syncs:
             return ErrorCode.INVALID_GROUP_ID
         if self.core.phase is Phase.LOADING:
             # Java's consumer takes COORDINATOR_LOAD_IN_PROGRESS here for a fatal error; Kafka's former
-            # coordinator
-            # answered this on purpose.
+            # coordinator answered this on purpose.
             return ErrorCode.REBALANCE_IN_PROGRESS
         if self.core.phase is Phase.UNLOADED:
             return ErrorCode.NOT_COORDINATOR
