@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
+
+_REMEMBERED_ADDRESSES = 1_024
 
 
+@lru_cache(_REMEMBERED_ADDRESSES)
 def java_address(address: str) -> str:
     """As Java prints a socket address without a name: `/127.0.0.1`, `/0:0:0:0:0:0:0:1`. DescribeGroups shows
     it as client host, so tools know this form."""
