@@ -66,28 +66,10 @@ class _Offsets:
         return response
 
     def _commit_apart(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
-        refused: dict[str, list[OffsetCommitResponsePartition]] = {}
-        accepted = []
-        for topic in request.topics:
-            good = []
-            for entry in topic.partitions:
-                if self._exists(topic.name, entry.partition_index):
-                    good.append(entry)
-                    continue
-                refused.setdefault(topic.name, []).append(
-                    OffsetCommitResponsePartition(
-                        partition_index=entry.partition_index,
-                        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    )
-                )
-            if good:
-                accepted.append(OffsetCommitRequestTopic(name=topic.name, partitions=good))
+        accepted, refused = self._split(request, OffsetCommitRequestTopic, OffsetCommitResponsePartition)
 
         def merged(response: OffsetCommitResponse) -> OffsetCommitResponse:
-            for topic in response.topics:
-                topic.partitions.extend(refused.pop(topic.name, ()))
-            for name, partitions in refused.items():
-                response.topics.append(OffsetCommitResponseTopic(name=name, partitions=partitions))
+            _merge(response.topics, refused, OffsetCommitResponseTopic)
             return response
 
         if not accepted:
@@ -99,30 +81,11 @@ class _Offsets:
 
     def delete(self, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
-        refused: dict[str, list[OffsetDeleteResponsePartition]] = {}
-        accepted = []
-        for topic in request.topics:
-            good = []
-            for entry in topic.partitions:
-                if self._exists(topic.name, entry.partition_index):
-                    good.append(entry)
-                    continue
-                refused.setdefault(topic.name, []).append(
-                    OffsetDeleteResponsePartition(
-                        partition_index=entry.partition_index,
-                        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    )
-                )
-            if good:
-                accepted.append(OffsetDeleteRequestTopic(name=topic.name, partitions=good))
+        accepted, refused = self._split(request, OffsetDeleteRequestTopic, OffsetDeleteResponsePartition)
 
         def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
-            if response.error_code:
-                return response
-            for topic in response.topics:
-                topic.partitions.extend(refused.pop(topic.name, ()))
-            for name, partitions in refused.items():
-                response.topics.append(OffsetDeleteResponseTopic(name=name, partitions=partitions))
+            if not response.error_code:
+                _merge(response.topics, refused, OffsetDeleteResponseTopic)
             return response
 
         if not accepted and refused:
@@ -130,9 +93,31 @@ class _Offsets:
         request.topics = accepted
         return self._merge_later(call, request, merged)
 
-    def _exists(self, name: str, partition: int) -> bool:
-        info = self._topics.describe(name)
-        return info is not None and 0 <= partition < info.partitions
+    # ---- entries of topics that do not exist ----
+
+    def _split(
+        self, request: Any, topic_class: type[Any], refusal: type[Any]
+    ) -> tuple[list[Any], dict[str, list[Any]]]:
+        """Topics with the partitions that exist, and a refusal for each of the others, by topic."""
+        accepted: list[Any] = []
+        refused: dict[str, list[Any]] = {}
+        for topic in request.topics:
+            info = self._topics.describe(topic.name)
+            count = 0 if info is None else info.partitions
+            good = []
+            for entry in topic.partitions:
+                if 0 <= entry.partition_index < count:
+                    good.append(entry)
+                    continue
+                refused.setdefault(topic.name, []).append(
+                    refusal(
+                        partition_index=entry.partition_index,
+                        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    )
+                )
+            if good:
+                accepted.append(topic_class(name=topic.name, partitions=good))
+        return accepted, refused
 
     def _merge_later(self, call: Call, request: Any, merged: Any) -> Any | None:
         gather = Gather(call, lambda results: merged(results[0]))
@@ -171,6 +156,13 @@ class _Offsets:
             group.group_id, wanted, require_stable, part
         )
         return found
+
+
+def _merge(topics: list[Any], refused: dict[str, list[Any]], topic_class: type[Any]) -> None:
+    """Add the refusals to the topics of an answer."""
+    for topic in topics:
+        topic.partitions.extend(refused.pop(topic.name, ()))
+    topics += [topic_class(name=name, partitions=partitions) for name, partitions in refused.items()]
 
 
 def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
