@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,3 +59,11 @@ class Places:
     def log(self, name: str) -> Path:
         """Standard error of the process of that name."""
         return self.out / f"{name}.log"
+
+
+def arguments(description: str | None) -> ArgumentParser:
+    """What every process of the demo is told: where the daemon is, and where to write."""
+    parser = ArgumentParser(description=description)
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    return parser

@@ -5,7 +5,6 @@ Idempotent, so that a retry makes no doubles. Its ledger says which offsets the 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 from collections import defaultdict
@@ -80,9 +79,7 @@ async def produce(bootstrap: str, rows: Iterable[flights.Row], per_second: float
 
 def main() -> None:
     """Produce the whole data set once."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = plan.arguments(__doc__)
     parser.add_argument("--per-second", type=float, required=True, help="records per second")
     parser.add_argument("--csv", type=Path, help="other departures in the same form")
     args = parser.parse_args()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
@@ -84,9 +82,7 @@ async def run(bootstrap: str, name: str, ledger: Ledger) -> None:
 
 def main() -> None:
     """Be one member."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = plan.arguments(__doc__)
     parser.add_argument("--name", required=True)
     args = parser.parse_args()
     with Ledger(plan.Places(args.out).ledger(args.name)) as ledger:

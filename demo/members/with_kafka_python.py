@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
@@ -83,9 +81,7 @@ def run(bootstrap: str, name: str, ledger: Ledger) -> None:
 
 def main() -> None:
     """Be one member."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = plan.arguments(__doc__)
     parser.add_argument("--name", required=True)
     args = parser.parse_args()
     with Ledger(plan.Places(args.out).ledger(args.name)) as ledger:

@@ -7,7 +7,6 @@ state is right there because no partition ever moves away.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -164,9 +163,7 @@ def run(bootstrap: str, places: plan.Places, ledger: Ledger) -> int:
 
 def main() -> int:
     """Be both queries."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = plan.arguments(__doc__)
     args = parser.parse_args()
     places = plan.Places(args.out)
     with Ledger(places.ledger(plan.SPARK)) as ledger:
