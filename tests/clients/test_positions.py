@@ -100,10 +100,6 @@ class ScriptedGroup:
         return OffsetFetchResponse(topics=older, error_code=top)
 
 
-def _code(codes: dict[int, int] | int, partition: int) -> int:
-    return codes.get(partition, 0) if isinstance(codes, dict) else codes
-
-
 def commits_of(broker: ScriptedBroker) -> list[Any]:
     return [request for request, _ in broker.requests if isinstance(request, OffsetCommitRequest)]
 

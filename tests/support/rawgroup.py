@@ -11,9 +11,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -30,8 +28,6 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.support.rawclient import Address
-
-AnswerT = TypeVar("AnswerT", bound=Message)
 
 JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION = 5, 3, 3
 # Small enough that Python's allocator, not the kernel, provides it.
@@ -260,26 +256,3 @@ def form_group(
     """
     allow_connections(count)
     return _Former(address, group_id, count, topic, session_timeout_ms).run()
-
-
-def request_each(
-    members: Sequence[GroupMember],
-    make: Callable[[GroupMember], Message],
-    version: int,
-    answer: type[AnswerT],
-) -> list[AnswerT]:
-    """Sends one request on each member's connection, then takes all answers, in the members' order."""
-    for member in members:
-        member.correlation_id += 1
-        member.socket.sendall(encode_request(make(member), version, member.correlation_id, "raw-group"))
-    return [decode_response(answer, _read_frame(member.socket), version)[1] for member in members]
-
-
-def _read_frame(connection: socket.socket) -> bytes:
-    data = b""
-    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
-        more = connection.recv(65536)
-        if not more:
-            raise ConnectionError("the coordinator closed a member's connection")
-        data += more
-    return data[4:]

@@ -24,8 +24,6 @@ ANSWER_MAX_BYTES = 8 * 1024 * 1024
 """Most bytes of records in one answer, whatever the client and `fetch.max.bytes` allow: an answer is put
 together in one turn of the loop. One batch larger than that still comes whole."""
 READ_COMMITTED = 1
-FINAL_EPOCH = -1
-"""Session epoch of a request that uses no session, or ends one."""
 
 
 class Fetching:
