@@ -1,0 +1,246 @@
+"""A real Apache Kafka broker on this machine: one process (KRaft, broker and controller in one), free ports."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.interop.maven import InteropError, jars, java
+
+POM = Path(__file__).with_name("pom.xml")
+VERSION = "4.3.0"
+
+TEST_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Starts fast; not for measuring."""
+
+BENCH_JVM = ("-Xms1g", "-Xmx1g")
+"""The JVM's own choice of collector and compilers."""
+
+TEST_PROPERTIES = {
+    # Sessions of a tenth of a second keep the waits of the tests short.
+    "group.min.session.timeout.ms": "100",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+_STARTED = "Kafka Server started"
+_START_TIMEOUT_S = 90
+_STOP_TIMEOUT_S = 30
+_ATTEMPTS = 3
+
+_PINNED = "import os, sys; os.sched_setaffinity(0, eval(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
+"""Runs a command on some processors only: all threads of a JVM must be born there."""
+
+_LOG4J = """\
+<Configuration status="WARN">
+  <Appenders>
+    <Console name="out" target="SYSTEM_OUT"><PatternLayout pattern="%d %p %m (%c)%n"/></Console>
+  </Appenders>
+  <Loggers><Root level="INFO"><AppenderRef ref="out"/></Root></Loggers>
+</Configuration>
+"""
+
+
+def classpath() -> str:
+    """All jars of Apache Kafka with its console tools, as `java -cp` takes it. Raises `InteropError`."""
+    return str(jars(POM) / "*")
+
+
+def tool(
+    main_class: str, *arguments: str, timeout_s: float = 60, stdin: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a console tool by its main class and wait for its end."""
+    command = [java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath()]
+    return subprocess.run(
+        [*command, main_class, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+class KafkaBroker:
+    """`with KafkaBroker(directory) as broker:` or `start` and `stop`. Its files are in `directory`; a second
+    `start` in the same directory finds them again, on the same ports.
+
+    `properties` go over those that every broker here has. `cpus`: the processors that it may use.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        properties: Mapping[str, str] | None = None,
+        jvm: Sequence[str] = TEST_JVM,
+        cpus: Sequence[int] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.host = "127.0.0.1"
+        self.port = 0
+        self.log: list[str] = []
+        """The last lines it logged."""
+        self._controller_port = 0
+        self._properties = {**TEST_PROPERTIES, **(properties or {})}
+        self._jvm = tuple(jvm)
+        self._cpus = None if cpus is None else set(cpus)
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        self._started = threading.Event()
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT that clients connect to."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it serves. Raises `InteropError`."""
+        if self.port:
+            if not self._run():
+                raise InteropError(self._why())
+            return
+        for _ in range(_ATTEMPTS):
+            self.port, self._controller_port = free_ports(2)
+            shutil.rmtree(self.directory, ignore_errors=True)
+            self._format()
+            if self._run():
+                return
+        # Somebody else took the ports each time, or there is another reason: the log says.
+        raise InteropError(self._why())
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for a clean end."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # ---- inside ----
+
+    def _format(self) -> None:
+        self.directory.mkdir(parents=True)
+        (self.directory / "log4j2.xml").write_text(_LOG4J)
+        lines = [f"{key}={value}" for key, value in self._all_properties().items()]
+        (self.directory / "server.properties").write_text("\n".join(lines) + "\n")
+        cluster = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+        if cluster.startswith("-"):
+            cluster = "A" + cluster[1:]  # the tool would take it for an option
+        done = tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._properties_file())
+        if done.returncode:
+            raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
+
+    def _properties_file(self) -> str:
+        return str(self.directory / "server.properties")
+
+    def _all_properties(self) -> dict[str, str]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{self.host}:{self._controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{self.host}:{self.port},CONTROLLER://{self.host}:{self._controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{self.host}:{self.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.directory / "data"),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **self._properties,
+        }
+
+    def _run(self) -> bool:
+        self.log.clear()
+        self._started.clear()
+        pinned = [] if self._cpus is None else [sys.executable, "-c", _PINNED, repr(self._cpus)]
+        self._process = subprocess.Popen(
+            [
+                *pinned,
+                java(),
+                *self._jvm,
+                f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}",
+                "-cp",
+                classpath(),
+                "kafka.Kafka",
+                self._properties_file(),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
+        self._reader.start()
+        up = self._started.wait(_START_TIMEOUT_S) and self._process.poll() is None
+        if not up:
+            self.kill()
+        return up
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.log.append(line.rstrip())
+            del self.log[:-200]
+            if _STARTED in line:
+                self._started.set()
+        self._started.set()  # it ended: whoever waits for its start need not wait longer
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reader is not None:
+            self._reader.join()
+        assert process.stdout is not None
+        process.stdout.close()
+
+    def _why(self) -> str:
+        last = "\n".join(self.log[-10:])
+        return f"Apache Kafka did not start; the last it said:\n{last}"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at the moment."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
