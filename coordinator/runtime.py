@@ -258,7 +258,8 @@ class GroupRuntime:
             for entry in box.journal:
                 self._journal(entry)
             for notice in box.notices:
-                self._log.warning(notice.text, group_id=notice.group_id, member_id=notice.member_id)
+                say = self._log.info if notice.expected else self._log.warning
+                say(notice.text, group_id=notice.group_id, member_id=notice.member_id)
         # The disk first: it works while the answers are encoded and sent.
         self._write()
         self._deliver(answers)

@@ -139,9 +139,9 @@ class Core:
             self.outbox.answers.append(Answer(ticket, response))
             self.dirty = True
 
-    def notice(self, group_id: str, member_id: str, text: str) -> None:
+    def notice(self, group_id: str, member_id: str, text: str, *, expected: bool = False) -> None:
         """A line for the operator's log."""
-        self.outbox.notices.append(Notice(group_id, member_id, text))
+        self.outbox.notices.append(Notice(group_id, member_id, text, expected))
         self.dirty = True
 
     def take_outbox(self) -> Outbox:

@@ -207,6 +207,19 @@ class Group:
         if self.leader == member.member_id:
             self.leader = next(iter(self.members), None)
 
+    def rename(self, member: Member, member_id: str) -> None:
+        """A static member goes on under another member id, at its place in the join order (KIP-345)."""
+        old_id = member.member_id
+        self.members = {member_id if one == old_id else one: m for one, m in self.members.items()}
+        member.member_id = member_id
+        member.is_new = False
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member_id
+        if old_id in self.pending_sync:
+            self.pending_sync = {member_id if one == old_id else one: None for one in self.pending_sync}
+        if self.leader == old_id:
+            self.leader = member_id
+
     def update(
         self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:

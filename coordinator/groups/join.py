@@ -7,7 +7,7 @@ The order of the checks is Kafka's; the first hit wins.
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import Core, Phase
+from ringleader.coordinator.groups.core import Call, Core, Phase
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
@@ -15,6 +15,7 @@ from ringleader.coordinator.groups.outbox import Records, Ticket
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.replies import join_error
 from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.static import Replacement
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
@@ -68,24 +69,16 @@ class Joins:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ""
         if core.phase is Phase.UNLOADED:
             return ErrorCode.NOT_COORDINATOR, ""
-        if request.group_instance_id is not None:
-            # Never treated as dynamic: such a member relies on not being rebalanced away.
-            core.notice(
-                request.group_id,
-                request.member_id,
-                f"JoinGroup with group instance id {request.group_instance_id!r} refused: "
-                "static members are not supported yet",
-            )
-            return ErrorCode.UNSUPPORTED_VERSION, request.member_id
         return None
 
     def _is_too_much(self, request: JoinGroupRequest, protocols: Protocols) -> bool:
-        size = len(request.protocol_type)
+        instance_id_chars = len(request.group_instance_id or "")
+        size = longest = max(len(request.protocol_type), instance_id_chars)
         for name, metadata in protocols:
             size += len(name) + len(metadata)
-        longest = max((len(name) for name, _ in protocols), default=0)
+            longest = max(longest, len(name))
         # A character takes at most four bytes in a record.
-        too_long = max(longest, len(request.protocol_type)) * 4 > records.MAX_STRING_BYTES
+        too_long = longest * 4 > records.MAX_STRING_BYTES
         return too_long or size > self.core.settings.member_max_metadata_bytes
 
     # ---- a new group ----
@@ -139,19 +132,25 @@ class Joins:
     def _join(
         self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
     ) -> JoinGroupResponse | None:
-        version, member_id = ticket.api_version, request.member_id
-        if not self._has_room(group, member_id):
+        version, member_id, instance_id = ticket.api_version, request.member_id, request.group_instance_id
+        comes_back = not member_id and instance_id in group.static_members
+        if not comes_back and not self._has_room(group, member_id):
             self._turn_away(group, member_id, now_ms)
             return join_error(version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
         if not group.supports(request.protocol_type, protocols):
             return join_error(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
+        if comes_back:
+            self._replace(group, request, protocols, ticket, now_ms)
+            return None
         if not member_id:
-            fresh = self.core.ids((ticket.client_id or "")[:_MAX_ID_PREFIX_CHARS])
-            if version >= _FIRST_WITH_MEMBER_ID_REQUIRED:
+            fresh = self._fresh_id(request, ticket)
+            if version >= _FIRST_WITH_MEMBER_ID_REQUIRED and instance_id is None:
                 return self._give_out_id(group, request, fresh, ticket, now_ms)
             self._add(group, request, fresh, protocols, ticket, now_ms)
             return None
         if member_id in group.pending:
+            if instance_id is not None:  # it took its id as a dynamic member
+                return join_error(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), member_id)
             self._add(group, request, member_id, protocols, ticket, now_ms)
             return None
         error = group.check_member(member_id, request.group_instance_id)
@@ -159,8 +158,32 @@ class Joins:
             return join_error(version, error, member_id)
         return self._rejoin(group, request, group.members[member_id], protocols, ticket, now_ms)
 
+    def _fresh_id(self, request: JoinGroupRequest, ticket: Ticket) -> str:
+        prefix = request.group_instance_id if request.group_instance_id is not None else ticket.client_id
+        return self.core.ids((prefix or "")[:_MAX_ID_PREFIX_CHARS])
+
+    def _replace(
+        self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
+    ) -> None:
+        """A static member is back without its member id (KIP-345)."""
+        if group.is_idle:
+            fresh = self._fresh_id(request, ticket)
+            Replacement(self.core, self.rebalances, request, protocols, ticket, fresh).begin(group, now_ms)
+            return
+
+        def again(now_ms: int) -> None:
+            response = self.join(request, ticket, now_ms)
+            if response is not None:
+                self.core.answer(ticket, response)
+
+        def refuse(error: int) -> None:
+            self.core.answer(ticket, join_error(ticket.api_version, error, ""))
+
+        group.blocked.append(Call(True, again, refuse))
+
     def _has_room(self, group: Group, member_id: str) -> bool:
-        """KIP-389. While preparing, those who came first stay; the late ones of a group above its size go."""
+        """KIP-389. While preparing, those who came first stay; the late ones of a group above its size go.
+        (Kafka asks this also of a static member that takes its own place, and refuses it in a full group.)"""
         most = self.core.settings.group_max_size
         member = group.members.get(member_id)
         if group.state is State.EMPTY:

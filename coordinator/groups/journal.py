@@ -20,6 +20,9 @@ class Cause(StrEnum):
     """A known member re-joined with other protocols or metadata (its subscription changed, for example)."""
     LEADER_REJOINED = "leader rejoined"
     """The leader re-joined; always a rebalance, even unchanged: this is how a leader asks for one."""
+    STATIC_MEMBER_REPLACED = "static member restarted"
+    """A static member came back without its member id, and the group could not just go on: it was in the
+    middle of a rebalance, or the elected protocol changes with what the member offers now (KIP-345)."""
     MEMBER_LEFT = "member left"
     """LeaveGroup, by the member itself or by an operator."""
     PENDING_LEFT = "member id given back"

@@ -56,12 +56,13 @@ class Leaves:
     ) -> tuple[list[LeaveGroupResponseMemberResponse], bool]:
         """Results in request order, and whether this emptied the group (so that a record is on its way)."""
         results = []
-        first: LeaveGroupRequestMemberIdentity | None = None  # the first one that went, for the journal
+        first: tuple[str, str] | None = None  # member id and reason of the first that went, for the journal
         cause = Cause.PENDING_LEFT
         for one in leaving:
-            error, was_member = self._leave_one(group, one)
+            member_id = _member_id(group, one)
+            error, was_member = self._leave_one(group, member_id, one.group_instance_id)
             if not error and (first is None or (was_member and cause is Cause.PENDING_LEFT)):
-                first = one
+                first = member_id, one.reason or ""
                 cause = Cause.MEMBER_LEFT if was_member else Cause.PENDING_LEFT
             results.append(
                 LeaveGroupResponseMemberResponse(
@@ -73,21 +74,27 @@ class Leaves:
             return results, False
         # One good entry is enough. In an initial join phase this does nothing: its delay goes on (Kafka
         # behaviour).
-        self.rebalances.start(group, cause, first.member_id, first.reason or "", now_ms)
+        self.rebalances.start(group, cause, *first, now_ms)
         return results, group.is_empty
 
     def _leave_one(
-        self, group: Group | None, one: LeaveGroupRequestMemberIdentity
+        self, group: Group | None, member_id: str, instance_id: str | None
     ) -> tuple[ErrorCode | int, bool]:
         """(error, whether a full member went)."""
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID, False
-        if one.group_instance_id is not None:
-            return ErrorCode.UNSUPPORTED_VERSION, False
-        if self.core.drop_pending(group, one.member_id):
+        if self.core.drop_pending(group, member_id):
             return ErrorCode.NONE, False
-        error = group.check_member(one.member_id, one.group_instance_id)
+        error = group.check_member(member_id, instance_id)
         if error:
             return error, False
-        self.rebalances.remove(group, group.members[one.member_id], Departure.LEFT)
+        self.rebalances.remove(group, group.members[member_id], Departure.LEFT)
         return ErrorCode.NONE, True
+
+
+def _member_id(group: Group | None, one: LeaveGroupRequestMemberIdentity) -> str:
+    """Whom an entry means: an operator names a static member, whose member id only itself knows, by its group
+    instance id alone."""
+    if group is None or one.member_id or one.group_instance_id is None:
+        return one.member_id
+    return group.static_members.get(one.group_instance_id, "")

@@ -93,6 +93,7 @@ class Offsets:
         group_id: str,
         generation: int,
         member_id: str,
+        instance_id: str | None,
         topic: str,
         partition: int,
         offset: int,
@@ -107,6 +108,8 @@ class Offsets:
             return False
         member = group.members.get(member_id)
         if member is None or group.exclusive or group.blocked:
+            return False
+        if instance_id is not None and instance_id != member.group_instance_id:
             return False
         core.arm_session(member, now_ms)
         key = records.offset_key(group_id, topic, partition)
@@ -128,13 +131,10 @@ class Offsets:
             return self._check_unknown(request, version)
         if generation < 0 and group.state is State.EMPTY:
             return _NONE  # an operator's tool, or a consumer without group management; ids are not looked at
-        if request.group_instance_id is not None:
-            return ErrorCode.UNSUPPORTED_VERSION
-        if generation < 0 and not request.member_id:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        member = group.members.get(request.member_id)
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
+        error = group.check_member(request.member_id, request.group_instance_id)
+        if error:
+            return error
+        member = group.members[request.member_id]
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
         if group.state is State.COMPLETING:

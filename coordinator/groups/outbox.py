@@ -59,12 +59,14 @@ class Answer:
 
 @dataclass(slots=True, frozen=True)
 class Notice:
-    """Something an operator should read in the log, once per event: `text` says it; ids as the client sent
-    them."""
+    """Something an operator may want to read in the log, once per event: `text` says it; ids as the client
+    sent them."""
 
     group_id: str
     member_id: str
     text: str
+    expected: bool = False
+    """Whether it belongs to normal operation; else it is worth a warning."""
 
 
 @dataclass(slots=True)

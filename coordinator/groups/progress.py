@@ -42,12 +42,23 @@ class Progress:
         self.synced = 0
         self.leader_synced_ms = -1
 
+    def rename(self, old_id: str, member_id: str) -> None:
+        """A static member goes on under another member id: it neither left nor joined."""
+        if self.joined_ms >= 0:
+            return  # that generation began with the old one
+        self.members_before = tuple(member_id if one == old_id else one for one in self.members_before)
+        if self.cause_member == old_id:
+            self.cause_member = member_id
+        if self.join_last_member == old_id:
+            self.join_last_member = member_id
+
     def join_phase_over(self, group: Group, now_ms: int) -> None:
-        """The generation is known. To be called while new members are still marked as new."""
+        """The generation is known."""
         self.joined_ms = now_ms
         self.leader = group.leader or ""
         self.members_after = tuple(group.members)
-        self.joined = tuple(m.member_id for m in group.members.values() if m.is_new)
+        before = set(self.members_before)
+        self.joined = tuple(one for one in group.members if one not in before)
         self.left, group.departed = group.departed, {}
         self.join_last_member = next(
             (one for one, why in self.left.items() if why is Departure.NOT_REJOINED), self.join_last_member

@@ -189,13 +189,19 @@ def group_value(group: Group, members: Iterable[tuple[Member, bytes]], since_wal
             for member, assignment in members
         ],
     )
+    return encode_group_value(value)
+
+
+def encode_group_value(value: GroupMetadataValue) -> bytes:
+    """A group's record from the message."""
     return _SHORT.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
 
 
 def empty_group_value(since_wall_ms: int) -> bytes:
     """GroupMetadataValue of a group that has just been made (Kafka behaviour: generation 0, nothing else)."""
-    value = GroupMetadataValue(current_state_timestamp=since_wall_ms, protocol=None, leader=None)
-    return _SHORT.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
+    return encode_group_value(
+        GroupMetadataValue(current_state_timestamp=since_wall_ms, protocol=None, leader=None)
+    )
 
 
 def decode_group_value(value: bytes) -> GroupMetadataValue:

@@ -170,14 +170,9 @@ class Shard:
         group = self._groups.get(group_id)
         # The stable case first: no writes, no heap, one store. A deadline only moves later here, since a
         # member's session was armed with this timeout when its join phase completed.
-        if (
-            group is not None
-            and generation == group.generation
-            and not group.heartbeat_code
-            and instance_id is None
-        ):
+        if group is not None and generation == group.generation and not group.heartbeat_code:
             member = group.members.get(member_id)
-            if member is not None:
+            if member is not None and (instance_id is None or instance_id == member.group_instance_id):
                 member.due_ms = now_ms + member.session_timeout_ms
                 return 0
         return self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
@@ -197,8 +192,6 @@ class Shard:
             # While loading nobody is to be alarmed: a blind success (Kafka behaviour).
             loading = self._core.phase is Phase.LOADING
             return int(ErrorCode.NONE if loading else ErrorCode.NOT_COORDINATOR)
-        if instance_id is not None:
-            return int(ErrorCode.UNSUPPORTED_VERSION)
         if group is None:
             return int(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.check_member(member_id, instance_id)
@@ -214,6 +207,7 @@ class Shard:
         group_id: str,
         generation: int,
         member_id: str,
+        instance_id: str | None,
         topic: str,
         partition: int,
         offset: int,
@@ -221,11 +215,20 @@ class Shard:
         ticket: Ticket,
         now_ms: int,
     ) -> bool:
-        """The hot path of OffsetCommit: one partition, no metadata, no expiry, a dynamic member of a stable
-        group. True: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
+        """The hot path of OffsetCommit: one partition, no metadata, no expiry, a member of a stable group.
+        True: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
         nothing was done; `handle` the request."""
         return self._offsets.commit_one(
-            group_id, generation, member_id, topic, partition, offset, leader_epoch, ticket, now_ms
+            group_id,
+            generation,
+            member_id,
+            instance_id,
+            topic,
+            partition,
+            offset,
+            leader_epoch,
+            ticket,
+            now_ms,
         )
 
     def fetch_offsets(

@@ -55,8 +55,6 @@ class Syncs:
             return ErrorCode.REBALANCE_IN_PROGRESS
         if self.core.phase is Phase.UNLOADED:
             return ErrorCode.NOT_COORDINATOR
-        if request.group_instance_id is not None:
-            return ErrorCode.UNSUPPORTED_VERSION
         if group is None or group.state is State.EMPTY:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = group.check_member(request.member_id, request.group_instance_id)

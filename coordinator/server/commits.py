@@ -55,6 +55,7 @@ class Plan:
         "flexible",
         "generation",
         "group_id",
+        "instance_id",
         "leader_epoch",
         "member_id",
         "partition",
@@ -72,6 +73,7 @@ class Plan:
         self.group_id = request.group_id
         self.generation = request.generation_id_or_member_epoch
         self.member_id = request.member_id
+        self.instance_id = request.group_instance_id
         self.topic = topic.name
         self.partition = entry.partition_index
         self.leader_epoch = entry.committed_leader_epoch
@@ -138,6 +140,7 @@ class Commits:
             plan.group_id,
             plan.generation,
             plan.member_id,
+            plan.instance_id,
             plan.topic,
             plan.partition,
             _offset_at(frame, at)[0],
@@ -160,7 +163,6 @@ class Commits:
         plain = (
             not entry.committed_metadata
             and entry.partition_index >= 0
-            and request.group_instance_id is None
             and request.retention_time_ms < 0
             and end == len(frame)
             and _offset_at(frame, at)[0] == entry.committed_offset

@@ -17,11 +17,11 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.errors import (
     AssignmentFailedError,
     BrokerError,
+    FencedInstanceIdError,
     InconsistentGroupProtocolError,
     InvalidSessionTimeoutError,
     MembershipError,
     MembershipOverError,
-    MembershipUnsupportedError,
     RebalanceInProgressError,
     RetriableError,
 )
@@ -300,7 +300,6 @@ async def test_a_member_waits_for_a_daemon_that_comes_later(tmp_path: Any) -> No
         ({"protocol_type": "other"}, InconsistentGroupProtocolError),
         ({"protocols": [MemberProtocol("unheard of")]}, InconsistentGroupProtocolError),
         ({"session_timeout_ms": 100, "heartbeat_interval_ms": 10}, InvalidSessionTimeoutError),
-        ({"group_instance_id": "i-1"}, MembershipUnsupportedError),
     ],
 )
 async def test_errors_that_end_the_membership(
@@ -317,6 +316,37 @@ async def test_errors_that_end_the_membership(
             with pytest.raises(MembershipOverError, match="not running"):
                 await two.commit({("t", 0): 1})
         assert one.assigned is not None
+
+
+async def test_static_members_restart_without_a_rebalance(coordinator: Coordinator) -> None:
+    one = member(coordinator, group_instance_id="i-1")
+    await one.start()
+    await one.wait_assigned(PATIENCE_S)
+    async with member(coordinator, group_instance_id="i-2") as two:
+        before = await settled(one, two)
+        while len(shards(before[1])) != SHARDS // 2:
+            before = await settled(one, two)
+        assert one.is_leader
+        await one.stop()
+        async with member(coordinator, group_instance_id="i-1") as again:
+            share = await again.wait_assigned(PATIENCE_S)
+            assert share.generation == before[0].generation
+            assert share.assignment == before[0].assignment
+            assert share.member_id != before[0].member_id
+            assert again.is_leader
+            assert two.assigned == before[1]
+            await again.commit({("t", 0): 7})
+            assert await two.committed([("t", 0)]) == {("t", 0): OffsetAndMetadata(7)}
+
+
+async def test_a_second_member_of_the_same_instance_fences_the_first(coordinator: Coordinator) -> None:
+    diary = Diary()
+    async with member(coordinator, diary, group_instance_id="i-1") as one:
+        await one.wait_assigned(PATIENCE_S)
+        async with member(coordinator, group_instance_id="i-1") as two:
+            await two.wait_assigned(PATIENCE_S)
+            await diary.until(FencedInstanceIdError)
+            assert isinstance(one.error, FencedInstanceIdError)
 
 
 async def test_an_assign_that_fails(coordinator: Coordinator) -> None:
@@ -476,7 +506,7 @@ def test_a_synchronous_on_revoked_holds_the_rejoin(coordinator: Coordinator, way
 
 def test_a_synchronous_member_fails(coordinator: Coordinator) -> None:
     failed: list[MembershipError] = []
-    one = sync_member(coordinator, group_instance_id="i", on_failed=failed.append)
-    with one, pytest.raises(MembershipUnsupportedError):
+    one = sync_member(coordinator, session_timeout_ms=100, heartbeat_interval_ms=10, on_failed=failed.append)
+    with one, pytest.raises(InvalidSessionTimeoutError):
         one.wait_assigned(PATIENCE_S)
     assert failed == [one.error]

@@ -1,4 +1,4 @@
-"""A real Apache Kafka broker on this machine: one process (KRaft, broker and controller in one), free ports."""
+"""A real Apache Kafka broker on this machine: one process (KRaft: broker and controller), free ports."""
 
 from __future__ import annotations
 

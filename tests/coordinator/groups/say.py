@@ -37,6 +37,8 @@ def _join(response: JoinGroupResponse, version: int) -> str:
     members = ""
     if response.members:
         members = " members=" + ",".join(member.member_id for member in response.members)
+    if response.skip_assignment:
+        members += " skip assignment"
     return (
         f"ok generation={response.generation_id} type={response.protocol_type}"
         f" protocol={response.protocol_name} leader={response.leader} id={response.member_id}{members}"
