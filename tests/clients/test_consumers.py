@@ -52,12 +52,12 @@ async def test_consumers_share_the_partitions(coordinator: Coordinator) -> None:
     board = Board()
     async with Stage() as stage:
         first = BoardMember(board, coordinator.bootstrap, "g", "t", "a")
-        await stage.enter(first)  # type: ignore[arg-type]
+        await stage.enter(first)
         await board.until_owned({"a": (0, 1, 2, 3)})
         second = BoardMember(board, coordinator.bootstrap, "g", "t", "b")
-        await stage.enter(second)  # type: ignore[arg-type]
+        await stage.enter(second)
         await board.until_owned({"a": (0, 1), "b": (2, 3)})
-        await stage.exit(first)  # type: ignore[arg-type]
+        await stage.exit(first)
         await board.until_owned({"b": (0, 1, 2, 3)})
 
 
@@ -67,7 +67,7 @@ async def test_beside_aiokafka_and_kafka_python_in_one_group(coordinator: Coordi
     aiokafka_options = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 100}
     async with Stage() as stage:
         ours = BoardMember(board, at, "mixed", "t", "ours")
-        await stage.enter(ours)  # type: ignore[arg-type]
+        await stage.enter(ours)
         await board.until_owned({"ours": (0, 1, 2, 3)})
         await stage.enter(AiokafkaMember(board, at, "mixed", "t", "aio", **aiokafka_options))
         await board.until_owned({"aio": (0, 2), "ours": (1, 3)})
@@ -78,10 +78,10 @@ async def test_beside_aiokafka_and_kafka_python_in_one_group(coordinator: Coordi
         assert (group.protocol, len(group.members)) == ("roundrobin", 3)
         assert {member.client_id: member.assignment for member in group.members}["aio"] == {"t": [0, 3]}
         # Now one of the others has to lead.
-        await stage.exit(ours)  # type: ignore[arg-type]
+        await stage.exit(ours)
         await board.until_owned({"aio": (0, 2), "kpy": (1, 3)})
         again = BoardMember(board, at, "mixed", "t", "ours")
-        await stage.enter(again)  # type: ignore[arg-type]
+        await stage.enter(again)
         await board.until_owned({"aio": (0, 3), "kpy": (1,), "ours": (2,)})
 
 
@@ -90,7 +90,7 @@ async def test_the_leader_watches_its_topics(coordinator: Coordinator) -> None:
     board = Board()
     member = BoardMember(board, coordinator.bootstrap, "g", "later", "a", metadata_check_ms=50)
     async with Stage() as stage, Admin(coordinator.bootstrap) as admin:
-        await stage.enter(member)  # type: ignore[arg-type]
+        await stage.enter(member)
         await board.until_owned({"a": ()})
         await admin.create_topic("later", 2)
         await board.until_owned({"a": (0, 1)})

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import aiokafka
 import confluent_kafka
@@ -225,18 +225,28 @@ class ConfluentMember(_ThreadMember):
             consumer.close()
 
 
+class Actor(Protocol):
+    """What can be on a stage."""
+
+    async def join(self) -> None:
+        """Start to take part."""
+
+    async def leave(self) -> None:
+        """Take part no longer; may be called again."""
+
+
 class Stage:
     """Members that are on; all of them leave at the end of the block."""
 
     def __init__(self) -> None:
-        self.members: list[AiokafkaMember | _ThreadMember] = []
+        self.members: list[Actor] = []
 
-    async def enter(self, member: AiokafkaMember | _ThreadMember) -> None:
+    async def enter(self, member: Actor) -> None:
         """Let it join."""
         self.members.append(member)
         await member.join()
 
-    async def exit(self, member: AiokafkaMember | _ThreadMember) -> None:
+    async def exit(self, member: Actor) -> None:
         """Let it leave."""
         self.members.remove(member)
         await member.leave()

@@ -1,0 +1,42 @@
+"""Real clients against the daemon. What needs a JDK and Maven is in files ``test_java_*.py``.
+
+Those run when this directory, or a file in it, is named: a run over all tests passes them by, and so needs
+neither. Without a JDK or Maven they fail and say what to install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.clients.java_clients import JavaClients
+from tests.support.daemon import Daemon
+
+INTEROP = Path(__file__).resolve().parents[1]
+PARTITIONS = 6
+TOPIC = "orders"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the Java tests to those who name their directory."""
+    if not collection_path.name.startswith("test_java_"):
+        return None
+    named = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    return None if any(path.resolve().is_relative_to(INTEROP) for path in named) else True
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon with a topic. Groups form without waiting for more members, and sessions may be short."""
+    options = ["--group-initial-rebalance-delay-ms", "0", "--group-min-session-timeout-ms", "100"]
+    with Daemon(tmp_path, topics=[f"{TOPIC}:{PARTITIONS}"], options=options) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClients]:
+    """One JVM for the Java clients of all tests."""
+    with JavaClients(tmp_path_factory.mktemp("java") / "java.log") as running:
+        yield running
