@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ringleader.coordinator.topics.catalog import CatalogError, TopicInfo
-from ringleader.coordinator.topics.log import EARLIEST, LATEST, MAX_TIMESTAMP, ReadResult, Topics
+from ringleader.coordinator.topics.log import EARLIEST, LATEST, MAX_TIMESTAMP, Topics
 from ringleader.coordinator.topics.partition import AppendResult
+from ringleader.coordinator.topics.reading import ReadResult
 from ringleader.coordinator.topics.settings import TopicSettings
 
 __all__ = [

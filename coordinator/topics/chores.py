@@ -19,13 +19,14 @@ from typing import Any
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.topics.files import FileCache, sync_file, write_whole
 from ringleader.coordinator.topics.segment import Segment
+from ringleader.coordinator.topics.transactional import Snapshot
 from ringleader.coordinator.topics.writer import Writer
 
 SYNC_ALL_ABOVE = 32
 """With more files than that to make durable at once, the whole file system is synced instead."""
 
-Sealed = tuple[Segment, list[list[object]]]
-"""A file that is complete, and its producers (`Producers.dump`)."""
+Sealed = tuple[Segment, Snapshot]
+"""A file that is complete, and what was known at its end."""
 
 
 class Chores:
@@ -48,9 +49,9 @@ class Chores:
     async def _seal(self, sealed: Sealed) -> None:
         await self._run(self._write_indexes, *sealed)
 
-    async def begin(self, segment: Segment, producers: list[list[object]]) -> None:
+    async def begin(self, segment: Segment, known: Snapshot) -> None:
         """Write the index of an empty file: what is known of producers before its first record."""
-        await self._run(self._write_index, segment, producers, False)
+        await self._run(self._write_index, segment, known, False)
 
     def remove(self, segments: list[Segment]) -> asyncio.Task[None]:
         """Remove files whose names never come again."""
@@ -98,16 +99,16 @@ class Chores:
 
     # ---- on the thread ----
 
-    def _write_indexes(self, segment: Segment, producers: list[list[object]]) -> None:
+    def _write_indexes(self, segment: Segment, known: Snapshot) -> None:
         # In one go: the next file may be complete by now too, and its index must not be undone by its first.
-        self._write_index(segment, producers, self._sync)
-        self._write_index(Segment(segment.path.parent, segment.next_offset), producers, False)
+        self._write_index(segment, known, self._sync)
+        self._write_index(Segment(segment.path.parent, segment.next_offset), known.following(), False)
 
-    def _write_index(self, segment: Segment, producers: list[list[object]], sync: bool) -> None:
+    def _write_index(self, segment: Segment, known: Snapshot, sync: bool) -> None:
         try:
             if sync:
                 sync_file(segment.path)
-            write_whole(segment.index_path, segment.dump_index(producers), sync=False)
+            write_whole(segment.index_path, segment.dump_index(known), sync=False)
         except FileNotFoundError:
             # Deleted meanwhile.
             return

@@ -8,19 +8,37 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.topics import configs as topic_configs
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, TopicInfo, check_name, load
-from ringleader.coordinator.topics.chores import Chores, cut, make
+from ringleader.coordinator.topics.chores import Chores, cut
 from ringleader.coordinator.topics.files import write_whole
-from ringleader.coordinator.topics.partition import AppendResult, Done, Partition, Pending, Waiter
+from ringleader.coordinator.topics.partition import (
+    AppendResult,
+    Done,
+    Partition,
+    Pending,
+    Verify,
+    Waiter,
+    awaited,
+)
 from ringleader.coordinator.topics.producer_ids import ProducerIds
-from ringleader.coordinator.topics.reading import START_FILE, Recovered, find_first_time, read_range, recover
+from ringleader.coordinator.topics.reading import (
+    START_FILE,
+    ReadResult,
+    Recovered,
+    find_first_time,
+    read_range,
+    recover_all,
+)
+from ringleader.coordinator.topics.retention import Retention
 from ringleader.coordinator.topics.settings import TopicSettings
+from ringleader.coordinator.topics.syncs import Syncs
 from ringleader.coordinator.topics.tail import TailCache
+from ringleader.coordinator.topics.transactional import before, refuse_unverified
 from ringleader.coordinator.topics.turns import Turns
 from ringleader.coordinator.topics.writer import Write, Writer
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -32,14 +50,6 @@ LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 CATALOG_FILE = "topics.json"
 PRODUCER_IDS_FILE = "producer-ids"
 DATA_DIRECTORY = "data"
-
-
-class ReadResult(NamedTuple):
-    """Whole batches (the first may begin before the asked offset), and the partition's bounds."""
-
-    records: bytes
-    high_watermark: int
-    log_start_offset: int
 
 
 class Topics:
@@ -62,10 +72,12 @@ class Topics:
         self._catalog = Catalog(directory / CATALOG_FILE, self._pool)
         self._deletions: set[asyncio.Future[None]] = set()
         self._producer_ids = ProducerIds(directory / PRODUCER_IDS_FILE, self._pool)
-        self._retention: asyncio.Task[None] | None = None
+        self._retaining: asyncio.Task[None] | None = None
         self._is_open = False
         self._log = get_log()
         self._chores = Chores(self._writer, self._log, sync=settings.storage_sync == "full")
+        self._syncs = Syncs(directory / DATA_DIRECTORY)
+        self._retention = Retention(self._writer, self._chores, self._log)
 
     # ---- life ----
 
@@ -80,7 +92,7 @@ class Topics:
         for path in orphans:
             self._chores.remove_topic(path)
         self._is_open = True
-        self._retention = asyncio.get_running_loop().create_task(self._retain())
+        self._retaining = asyncio.get_running_loop().create_task(self._retain())
         self._log.info(
             "topic log open",
             topics=len(topics),
@@ -94,16 +106,7 @@ class Topics:
         data = self.directory / DATA_DIRECTORY
         data.mkdir(parents=True, exist_ok=True)
         topics = load(self.directory / CATALOG_FILE)
-        known = {info.id.hex() for info in topics.values()}
-        orphans = [path for path in data.iterdir() if path.name not in known]
-        now_ms = self.wall_ms()
-        found: dict[tuple[str, int], Recovered] = {}
-        for info in topics.values():
-            below = data / info.id.hex()
-            for path in below.iterdir() if below.exists() else ():
-                if path.name.isdigit() and int(path.name) < info.partitions:
-                    found[info.name, int(path.name)] = recover(path, now_ms)
-        return topics, found, orphans
+        return topics, *recover_all(data, topics.values(), self.wall_ms())
 
     def _adopt(self, info: TopicInfo, index: int, found: Recovered) -> Partition:
         if found.cut_bytes:
@@ -124,14 +127,15 @@ class Topics:
     async def close(self) -> None:
         """Write what was accepted, write indexes, end the threads. May be called twice, or without `open`."""
         was_open, self._is_open = self._is_open, False
-        if self._retention is not None:
-            self._retention.cancel()
-            await asyncio.gather(self._retention, return_exceptions=True)
+        if self._retaining is not None:
+            self._retaining.cancel()
+            await asyncio.gather(self._retaining, return_exceptions=True)
         if was_open:
             await self._catalog.flush()
             if self._deletions:
                 await asyncio.wait(self._deletions)
             self._flush()
+            await self._syncs.settle()
             await self._chores.settle(abandon=True)
             await self._writer.stop()
             for partition in self._all_partitions():
@@ -140,6 +144,7 @@ class Topics:
             await self._chores.finish(
                 [found for p in self._all_partitions() if (found := p.final_index()) is not None]
             )
+        await asyncio.get_running_loop().run_in_executor(None, self._syncs.shutdown)
         await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
 
     def _all_partitions(self) -> list[Partition]:
@@ -263,15 +268,19 @@ class Topics:
 
     # ---- appending ----
 
-    def append_nowait(self, partition: Partition, batch: bytes, done: Done) -> None:
-        """Append one batch; `done` gets the result, or the KafkaError, in a later turn or at once."""
-        self.turns.run(lambda: self._append(partition, batch, done))
+    def append_nowait(
+        self, partition: Partition, batch: bytes, done: Done, verify: Verify = refuse_unverified
+    ) -> None:
+        """Append one batch; `done` gets the result, or the KafkaError, in a later turn or at once.
 
-    def _append(self, partition: Partition, batch: bytes, done: Done) -> int:
+        `verify` says whether a transactional batch may be appended, when its turn has come.
+        """
+        self.turns.run(lambda: self._append(partition, batch, done, verify))
+
+    def _append(self, partition: Partition, batch: bytes, done: Done, verify: Verify) -> int:
         try:
-            if not self._is_open or partition.deleted:
-                raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "closing, or deleted")
-            write = partition.append(batch, self.wall_ms(), done)
+            self._check_open(partition)
+            write = partition.append(batch, self.wall_ms(), done, verify)
         except KafkaError as error:
             done(error)
             return len(batch)
@@ -280,30 +289,56 @@ class Topics:
             done(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             return len(batch)
         if write is not None:
-            if not self._writes:
-                # What arrives in this turn goes to the disk together.
-                asyncio.get_running_loop().call_soon(self._flush)
-            self._writes.append(write)
+            self._write(write)
         return len(batch)
 
-    async def append(self, topic: str, partition: int, batch: bytes) -> AppendResult:
+    def _check_open(self, partition: Partition) -> None:
+        if not self._is_open or partition.deleted:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "closing, or deleted")
+
+    def _write(self, write: Write) -> None:
+        if not self._writes:
+            # What arrives in this turn goes to the disk together.
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._writes.append(write)
+
+    async def append(
+        self, topic: str, partition: int, batch: bytes, verify: Verify = refuse_unverified
+    ) -> AppendResult:
         """Append one batch as a producer sent it; written (not synced) on return.
 
         A batch that was appended before gives the earlier result. Raises KafkaError:
         UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, those of `Partition.append`.
         """
-        future: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-
-        def done(result: AppendResult | KafkaError) -> None:
-            if future.done():
-                return
-            if isinstance(result, KafkaError):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
-
-        self.append_nowait(self.partition(topic, partition), batch, done)
+        future, done = awaited()
+        self.append_nowait(self.partition(topic, partition), batch, done, verify)
         return await future
+
+    async def end_transaction(
+        self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
+    ) -> None:
+        """Append the marker that ends a producer's transaction; on return it is synced to disk with all
+        records of the transaction. Raises KafkaError as `append` does."""
+        found = self.partition(topic, partition)
+        self._check_open(found)
+        first = found.transactions.open.get(producer_id, found.high_watermark)
+        future, done = awaited()
+        self._write(
+            found.append_marker(producer_id, producer_epoch, self.wall_ms(), done, committed=committed)
+        )
+        await future
+        if self.settings.storage_sync == "full":
+            paths = [segment.path for segment in found.segments if segment.next_offset > first]
+            await self._syncs.sync(paths)
+
+    def open_transactions(self) -> list[tuple[str, int, int, int]]:
+        """Topic, partition, producer id and epoch of every transaction that has no marker yet."""
+        return [
+            (topic, index, producer_id, max(partition.producers.epoch(producer_id), 0))
+            for topic, partitions in self._partitions.items()
+            for index, partition in partitions.items()
+            for producer_id in partition.transactions.open
+        ]
 
     def _flush(self) -> None:
         writes, self._writes = self._writes, []
@@ -318,8 +353,8 @@ class Topics:
                 if partition.is_first(pending):
                     self._write_failed(partition, write.error)
                 continue
-            for segment, producers in partition.written(pending, write.data):
-                self._chores.seal((segment, producers))
+            for sealed in partition.written(pending, write.data):
+                self._chores.seal(sealed)
 
     def _write_failed(self, partition: Partition, error: OSError) -> None:
         self._log.error("records cannot be written", directory=str(partition.directory), error=str(error))
@@ -339,8 +374,14 @@ class Topics:
         records = await self.read_partition(found, offset, max_bytes)
         return ReadResult(records, found.high_watermark, found.start_offset)
 
-    async def read_partition(self, partition: Partition, offset: int, max_bytes: int) -> bytes:
-        """As `read`."""
+    async def read_partition(
+        self, partition: Partition, offset: int, max_bytes: int, end_offset: int | None = None
+    ) -> bytes:
+        """As `read`; only what is before `end_offset`, where a batch begins."""
+        records = await self._read(partition, offset, max_bytes)
+        return records if end_offset is None else before(records, end_offset)
+
+    async def _read(self, partition: Partition, offset: int, max_bytes: int) -> bytes:
         records = partition.read_tail(offset, max_bytes)
         if records is not None:
             return records
@@ -357,9 +398,17 @@ class Topics:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         return data
 
-    def park(self, partitions: list[Partition], bytes_needed: int, wake: Callable[[], None]) -> Waiter:
-        """Call `wake` once when so many bytes were added to these partitions, or one was deleted."""
-        waiter = Waiter(bytes_needed, wake, partitions)
+    def park(
+        self,
+        partitions: list[Partition],
+        bytes_needed: int,
+        wake: Callable[[], None],
+        *,
+        stable: bool = False,
+    ) -> Waiter:
+        """Call `wake` once when so many bytes were added to these partitions, or one was deleted. `stable`:
+        when readers of committed records have so many more."""
+        waiter = Waiter(bytes_needed, wake, partitions, stable)
         for partition in partitions:
             partition.waiters[waiter] = None
         return waiter
@@ -433,28 +482,9 @@ class Topics:
 
     async def enforce_retention(self) -> int:
         """Delete what is too old or too much, in whole files; how many files."""
-        now_ms, count = self.wall_ms(), 0
-        removals: list[asyncio.Task[None]] = []
-        for partition in self._all_partitions():
-            gone = partition.expire(now_ms, self.settings.producer_id_expiration_ms)
-            if not gone:
-                continue
-            count += len(gone)
-            active = partition.segments[-1]
-            if active.base_offset == partition.next_offset:
-                producers = partition.producers.dump()
-                await self._writer.call(partial(make, active.path))
-                await self._chores.begin(active, producers)
-            removals.append(self._chores.remove(gone))
-            self._log.info(
-                "records deleted by retention",
-                directory=str(partition.directory),
-                files=len(gone),
-                start_offset=partition.start_offset,
-            )
-        if removals:
-            await asyncio.wait(removals)
-        return count
+        return await self._retention.enforce(
+            self._all_partitions(), self.wall_ms(), self.settings.producer_id_expiration_ms
+        )
 
     async def _retain(self) -> None:
         while True:

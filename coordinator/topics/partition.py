@@ -7,6 +7,7 @@ taken back.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from bisect import bisect_right
 from collections import deque
@@ -20,6 +21,13 @@ from ringleader.coordinator.topics.producers import ProducedBatch, Undo
 from ringleader.coordinator.topics.reading import Recovered
 from ringleader.coordinator.topics.segment import NO_TIMESTAMP, Segment
 from ringleader.coordinator.topics.tail import Tail, TailCache
+from ringleader.coordinator.topics.transactional import (
+    CONTROL,
+    TRANSACTIONAL,
+    Snapshot,
+    marker,
+    refuse_unverified,
+)
 from ringleader.coordinator.topics.writer import Lane, Write
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import (
@@ -32,6 +40,8 @@ from ringleader.protocol.records import (
     stamp_append_time,
 )
 
+_SOME_BYTES = 2**62
+"""So many became stable; how many is found by reading."""
 LEADER_EPOCH = 0
 """There is one node, which leads all partitions for ever."""
 
@@ -47,6 +57,10 @@ class AppendResult(NamedTuple):
 Done = Callable[["AppendResult | KafkaError"], None]
 """Gets the result of an append, on the loop's thread."""
 
+Verify = Callable[[int, int], None]
+"""Gets producer id and epoch of a transactional batch; raises KafkaError if it does not belong to the open
+transaction of that producer, or this partition does not."""
+
 
 @dataclass(slots=True, eq=False)
 class Pending:
@@ -59,6 +73,10 @@ class Pending:
     max_timestamp: int
     append_time_ms: int
     undo: Undo | None
+    producer_id: int
+    """Of a transaction's batch or marker, -1 for other batches."""
+    committed: bool | None
+    """What a marker says; None for other batches."""
     done: list[Done] = field(default_factory=list)
 
 
@@ -69,6 +87,8 @@ class Waiter:
     bytes_needed: int
     wake: Callable[[], None]
     partitions: list[Partition]
+    stable: bool = False
+    """Only bytes before the last stable offset count."""
 
     def cancel(self) -> None:
         """Wait no more; `wake` will not be called."""
@@ -105,6 +125,7 @@ class Partition:
         "segments",
         "start_offset",
         "tail",
+        "transactions",
         "waiters",
     )
 
@@ -113,6 +134,7 @@ class Partition:
         self.config = config
         self.segments = found.segments
         self.producers = found.producers
+        self.transactions = found.transactions
         self.start_offset = found.start_offset
         self.high_watermark = found.next_offset
         """Offset of the next record as far as written: the end that clients see."""
@@ -126,19 +148,29 @@ class Partition:
         self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
         self._lane = Lane()
         self._sealing: dict[Segment, list[list[object]]] = {}
+        """Complete files that are still being written, and the producers at their end."""
         self._changed = found.scanned_bytes > 0
 
     # ---- appending ----
 
-    def append(self, batch: bytes, now_ms: int, done: Done) -> Write | None:
+    def append(
+        self, batch: bytes, now_ms: int, done: Done, verify: Verify = refuse_unverified
+    ) -> Write | None:
         """Check a batch and give it its offset. Returns what must be written, or None for a duplicate; `done`
         is called later in both cases, never from here.
 
         Raises KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD,
-        INVALID_TXN_STATE, and those of `Producers.check`.
+        INVALID_TXN_STATE, those of `verify`, and those of `Producers.check`.
         """
         header = self._checked(batch)
-        undo = None
+        undo, transaction = None, -1
+        if header.attributes & TRANSACTIONAL:
+            transaction = header.producer_id
+            verify(transaction, header.producer_epoch)
+        elif self.transactions.open and header.producer_id in self.transactions.open:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction"
+            )
         base_offset = self.next_offset
         if header.producer_id >= 0:
             earlier = self.producers.check(header)
@@ -154,10 +186,37 @@ class Partition:
         segment = self._segment_for(len(data), max_timestamp, undo)
         self.next_offset = base_offset + header.record_count
         pending = Pending(
-            self, segment, base_offset, self.next_offset, max_timestamp, append_time, undo, [done]
+            self,
+            segment,
+            base_offset,
+            self.next_offset,
+            max_timestamp,
+            append_time,
+            undo,
+            transaction,
+            None,
+            [done],
         )
+        return self._place(pending, data)
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, now_ms: int, done: Done, *, committed: bool
+    ) -> Write:
+        """End a producer's transaction here; batches of earlier epochs are refused from then on."""
+        batch = marker(producer_id, producer_epoch, now_ms, committed=committed)
+        base_offset = self.next_offset
+        data = stamp(batch, base_offset, LEADER_EPOCH)
+        undo = self.producers.fence(producer_id, producer_epoch, now_ms)
+        segment = self._segment_for(len(data), now_ms, undo)
+        self.next_offset = base_offset + 1
+        pending = Pending(
+            self, segment, base_offset, self.next_offset, now_ms, -1, undo, producer_id, committed, [done]
+        )
+        return self._place(pending, data)
+
+    def _place(self, pending: Pending, data: bytes) -> Write:
         self._in_flight.append(pending)
-        write = Write(segment.path, self._active_bytes, data, self._lane, pending)
+        write = Write(pending.segment.path, self._active_bytes, data, self._lane, pending)
         self._active_bytes += len(data)
         return write
 
@@ -175,10 +234,8 @@ class Partition:
             raise KafkaError(ErrorCode.INVALID_RECORD, error.reason) from None
         except (ChecksumError, CorruptBatchError) as error:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, error.reason) from None
-        if header.is_control:
+        if header.attributes & CONTROL:
             raise KafkaError(ErrorCode.INVALID_RECORD, "clients do not write control records")
-        if header.is_transactional:
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "transactions are not served")
         return header
 
     def _duplicate(self, earlier: ProducedBatch, done: Done) -> None:
@@ -205,25 +262,55 @@ class Partition:
         self._active_bytes = 0
         return segment
 
-    def written(self, pending: Pending, data: bytes) -> list[tuple[Segment, list[list[object]]]]:
-        """An append is in its file. Returns the files that are complete by that, with their producers."""
+    def written(self, pending: Pending, data: bytes) -> list[tuple[Segment, Snapshot]]:
+        """An append is in its file. Returns the files that are complete by that, and what was known then."""
         assert self._in_flight[0] is pending, "writes are reported in their order"
         self._in_flight.popleft()
         segment = pending.segment
-        sealed: list[tuple[Segment, list[list[object]]]] = []
-        if self._sealing and segment not in self._sealing:
-            sealed = list(self._sealing.items())
-            self._sealing = {}
+        sealed = self._complete(segment) if self._sealing else []
         segment.add(pending.base_offset, pending.next_offset, len(data), pending.max_timestamp)
         self.high_watermark = pending.next_offset
         self._changed = True
         self._tails.add(self.tail, pending.base_offset, pending.next_offset, data)
+        stable_bytes = len(data)
+        if pending.producer_id >= 0 or self.transactions.open:
+            stable_bytes = self._track(pending)
         if self.waiters:
-            self._advance(len(data))
+            self._advance(len(data), stable_bytes)
         result = AppendResult(pending.base_offset, pending.append_time_ms, self.start_offset)
         for done in pending.done:
             done(result)
         return sealed
+
+    def _complete(self, segment: Segment) -> list[tuple[Segment, Snapshot]]:
+        """The file before this one, when this one's first batch was written."""
+        sealed = []
+        while self._sealing:
+            before = next(iter(self._sealing))
+            if before.base_offset >= segment.base_offset:
+                break
+            sealed.append((before, self._snapshot(before, self._sealing.pop(before))))
+        return sealed
+
+    def _snapshot(self, segment: Segment, producers: list[list[object]]) -> Snapshot:
+        """What is known at the end of a file; nothing behind it may be written."""
+        return Snapshot(
+            producers,
+            [[producer_id, first] for producer_id, first in self.transactions.open.items()],
+            self.transactions.dump_aborted(segment.base_offset, segment.next_offset),
+        )
+
+    def _track(self, pending: Pending) -> int:
+        """A batch was written, it or earlier ones of a transaction. How many bytes became stable."""
+        transactions = self.transactions
+        first = next(iter(transactions.open.values()), None)
+        if pending.committed is None:
+            if pending.producer_id >= 0:
+                transactions.add(pending.producer_id, pending.base_offset)
+            return 0
+        transactions.end(pending.producer_id, pending.base_offset, committed=pending.committed)
+        moved = next(iter(transactions.open.values()), None) != first
+        return _SOME_BYTES if moved else 0
 
     def failed(self, error: KafkaError) -> list[Segment]:
         """A write failed: take back all that is on its way. Returns files that must be as large as their
@@ -247,6 +334,12 @@ class Partition:
         return list(touched)
 
     # ---- reading ----
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end that readers of committed records see: before the first open transaction."""
+        first = next(iter(self.transactions.open.values()), None)
+        return self.high_watermark if first is None else max(first, self.start_offset)
 
     def read_tail(self, offset: int, max_bytes: int) -> bytes | None:
         """Whole batches from memory; empty at the end; None when they must be read with `read_plan`.
@@ -287,9 +380,9 @@ class Partition:
             if segment.size_bytes and segment.max_timestamp >= timestamp_ms
         ]
 
-    def _advance(self, size: int) -> None:
+    def _advance(self, size: int, stable_bytes: int) -> None:
         for waiter in list(self.waiters):
-            waiter.bytes_needed -= size
+            waiter.bytes_needed -= stable_bytes if waiter.stable else size
             if waiter.bytes_needed <= 0:
                 waiter.cancel()
                 waiter.wake()
@@ -316,6 +409,7 @@ class Partition:
         if not 0 <= offset <= self.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         self.start_offset = max(self.start_offset, offset)
+        self.transactions.forget_before(self.start_offset)
         gone: list[Segment] = []
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.start_offset:
             if self.segments[0] in self._sealing:
@@ -350,6 +444,7 @@ class Partition:
             return []
         files, self.segments = self.segments[:gone], self.segments[gone:]
         self.start_offset = max(self.start_offset, self.segments[0].base_offset)
+        self.transactions.forget_before(self.start_offset)
         return files
 
     def _newest(self, index: int) -> int:
@@ -364,11 +459,15 @@ class Partition:
 
     # ---- closing ----
 
-    def final_index(self) -> tuple[Segment, list[list[object]]] | None:
-        """The last file with its producers, if it changed since an index vouched for it."""
+    def begun(self) -> Snapshot:
+        """What is known before the first record of the last file, which is empty."""
+        return self._snapshot(self.segments[-1], self.producers.dump())
+
+    def final_index(self) -> tuple[Segment, Snapshot] | None:
+        """The last file and what is known at its end, if it changed since an index vouched for it."""
         if not self._changed or not self.segments or self._in_flight:
             return None
-        return self.segments[-1], self.producers.dump()
+        return self.segments[-1], self._snapshot(self.segments[-1], self.producers.dump())
 
     @property
     def size_bytes(self) -> int:
@@ -378,3 +477,18 @@ class Partition:
 
 def _base_offset(segment: Segment) -> int:
     return segment.base_offset
+
+
+def awaited() -> tuple[asyncio.Future[AppendResult], Done]:
+    """A future, and what gives it its result."""
+    future: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
+
+    def done(result: AppendResult | KafkaError) -> None:
+        if future.done():
+            return
+        if isinstance(result, KafkaError):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+
+    return future, done

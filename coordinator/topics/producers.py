@@ -34,7 +34,7 @@ class ProducerEntry(NamedTuple):
 
     epoch: int
     batches: tuple[ProducedBatch, ...]
-    """The last ones, oldest first; never empty."""
+    """The last ones, oldest first; empty when a marker has raised the epoch since."""
     seen_ms: int
     """When it last produced, wall clock."""
 
@@ -87,7 +87,7 @@ class Producers:
         for batch in entry.batches:
             if batch.first_sequence == first and batch.last_sequence == last:
                 return batch
-        due = (entry.batches[-1].last_sequence + 1) % _SEQUENCES
+        due = (entry.batches[-1].last_sequence + 1) % _SEQUENCES if entry.batches else 0
         if first != due:
             raise KafkaError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -107,6 +107,21 @@ class Producers:
         if len(self._entries) > MAX_PRODUCERS:
             del self._entries[next(iter(self._entries))]
         return Undo(producer_id, entry)
+
+    def fence(self, producer_id: int, epoch: int, now_ms: int) -> Undo:
+        """A marker ends the producer's transaction: batches of earlier epochs are refused from here on."""
+        entry = self._entries.get(producer_id)
+        # Of an unknown producer nothing is remembered: its batches are held against its transaction anyway.
+        if entry is not None and entry.epoch <= epoch:
+            del self._entries[producer_id]
+            kept = entry.batches if entry.epoch == epoch else ()
+            self._entries[producer_id] = ProducerEntry(epoch, kept, now_ms)
+        return Undo(producer_id, entry)
+
+    def epoch(self, producer_id: int) -> int:
+        """The epoch it last produced with, -1 if it is not known."""
+        entry = self._entries.get(producer_id)
+        return -1 if entry is None else entry.epoch
 
     def take_back(self, undo: Undo) -> None:
         """The batch of this `add`, the last one that was not taken back, was not appended after all."""
@@ -142,12 +157,7 @@ class Producers:
         entries: dict[int, ProducerEntry] = {}
         for pid, epoch, seen_ms, *batches in rows:
             kept = tuple(ProducedBatch(*batch) for batch in batches)  # type: ignore[misc]
-            if (
-                not isinstance(pid, int)
-                or not isinstance(epoch, int)
-                or not isinstance(seen_ms, int)
-                or not kept
-            ):
+            if not isinstance(pid, int) or not isinstance(epoch, int) or not isinstance(seen_ms, int):
                 raise ValueError("no snapshot of producers")
             entries[pid] = ProducerEntry(epoch, kept, seen_ms)
         return cls(entries)

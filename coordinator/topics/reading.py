@@ -6,15 +6,18 @@ Nothing here touches what the loop's thread keeps; what a function needs is give
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
+from typing import NamedTuple
 
 from crc32c import crc32c
 
+from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.coordinator.topics.producers import Producers
 from ringleader.coordinator.topics.segment import IndexUnusableError, Segment
+from ringleader.coordinator.topics.transactional import Transactions, is_commit
 from ringleader.protocol.records import (
     CRC_START,
     HEADER_BYTES,
@@ -30,6 +33,14 @@ START_FILE = "log-start"
 DROPPED_SUFFIX = ".dropped"
 
 _PREFIX = Struct(">qi11xi")
+
+
+class ReadResult(NamedTuple):
+    """Whole batches (the first may begin before the asked offset), and the partition's bounds."""
+
+    records: bytes
+    high_watermark: int
+    log_start_offset: int
 
 
 def read_range(path: Path, position: int, boundary: int, limit: int, offset: int) -> bytes:
@@ -134,6 +145,7 @@ class Recovered:
 
     segments: list[Segment] = field(default_factory=list)
     producers: Producers = field(default_factory=Producers)
+    transactions: Transactions = field(default_factory=Transactions)
     start_offset: int = 0
     scanned_bytes: int = 0
     """Records that were looked at, since no index vouched for them."""
@@ -146,6 +158,22 @@ class Recovered:
     def next_offset(self) -> int:
         """The offset of the next record."""
         return self.segments[-1].next_offset if self.segments else self.start_offset
+
+
+def recover_all(
+    data: Path, topics: Collection[TopicInfo], now_ms: int
+) -> tuple[dict[tuple[str, int], Recovered], list[Path]]:
+    """The partitions of these topics that have a directory below `data`, by topic and number; and the
+    directories of topics that are no more. Raises OSError."""
+    known = {info.id.hex() for info in topics}
+    orphans = [path for path in data.iterdir() if path.name not in known]
+    found: dict[tuple[str, int], Recovered] = {}
+    for info in topics:
+        below = data / info.id.hex()
+        for path in below.iterdir() if below.exists() else ():
+            if path.name.isdigit() and int(path.name) < info.partitions:
+                found[info.name, int(path.name)] = recover(path, now_ms)
+    return found, orphans
 
 
 def recover(directory: Path, now_ms: int) -> Recovered:
@@ -169,6 +197,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
         start = min(max(found.segments[0].base_offset, start), found.next_offset)
     # Without files (a crash of the machine took them) offsets at least do not start anew.
     found.start_offset = start
+    found.transactions.forget_before(start)
     return found
 
 
@@ -176,9 +205,11 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
     segment = Segment(directory, base)
     size = segment.path.stat().st_size
     try:
-        indexed, producers = Segment.load_index(directory, base, segment.index_path.read_bytes())
+        indexed, known = Segment.load_index(directory, base, segment.index_path.read_bytes())
         if indexed.size_bytes <= size:
-            segment, found.producers = indexed, producers
+            segment, found.producers, found.transactions.open = indexed, known.producers, known.open
+            for aborted in known.aborted:
+                found.transactions.put(aborted)
     except (IndexUnusableError, FileNotFoundError):
         pass
     if segment.size_bytes == size:
@@ -187,12 +218,12 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
     try:
         found.scanned_bytes += size - segment.size_bytes
         try:
-            for _, header, _ in scan(descriptor, segment.size_bytes, size, check=True):
+            for position, header, _ in scan(descriptor, segment.size_bytes, size, check=True):
                 if header.base_offset < segment.next_offset:
                     break
                 segment.add(header.base_offset, header.next_offset, header.size_bytes, header.max_timestamp)
-                if header.producer_id >= 0 and not header.is_control:
-                    found.producers.add(header, header.base_offset, now_ms)
+                if header.producer_id >= 0:
+                    _replay(descriptor, position, header, found, now_ms)
         except CorruptBatchError:
             pass
         if segment.size_bytes < size:
@@ -201,6 +232,19 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
     finally:
         os.close(descriptor)
     return segment
+
+
+def _replay(descriptor: int, position: int, header: BatchHeader, found: Recovered, now_ms: int) -> None:
+    """What a batch of a producer changes."""
+    if not header.is_control:
+        found.producers.add(header, header.base_offset, now_ms)
+        if header.is_transactional:
+            found.transactions.add(header.producer_id, header.base_offset)
+        return
+    committed = is_commit(BatchView(os.pread(descriptor, header.size_bytes, position), 0, header))
+    if committed is not None:
+        found.producers.fence(header.producer_id, header.producer_epoch, now_ms)
+        found.transactions.end(header.producer_id, header.base_offset, committed=committed)
 
 
 def _drop(directory: Path, bases: list[int], found: Recovered) -> None:

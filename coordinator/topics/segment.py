@@ -13,22 +13,35 @@ from array import array
 from bisect import bisect_left, bisect_right
 from pathlib import Path
 from struct import Struct
+from typing import NamedTuple
 
 from crc32c import crc32c
 
 from ringleader.coordinator.topics.producers import Producers
+from ringleader.coordinator.topics.transactional import Aborted, Snapshot
 
 INDEX_INTERVAL_BYTES = 4096
 NO_TIMESTAMP = -1
 
 _INDEX_MAGIC = b"RLIX"
-_INDEX_VERSION = 1
+_INDEX_VERSION = 2
+_PLAIN_VERSION = 1
+"""The version before: of a log without transactions, only producers are in it."""
 _INDEX_HEADER = Struct("<4sIqqqqqII")
 _INDEX_CRC = Struct("<I")
 
 
 class IndexUnusableError(Exception):
     """An index file that is missing, broken, of another version or of another file: look at the records."""
+
+
+class Known(NamedTuple):
+    """A `Snapshot`, read."""
+
+    producers: Producers
+    open: dict[int, int]
+    """Open transactions: producer id to first offset."""
+    aborted: list[Aborted]
 
 
 class Segment:
@@ -97,9 +110,9 @@ class Segment:
         index = bisect_right(self._positions, limit) - 1
         return self._positions[index] if index >= 0 else 0
 
-    def dump_index(self, producers: list[list[object]]) -> bytes:
-        """The index file. `producers`: their `dump` when all of this file and nothing more was written."""
-        snapshot = json.dumps(producers, separators=(",", ":")).encode()
+    def dump_index(self, known: Snapshot) -> bytes:
+        """The index file. `known`: what was known when all of this file and nothing more was written."""
+        snapshot = json.dumps(known, separators=(",", ":")).encode()
         head = _INDEX_HEADER.pack(
             _INDEX_MAGIC,
             _INDEX_VERSION,
@@ -116,7 +129,7 @@ class Segment:
         return body + _INDEX_CRC.pack(crc32c(body))
 
     @classmethod
-    def load_index(cls, directory: Path, base_offset: int, data: bytes) -> tuple[Segment, Producers]:
+    def load_index(cls, directory: Path, base_offset: int, data: bytes) -> tuple[Segment, Known]:
         """What `dump_index` gave, for the file of this base offset. Raises IndexUnusableError."""
         body = data[: -_INDEX_CRC.size]
         try:
@@ -124,7 +137,9 @@ class Segment:
             fields = _INDEX_HEADER.unpack_from(body)
         except struct.error:
             raise IndexUnusableError("cut off") from None
-        if crc != crc32c(body) or fields[:3] != (_INDEX_MAGIC, _INDEX_VERSION, base_offset):
+        magic, version, base = fields[:3]
+        known_version = version in (_INDEX_VERSION, _PLAIN_VERSION)
+        if crc != crc32c(body) or (magic, base) != (_INDEX_MAGIC, base_offset) or not known_version:
             raise IndexUnusableError("checksum, version or file is another one")
         segment = cls(directory, base_offset)
         _, _, _, segment.next_offset, segment.size_bytes, segment.max_timestamp, segment.first_timestamp = (
@@ -138,7 +153,20 @@ class Segment:
             column.frombytes(body[start : start + 8 * count])
             start += 8 * count
         try:
-            producers = Producers.load(json.loads(body[start:]))
+            rows = json.loads(body[start:])
+            known = _known(Snapshot(rows, [], []) if version == _PLAIN_VERSION else Snapshot(*rows))
         except (ValueError, TypeError):
             raise IndexUnusableError("no producers") from None
-        return segment, producers
+        return segment, known
+
+
+def _known(snapshot: Snapshot) -> Known:
+    """Raises ValueError or TypeError for what is no snapshot."""
+    numbers = [number for rows in snapshot[1:] for row in rows for number in row]
+    if not all(type(number) is int for number in numbers):
+        raise ValueError("no snapshot of transactions")
+    return Known(
+        Producers.load(snapshot.producers),
+        dict(snapshot.open),  # type: ignore[arg-type]
+        [Aborted(*row) for row in snapshot.aborted],
+    )

@@ -14,7 +14,7 @@ from collections import Counter
 
 from ringleader.coordinator.server.call import NO_ANSWER
 from ringleader.coordinator.server.handlers import Call, Handler, Services
-from ringleader.coordinator.server.handlers.fetch import Fetching
+from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, Fetching
 from ringleader.coordinator.topics import MAX_TIMESTAMP, Topics
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
@@ -79,6 +79,7 @@ class _Data:
 
     def list_offsets(self, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse | None:
         """Ends and starts are answered at once; times are looked up in the files."""
+        committed = request.isolation_level == READ_COMMITTED
         asked = [partition for topic in request.topics for partition in topic.partitions]
         if any(partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP for partition in asked):
             self._services.spawn(call, self._look_up_offsets(call, request))
@@ -88,7 +89,7 @@ class _Data:
                 ListOffsetsResponseListOffsetsTopicResponse(
                     topic.name,
                     [
-                        self._offset_now(topic.name, found, call.api_version)
+                        self._offset_now(topic.name, found, call.api_version, committed)
                         for found in _once(topic.partitions)
                     ],
                 )
@@ -98,15 +99,19 @@ class _Data:
 
     async def _look_up_offsets(self, call: Call, request: ListOffsetsRequest) -> None:
         topics = []
+        committed = request.isolation_level == READ_COMMITTED
         for topic in request.topics:
             partitions = await asyncio.gather(
-                *(self._offset(topic.name, found, call.api_version) for found in _once(topic.partitions))
+                *(
+                    self._offset(topic.name, found, call.api_version, committed)
+                    for found in _once(topic.partitions)
+                )
             )
             topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, list(partitions)))
         call.answer(ListOffsetsResponse(topics=topics))
 
     def _offset_now(
-        self, topic: str, asked: _AskedOffset, version: int
+        self, topic: str, asked: _AskedOffset, version: int, committed: bool
     ) -> ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
         response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
@@ -120,24 +125,32 @@ class _Data:
         except KafkaError as error:
             response.error_code = error.code
             return response
-        response.offset = partition.high_watermark if request.timestamp == -1 else partition.start_offset
+        if request.timestamp != -1:
+            response.offset = partition.start_offset
+        elif committed:
+            response.offset = partition.last_stable_offset
+        else:
+            response.offset = partition.high_watermark
         if version >= EPOCH_VERSION:
             response.leader_epoch = LEADER_EPOCH
         return response
 
     async def _offset(
-        self, topic: str, asked: _AskedOffset, version: int
+        self, topic: str, asked: _AskedOffset, version: int, committed: bool
     ) -> ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
         largest = request.timestamp == MAX_TIMESTAMP and version >= MAX_TIMESTAMP_VERSION
         if duplicate or not (request.timestamp >= 0 or largest):
-            return self._offset_now(topic, asked, version)
+            return self._offset_now(topic, asked, version, committed)
         response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             check_epoch(request.current_leader_epoch)
             response.offset, response.timestamp = await self._topics.offset_for_time(
                 topic, request.partition_index, request.timestamp
             )
+            partition = self._topics.partition(topic, request.partition_index)
+            if committed and response.offset >= partition.last_stable_offset:
+                response.offset = response.timestamp = -1
         except KafkaError as error:
             response.error_code = error.code
         else:

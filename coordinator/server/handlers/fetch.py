@@ -1,7 +1,8 @@
 """Fetch (1) v4-12: v5 log start offset, v7 sessions, v9 leader epoch, v11 rack, v12 flexible.
 
-There are no sessions: the answer's session id is 0, which is legal, and clients then send full requests. The
-isolation levels are the same, for nothing is transactional: the last stable offset is the high watermark.
+There are no sessions: the answer's session id is 0, which is legal, and clients then send full requests.
+Readers of committed records get what is before the last stable offset, and which transactions in it were
+aborted: they skip the records of those, and markers, themselves.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from dataclasses import dataclass
 
 from ringleader.coordinator.server.handlers import Call, Services
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Partition, Waiter
+from ringleader.coordinator.topics.transactional import before, next_offset
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchResponse,
+    FetchResponseAbortedTransaction,
     FetchResponseFetchableTopicResponse,
     FetchResponsePartitionData,
 )
@@ -47,6 +50,8 @@ class _FromFile:
     partition: Partition
     offset: int
     max_bytes: int
+    end_offset: int | None
+    """Where an open transaction begins, for readers of committed records."""
     data: FetchResponsePartitionData
 
 
@@ -99,7 +104,10 @@ class _Fetch:
         elif not self._call.done:
             self._call.on_closed = self._stop_waiting
             self._waiter = self._topics.park(
-                self._partitions, request.min_bytes - self._found_bytes, self._wake
+                self._partitions,
+                request.min_bytes - self._found_bytes,
+                self._wake,
+                stable=request.isolation_level == READ_COMMITTED,
             )
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(request.max_wait_ms / 1000, self._wake)
@@ -168,14 +176,24 @@ class _Fetch:
         self._partitions.append(partition)
         data.high_watermark = data.last_stable_offset = partition.high_watermark
         data.log_start_offset = partition.start_offset
+        end_offset = None
+        if partition.transactions.open:
+            data.last_stable_offset = partition.last_stable_offset
+            if data.aborted_transactions is not None:
+                end_offset = data.last_stable_offset
+                if asked.fetch_offset >= end_offset:
+                    return 0
+                records = None if records is None else before(records, end_offset)
         if left <= 0:
             # What is there must not be waited for.
             self._urgent = self._urgent or records != b""
             return 0
         if records is None:
-            self._files.append(_FromFile(partition, asked.fetch_offset, max_bytes, data))
+            self._files.append(_FromFile(partition, asked.fetch_offset, max_bytes, end_offset, data))
             return max_bytes
         data.records = records
+        if data.aborted_transactions is not None and len(partition.transactions):
+            _tell_aborted(partition, asked.fetch_offset, data)
         self._found_bytes += len(records)
         return len(records)
 
@@ -183,7 +201,11 @@ class _Fetch:
         for part in self._files:
             data = part.data
             try:
-                data.records = await self._topics.read_partition(part.partition, part.offset, part.max_bytes)
+                data.records = await self._topics.read_partition(
+                    part.partition, part.offset, part.max_bytes, part.end_offset
+                )
+                if data.aborted_transactions is not None and len(part.partition.transactions):
+                    _tell_aborted(part.partition, part.offset, data)
             except KafkaError as error:
                 data.error_code = error.code
                 data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
@@ -192,3 +214,12 @@ class _Fetch:
     def _hand_over(self, response: FetchResponse) -> int:
         self._call.answer(response)
         return sum(len(part.data.records or b"") for part in self._files)
+
+
+def _tell_aborted(partition: Partition, offset: int, data: FetchResponsePartitionData) -> None:
+    """The aborted transactions in the records of an answer."""
+    if data.records:
+        data.aborted_transactions = [
+            FetchResponseAbortedTransaction(producer_id, first)
+            for producer_id, first in partition.transactions.aborted(offset, next_offset(data.records))
+        ]

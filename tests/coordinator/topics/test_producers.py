@@ -127,7 +127,7 @@ def test_a_snapshot_comes_back() -> None:
     assert again.check(header(6)) == producers.check(header(6))
 
 
-@pytest.mark.parametrize("rows", [[[1]], [[1, 0, 0]], [[1, 0, 0, [1, 2]]], [["x", 0, 0, [1, 2, 3, 4]]]])
+@pytest.mark.parametrize("rows", [[[1]], [[1, 0, "x"]], [[1, 0, 0, [1, 2]]], [["x", 0, 0, [1, 2, 3, 4]]]])
 def test_what_is_no_snapshot_is_refused(rows: list[list[object]]) -> None:
     with pytest.raises((ValueError, TypeError)):
         Producers.load(rows)

@@ -185,7 +185,7 @@ async def test_what_is_no_good_batch_is_refused_and_leaves_no_trace(tmp_path: Pa
         (good[:-1], ErrorCode.CORRUPT_MESSAGE),
         (good[:-1] + b"!", ErrorCode.CORRUPT_MESSAGE),
         (batch(1, control=True), ErrorCode.INVALID_RECORD),
-        (produced(1, 0, transactional=True), ErrorCode.INVALID_TXN_STATE),
+        (produced(1, 0, transactional=True), ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (batch(1, size=5_000), ErrorCode.MESSAGE_TOO_LARGE),
         (batch(1, size=900), ErrorCode.RECORD_LIST_TOO_LARGE),
     ]

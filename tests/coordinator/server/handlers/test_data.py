@@ -71,7 +71,7 @@ async def test_records_are_produced_at_every_version(ask: Ask, version: int, ack
         (("a", 0, batch()[:30]), 9, ErrorCode.CORRUPT_MESSAGE),
         (("a", 0, batch(compression=Compression.ZSTD)), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (("a", 0, batch(compression=Compression.ZSTD)), 7, 0),
-        (("a", 0, produced(1, 0, transactional=True)), 9, ErrorCode.INVALID_TXN_STATE),
+        (("a", 0, produced(1, 0, transactional=True)), 9, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (("a", 0, produced(1, 5)), 9, 0),
     ],
 )
