@@ -209,6 +209,21 @@ class GroupRuntime:
         self.touch(shard)
         return result
 
+    def end_transaction(
+        self,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        done: Callable[[int], None],
+    ) -> None:
+        """A transaction that has offsets in this partition of __consumer_offsets has ended; see
+        `Shard.end_transaction`. The epoch is the transaction coordinator's business: it let nobody in with
+        another one."""
+        shard = self.shards[partition]
+        shard.end_transaction(producer_id, committed, done, self._now_ms())
+        self.touch(shard)
+
     def topic_deleted(self, topic: str) -> None:
         """Forget a topic's committed offsets in all groups."""
         now = self._now_ms()

@@ -58,10 +58,10 @@ class Cleanup:
             (records.offset_key(group.group_id, topic, partition), None)
             for topic, partitions in group.offsets.items()
             for partition, offset in partitions.items()
-            if self.is_expired(group, topic, offset, now_ms)
+            if self.is_expired(group, topic, offset, now_ms) and not group.is_unstable(topic, partition)
         ]
         nothing_left = len(gone) == sum(len(partitions) for partitions in group.offsets.values())
-        if nothing_left and group.state is State.EMPTY and not group.pending:
+        if nothing_left and group.state is State.EMPTY and not (group.pending or group.uncommitted):
             gone = records.group_tombstones(group)
         if gone:
             self._delete(group, gone)
@@ -92,7 +92,7 @@ class Cleanup:
     def topic_deleted(self, topic: str, now_ms: int) -> None:
         """Forget the topic's offsets in all groups, commits that are on their way included."""
         for group in list(self.core.groups.values()):
-            if group.is_idle and topic not in group.offsets:
+            if group.is_idle and topic not in group.offsets and not group.uncommitted:
                 continue
             self.core.submit(group, Call(True, self._deletion(group.group_id, topic), _ignore), now_ms)
 
@@ -102,9 +102,14 @@ class Cleanup:
     def delete_topic_of(self, group_id: str, topic: str) -> None:
         """Forget a topic's offsets in one group."""
         group = self.core.groups.get(group_id)
-        partitions = group.offsets.get(topic) if group is not None else None
-        if group is not None and partitions:
-            self._delete(group, [(records.offset_key(group_id, topic, one), None) for one in partitions])
+        if group is None:
+            return
+        gone: Records = [
+            (records.offset_key(group_id, topic, one), None) for one in group.offsets.get(topic, ())
+        ]
+        gone += records.pending_tombstones(group, topic)
+        if gone:
+            self._delete(group, gone)
 
     def _delete(self, group: Group, gone: Records) -> None:
         group.exclusive = True

@@ -1,4 +1,4 @@
-"""A committed offset, as the log has it."""
+"""Offsets as the log has them: committed, and not committed yet."""
 
 from __future__ import annotations
 
@@ -17,3 +17,17 @@ class CommittedOffset(NamedTuple):
     """Unix time of the commit."""
     expire_ms: int
     """Unix time from which it is gone; -1: the group's retention rules decide."""
+
+
+class Uncommitted:
+    """An offset of an open transaction. It counts when the transaction commits."""
+
+    __slots__ = ("order", "superseded", "value")
+
+    def __init__(self, value: bytes, order: int) -> None:
+        self.value = value
+        """As the record that commits it will have it."""
+        self.order = order
+        """When it took effect, among all records of the shard."""
+        self.superseded = False
+        """Something later is committed already: the end of the transaction changes nothing here."""

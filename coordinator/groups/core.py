@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.committed import CommittedOffset, Uncommitted
 from ringleader.coordinator.groups.deadlines import Deadline, DeadlineHeap
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
@@ -98,6 +98,7 @@ class Core:
 
     __slots__ = (
         "_in_flight",
+        "_order",
         "_places",
         "_position",
         "deadlines",
@@ -109,6 +110,7 @@ class Core:
         "parked",
         "phase",
         "settings",
+        "transactional",
         "wall_difference_ms",
     )
 
@@ -123,7 +125,9 @@ class Core:
         self.outbox = Outbox()
         self.dirty = False
         self.wall_difference_ms = 0
+        self.transactional: dict[int, dict[str, None]] = {}  # producer id -> groups that it committed in
         self._position = 0
+        self._order = 0
         self._places: dict[bytes, dict[int, CommittedOffset]] = {}  # start of offset keys -> where they go
         self._in_flight: dict[int, Write] = {}
 
@@ -292,6 +296,7 @@ class Core:
         self.loading.clear()
         self.parked.clear()
         self._places.clear()
+        self.transactional.clear()
         self.deadlines = DeadlineHeap()
 
     def abandon_writes(self, error: int, now_ms: int) -> None:
@@ -325,7 +330,7 @@ class Core:
         decoded = records.decode_key(key)
         if decoded is None:
             return
-        kind, group_id, topic, partition = decoded
+        kind, group_id, topic, partition, producer_id = decoded
         table = self.loading if self.phase is Phase.LOADING else self.groups
         group = table.get(group_id)
         if group is None:
@@ -334,6 +339,8 @@ class Core:
             group = table[group_id] = Group(group_id)
         if kind == records.OFFSET:
             self._apply_offset(group, topic, partition, value)
+        elif kind == records.PENDING_OFFSET:
+            self._apply_pending(group, topic, partition, producer_id, value)
         elif kind == records.GROUP:
             group.record = value
         else:
@@ -345,9 +352,46 @@ class Core:
             if partitions is None:
                 partitions = group.offsets[topic] = {}
             partitions[partition] = records.decode_offset_value(value)
-            self._places[records.offset_key_prefix(group.group_id, topic)] = partitions
+            if not group.uncommitted:  # the short way of `apply` does not look at them
+                self._places[records.offset_key_prefix(group.group_id, topic)] = partitions
+            for table in group.uncommitted.values():
+                open_one = table.get((topic, partition))
+                if open_one is not None:
+                    open_one.superseded = True
         elif partitions is not None:
             partitions.pop(partition, None)
             if not partitions:
                 del group.offsets[topic]
                 self._places.pop(records.offset_key_prefix(group.group_id, topic), None)
+
+    def _apply_pending(
+        self, group: Group, topic: str, partition: int, producer_id: int, value: bytes | None
+    ) -> None:
+        table = group.uncommitted.get(producer_id)
+        if value is not None:
+            records.decode_offset_value(value)  # a record that cannot be read must not wait for its commit
+            if table is None:
+                table = group.uncommitted[producer_id] = {}
+                for one in group.offsets:
+                    self._places.pop(records.offset_key_prefix(group.group_id, one), None)
+            self._order += 1
+            table[topic, partition] = Uncommitted(value, self._order)
+            self.in_transaction(producer_id, group.group_id)
+        elif table is not None:
+            table.pop((topic, partition), None)
+            if not table:
+                del group.uncommitted[producer_id]
+
+    # ---- open transactions ----
+
+    def in_transaction(self, producer_id: int, group_id: str) -> None:
+        """The producer has offsets in the group, or has them on their way to the log."""
+        self.transactional.setdefault(producer_id, {})[group_id] = None
+
+    def transaction_over(self, producer_id: int, group_id: str) -> None:
+        """It has none any more."""
+        groups = self.transactional.get(producer_id)
+        if groups is not None:
+            groups.pop(group_id, None)
+            if not groups:
+                del self.transactional[producer_id]

@@ -17,7 +17,7 @@ from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_
 from ringleader.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.groups.committed import CommittedOffset
+    from ringleader.coordinator.groups.committed import CommittedOffset, Uncommitted
     from ringleader.coordinator.groups.core import Call, Save, Write
     from ringleader.coordinator.groups.progress import Progress
 
@@ -68,6 +68,7 @@ class Group:
         "subscribed",
         "supporters",
         "sync_deadline",
+        "uncommitted",
         "writes",
     )
 
@@ -77,6 +78,8 @@ class Group:
         self.record: bytes | None = None  # GroupMetadataValue as it is in the log
         self.floor = 0  # generations up to here are reserved; any of them may have been used
         self.offsets: dict[str, dict[int, CommittedOffset]] = {}
+        # Offsets of open transactions, by producer id. No table in it is empty.
+        self.uncommitted: dict[int, dict[tuple[str, int], Uncommitted]] = {}
         # --- live: changes at once, lost on restart ---
         self.state = State.EMPTY
         self.previous = State.EMPTY
@@ -140,7 +143,11 @@ class Group:
         """Nothing durable and nothing alive: for clients such a group does not exist."""
         if self.state is not State.EMPTY:
             return False
-        return not (self.record or self.offsets or self.pending or self.creating)
+        return not (self.record or self.offsets or self.uncommitted or self.pending or self.creating)
+
+    def is_unstable(self, topic: str, partition: int) -> bool:
+        """Whether an open transaction has an offset for the partition."""
+        return any((topic, partition) in table for table in self.uncommitted.values())
 
     @property
     def is_idle(self) -> bool:

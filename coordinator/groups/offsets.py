@@ -7,7 +7,9 @@ OffsetMetadataManager behaviour).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import CommittedOffset
@@ -77,7 +79,7 @@ class Offsets:
             if group is None:
                 return commit_answer(request, int(ErrorCode.POLICY_VIOLATION))
         content: Records = []
-        response = self._take_in(group.group_id, request, now_ms, content)
+        response = self._take_in(request, now_ms, content)
         if not content:
             core.forget_if_void(group)
             return response
@@ -128,7 +130,7 @@ class Offsets:
         heartbeat."""
         generation = request.generation_id_or_member_epoch
         if group is None or group.is_void:
-            return self._check_unknown(request, version)
+            return check_unknown_group(self.core, request.group_id, generation, version)
         if generation < 0 and group.state is State.EMPTY:
             return _NONE  # an operator's tool, or a consumer without group management; ids are not looked at
         error = group.check_member(request.member_id, request.group_instance_id)
@@ -144,44 +146,19 @@ class Offsets:
         self.core.arm_session(member, now_ms)
         return _NONE
 
-    def _check_unknown(self, request: OffsetCommitRequest, version: int) -> ErrorCode | int:
-        error = phase_error(self.core.phase)
-        if error:
-            return error
-        if len(request.group_id.encode()) > records.MAX_STRING_BYTES:
-            return ErrorCode.INVALID_GROUP_ID
-        if request.generation_id_or_member_epoch < 0:
-            return _NONE  # makes a simple group: offsets only
-        if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
-            return ErrorCode.GROUP_ID_NOT_FOUND
-        return ErrorCode.ILLEGAL_GENERATION  # what older clients know how to act on
-
-    def _take_in(
-        self, group_id: str, request: OffsetCommitRequest, now_ms: int, content: Records
-    ) -> OffsetCommitResponse:
-        """Records for every partition that is fine go to `content`; the answer for when they are durable."""
+    def _take_in(self, request: OffsetCommitRequest, now_ms: int, content: Records) -> OffsetCommitResponse:
         commit_ms = self.core.wall_ms(now_ms)
         retention_ms = request.retention_time_ms
-        expire_ms = commit_ms + retention_ms if retention_ms >= 0 else -1
-        longest = self.core.settings.offset_metadata_max_bytes
-        topics = []
-        for topic in request.topics:
-            results = []
-            for one in topic.partitions:
-                metadata = one.committed_metadata or ""
-                error = _NONE
-                if metadata and _is_too_long(metadata, longest):
-                    error = _TOO_LARGE
-                else:
-                    key = records.offset_key(group_id, topic.name, one.partition_index)
-                    value = records.offset_value(
-                        one.committed_offset, one.committed_leader_epoch, metadata, commit_ms, expire_ms
-                    )
-                    content.append((key, value))
-                results.append(
-                    OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
-                )
-            topics.append(OffsetCommitResponseTopic(name=topic.name, partitions=results))
+        topics = take_in(
+            self.core,
+            request.topics,
+            partial(records.offset_key, request.group_id),
+            commit_ms,
+            commit_ms + retention_ms if retention_ms >= 0 else -1,
+            content,
+            OffsetCommitResponseTopic,
+            OffsetCommitResponsePartition,
+        )
         return OffsetCommitResponse(topics=topics)
 
     # ---- OffsetFetch ----
@@ -193,15 +170,15 @@ class Offsets:
         core = self.core
         group = core.groups.get(group_id)
         if not require_stable or group is None or group.last_write is None:
-            return self._read(group_id, wanted)
+            return self._read(group_id, wanted, require_stable)
 
         def decided(error: int, now_ms: int) -> None:
-            core.answer(ticket, self._read(group_id, wanted))
+            core.answer(ticket, self._read(group_id, wanted, require_stable))
 
         group.last_write.after.append(decided)
         return None
 
-    def _read(self, group_id: str, wanted: Wanted | None) -> OffsetFetchResponseGroup:
+    def _read(self, group_id: str, wanted: Wanted | None, require_stable: bool) -> OffsetFetchResponseGroup:
         error = phase_error(self.core.phase)
         if error:
             return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
@@ -213,6 +190,10 @@ class Offsets:
         for topic, partitions in wanted:
             known = offsets.get(topic, {})
             found = [_fetched(partition, known.get(partition)) for partition in partitions]
+            if require_stable and group is not None and group.uncommitted:
+                found = [
+                    _unstable(one) if group.is_unstable(topic, one.partition_index) else one for one in found
+                ]
             topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         return OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
 
@@ -254,9 +235,11 @@ class Offsets:
             known = group.offsets.get(topic.name, {})
             results = []
             for one in topic.partitions:
-                if not protected and one.partition_index in known:
-                    key = records.offset_key(group.group_id, topic.name, one.partition_index)
-                    content.append((key, None))
+                if not protected:
+                    if one.partition_index in known:
+                        key = records.offset_key(group.group_id, topic.name, one.partition_index)
+                        content.append((key, None))
+                    content += records.pending_tombstones(group, topic.name, one.partition_index)
                 results.append(
                     OffsetDeleteResponsePartition(partition_index=one.partition_index, error_code=code)
                 )
@@ -274,6 +257,51 @@ class Offsets:
         return None
 
 
+def check_unknown_group(core: Core, group_id: str, generation: int, version: int) -> ErrorCode | int:
+    """What a commit is told for a group that does not exist; 0: it makes a simple group, offsets only."""
+    error = phase_error(core.phase)
+    if error:
+        return error
+    if len(group_id.encode()) > records.MAX_STRING_BYTES:
+        return ErrorCode.INVALID_GROUP_ID
+    if generation < 0:
+        return _NONE
+    if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    return ErrorCode.ILLEGAL_GENERATION  # what older clients know how to act on
+
+
+def take_in(
+    core: Core,
+    topics: Sequence[Any],
+    key_of: Callable[[str, int], bytes],
+    commit_ms: int,
+    expire_ms: int,
+    content: Records,
+    topic_class: type[Any],
+    partition_class: type[Any],
+) -> list[Any]:
+    """Records for every partition of a commit that is fine go to `content`, under `key_of(topic, partition)`.
+    Returns the topics of the answer for when they are durable, in these classes."""
+    longest = core.settings.offset_metadata_max_bytes
+    answered = []
+    for topic in topics:
+        results = []
+        for one in topic.partitions:
+            metadata = one.committed_metadata or ""
+            error = _NONE
+            if metadata and _is_too_long(metadata, longest):
+                error = _TOO_LARGE
+            else:
+                value = records.offset_value(
+                    one.committed_offset, one.committed_leader_epoch, metadata, commit_ms, expire_ms
+                )
+                content.append((key_of(topic.name, one.partition_index), value))
+            results.append(partition_class(partition_index=one.partition_index, error_code=error))
+        answered.append(topic_class(name=topic.name, partitions=results))
+    return answered
+
+
 def is_subscribed(group: Group, topic: str) -> bool:
     """Whether a member of a consumer group reads the topic; an unreadable subscription protects every
     topic."""
@@ -286,6 +314,17 @@ def _is_too_long(metadata: str, longest: int) -> bool:
     if utf16_units(metadata) > longest:
         return True
     return len(metadata) * 4 > records.MAX_STRING_BYTES and len(metadata.encode()) > records.MAX_STRING_BYTES
+
+
+def _unstable(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartitions:
+    """KIP-447: an open transaction may change it, so whoever wants to be sure asks again."""
+    return OffsetFetchResponsePartitions(
+        partition_index=found.partition_index,
+        committed_offset=-1,
+        committed_leader_epoch=-1,
+        metadata="",
+        error_code=int(ErrorCode.UNSTABLE_OFFSET_COMMIT),
+    )
 
 
 def _fetched(partition: int, offset: CommittedOffset | None) -> OffsetFetchResponsePartitions:

@@ -32,17 +32,22 @@ GENERATION_FLOOR = 0x5200
 """Ours. Key: int16 type, string group. Value: int16 version 0, int32 floor: every generation number up to the
 floor may have been used, so the next one is above it."""
 
+PENDING_OFFSET = 0x5201
+"""Ours: an offset of an open transaction. Key: int16 type, string group, string topic, int32 partition, int64
+producer id. Value: OffsetCommitValue."""
+
 GROUP_VALUE_VERSION = 3
 """Version of GroupMetadataValue that is written, as Kafka does."""
 
 MAX_STRING_BYTES = 32_767
 """Longest string that the records can hold."""
 
-_READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR))
+_READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR, PENDING_OFFSET))
 
 _SHORT = Struct(">h")
 _KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
+_PENDING_KEY_TAIL = Struct(">iq")
 _OFFSET_HEAD_V3 = Struct(">hqih")  # version, offset, leader epoch, metadata length
 _OFFSET_HEAD_V1 = Struct(">hqh")  # version, offset, metadata length
 _STAMP = Struct(">q")
@@ -51,8 +56,8 @@ _OFFSET_V3_NO_METADATA = Struct(">hqihq")
 _FLOOR_VALUE = Struct(">hi")
 
 
-Key = tuple[int, str, str, int]
-"""A decoded record key: type, group id, topic and partition ("" and -1 where the type has none)."""
+Key = tuple[int, str, str, int, int]
+"""A decoded record key: type, group id, topic, partition, producer id ("" and -1 where the type has none)."""
 
 
 def _string(text: str) -> bytes:
@@ -69,6 +74,12 @@ def offset_key_prefix(group_id: str, topic: str) -> bytes:
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
     """OffsetCommitKey v1."""
     return offset_key_prefix(group_id, topic) + _KEY_TAIL.pack(partition)
+
+
+def pending_key(group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
+    """Key of an offset of an open transaction."""
+    head = _SHORT.pack(PENDING_OFFSET) + _string(group_id) + _string(topic)
+    return head + _PENDING_KEY_TAIL.pack(partition, producer_id)
 
 
 @lru_cache(maxsize=8_192)
@@ -98,11 +109,13 @@ def decode_key(key: bytes) -> Key | None:
         end = 4 + length
         group_id = _text(key, 4, end)
         if kind in (GROUP, GENERATION_FLOOR):
-            return kind, group_id, "", -1
+            return kind, group_id, "", -1, -1
         start = end + 2
         end = start + _SHORT.unpack_from(key, end)[0]
         topic = _text(key, start, end)
-        return OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, end)[0]
+        if kind == PENDING_OFFSET:
+            return kind, group_id, topic, *_PENDING_KEY_TAIL.unpack_from(key, end)
+        return OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, end)[0], -1
     except (struct.error, UnicodeDecodeError) as error:
         raise MalformedError("record key", -1, "key", 0, str(error)) from error
 
@@ -210,12 +223,27 @@ def decode_group_value(value: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(value, version, 2)
 
 
+def pending_tombstones(group: Group, topic: str, partition: int = -1) -> list[tuple[bytes, bytes | None]]:
+    """What deletes the offsets of open transactions for one partition, or (-1) for all of the topic."""
+    return [
+        (pending_key(group.group_id, topic, found, producer_id), None)
+        for producer_id, table in group.uncommitted.items()
+        for named, found in table
+        if named == topic and partition in (-1, found)
+    ]
+
+
 def group_tombstones(group: Group) -> list[tuple[bytes, bytes | None]]:
-    """What deletes a group for good: its offsets, its record, its floor."""
+    """What deletes a group for good: its offsets, those of open transactions too, its record, its floor."""
     dead: list[tuple[bytes, bytes | None]] = [
         (offset_key(group.group_id, topic, partition), None)
         for topic, partitions in group.offsets.items()
         for partition in partitions
+    ]
+    dead += [
+        (pending_key(group.group_id, topic, partition, producer_id), None)
+        for producer_id, table in group.uncommitted.items()
+        for topic, partition in table
     ]
     if group.record is not None:
         dead.append((group_key(group.group_id), None))

@@ -16,6 +16,10 @@ from ringleader.protocol.messages import (
     OffsetCommitResponseTopic,
     SyncGroupRequest,
     SyncGroupResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
 )
 
 _FIRST_NULLABLE_PROTOCOL_NAME = 7
@@ -69,6 +73,22 @@ def commit_answer(request: OffsetCommitRequest, error: int) -> OffsetCommitRespo
     )
 
 
+def txn_commit_answer(request: TxnOffsetCommitRequest, error: int) -> TxnOffsetCommitResponse:
+    """The same code for every partition of the request."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 def error_reply(request: Any, version: int, error: int) -> Any:
     """The answer to a queued request of any kind that cannot be served."""
     if isinstance(request, JoinGroupRequest):
@@ -77,4 +97,6 @@ def error_reply(request: Any, version: int, error: int) -> Any:
         return sync_error(error)
     if isinstance(request, OffsetCommitRequest):
         return commit_answer(request, error)
+    if isinstance(request, TxnOffsetCommitRequest):
+        return txn_commit_answer(request, error)
     return leave_error(error)

@@ -24,12 +24,13 @@ from ringleader.coordinator.groups.join import Joins
 from ringleader.coordinator.groups.leave import Leaves
 from ringleader.coordinator.groups.life import restore, unload
 from ringleader.coordinator.groups.member import Member, PendingMember
-from ringleader.coordinator.groups.offsets import Offsets
+from ringleader.coordinator.groups.offsets import Offsets, phase_error
 from ringleader.coordinator.groups.outbox import Answer, Append, Outbox, Ticket
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.replies import error_reply
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.sync import Syncs
+from ringleader.coordinator.groups.transactions import Transactions
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     HeartbeatRequest,
@@ -39,6 +40,7 @@ from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     SyncGroupRequest,
+    TxnOffsetCommitRequest,
 )
 
 __all__ = ["Answer", "Append", "GroupSettings", "Outbox", "Shard", "Ticket"]
@@ -59,6 +61,7 @@ class Shard:
         "_handlers",
         "_offsets",
         "_rebalances",
+        "_transactions",
         "partition",
     )
 
@@ -69,12 +72,14 @@ class Shard:
         self._rebalances = rebalances = Rebalances(core)
         self._offsets = Offsets(core)
         self._cleanup = Cleanup(core)
+        self._transactions = Transactions(core)
         self._admin = Admin(core)
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
             JoinGroupRequest: Joins(core, rebalances).join,
             SyncGroupRequest: Syncs(core, rebalances).sync,
             LeaveGroupRequest: Leaves(core, rebalances).leave,
             OffsetCommitRequest: self._offsets.commit,
+            TxnOffsetCommitRequest: self._transactions.commit,
         }
 
     @property
@@ -116,18 +121,18 @@ class Shard:
     # ---- requests ----
 
     def handle(self, request: Any, ticket: Ticket, now_ms: int) -> Any | None:
-        """JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit or OffsetDelete request (all of one
-        group).
+        """JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit or OffsetDelete request
+        (all of one group).
 
         Returns the response message if it is free to go now; None if it comes later as an `Answer` from
         `drain()`.
 
         What the server does before: authorization; group.id null; SyncGroup v5+ without protocol type or name
-        (INCONSISTENT_GROUP_PROTOCOL, before authorization); topic checks. OffsetCommit and OffsetDelete get
-        only the topics and partitions that passed the server's checks (existence, authorization), and answer
-        for exactly these, in the same order; the server merges the entries that it refused itself. With
-        nothing left it does not call. A group-level error of OffsetCommit is on every partition; of
-        OffsetDelete in `error_code`, with no topics.
+        (INCONSISTENT_GROUP_PROTOCOL, before authorization); topic checks; for TxnOffsetCommit, that the
+        transaction is open and has the group. The three that name topics get only the topics and partitions
+        that passed the server's checks (existence, authorization), and answer for exactly these, in the same
+        order; the server merges the entries that it refused itself. With nothing left it does not call. A
+        group-level error of a commit is on every partition; of OffsetDelete in `error_code`, with no topics.
         """
         kind = type(request)
         handler = self._handlers.get(kind)
@@ -265,6 +270,18 @@ class Shard:
         """DeleteGroups for one group: a `DeleteGroupsResponseDeletableGroupResult`, or None and it comes as
         `Answer(ticket, DeleteGroupsResponseDeletableGroupResult)` when the deletion is durable."""
         return self._admin.delete(group_id, ticket, now_ms)
+
+    def end_transaction(
+        self, producer_id: int, committed: bool, done: Callable[[int], None], now_ms: int
+    ) -> None:
+        """A producer's transaction has ended (KIP-98): its offsets in this shard become the committed ones,
+        or go. `done(error code)` is called once, perhaps at once, when that is durable; after an error ask
+        again. Nothing to end is no error."""
+        error = phase_error(self._core.phase)
+        if error:
+            done(error)
+        else:
+            self._transactions.end(producer_id, committed, done, now_ms)
 
     def topic_deleted(self, topic: str, now_ms: int) -> None:
         """A topic is gone: forget its offsets in all groups (tombstones go out with the next drain)."""

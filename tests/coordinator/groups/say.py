@@ -17,6 +17,7 @@ from ringleader.protocol.messages import (
     OffsetDeleteResponse,
     OffsetFetchResponseGroup,
     SyncGroupResponse,
+    TxnOffsetCommitResponse,
 )
 
 
@@ -61,7 +62,7 @@ def _leave(response: LeaveGroupResponse, version: int) -> str:
     return " ".join([top, *each]) if version >= 3 else top
 
 
-def _commit(response: OffsetCommitResponse, version: int) -> str:
+def _commit(response: OffsetCommitResponse | TxnOffsetCommitResponse, version: int) -> str:
     return " ".join(
         f"{topic.name}/{one.partition_index}:{error_name(one.error_code)}"
         for topic in response.topics
@@ -115,6 +116,7 @@ _SAY: dict[type, Any] = {
     LeaveGroupResponse: _leave,
     OffsetCommitResponse: _commit,
     OffsetFetchResponseGroup: _fetch,
+    TxnOffsetCommitResponse: _commit,
     OffsetDeleteResponse: _offset_delete,
     DescribeGroupsResponseDescribedGroup: _describe,
     ListGroupsResponseListedGroup: _listed,
@@ -127,10 +129,13 @@ def say_record(key: bytes, value: bytes) -> str:
     decoded = records.decode_key(key)
     if decoded is None:
         return f"unknown {key.hex()}"
-    kind, group_id, topic, partition = decoded
+    kind, group_id, topic, partition, producer_id = decoded
     if kind == records.OFFSET:
         offset = records.decode_offset_value(value)
         return f"offset {group_id} {topic}/{partition}@{offset.offset}"
+    if kind == records.PENDING_OFFSET:
+        offset = records.decode_offset_value(value)
+        return f"pending {group_id} {topic}/{partition}@{offset.offset} of producer {producer_id}"
     if kind == records.GROUP:
         group = records.decode_group_value(value)
         members = " ".join(f"{m.member_id}={_text(m.assignment)}" for m in group.members)

@@ -27,6 +27,9 @@ from ringleader.protocol.messages import (
     OffsetDeleteRequestTopic,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 from tests.coordinator.groups.say import say, say_record
 
@@ -351,6 +354,39 @@ class Script:
         )
         call = Call(name, "commit", int(named.get("v", 8)), name)
         self._send(call, self.shard.handle(request, call, self.now_ms))
+
+    def do_txn_commit(self, name: str, *offsets: str, **named: str) -> None:
+        """`txn-commit p t/0@42 pid=7`; gen, id, instance, group, meta: the member it commits for, if any."""
+        topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        for one in offsets:
+            place, _, offset = one.partition("@")
+            topic, _, partition = place.partition("/")
+            topics.setdefault(topic, []).append(
+                TxnOffsetCommitRequestPartition(
+                    partition_index=int(partition),
+                    committed_offset=int(offset),
+                    committed_metadata=named.get("meta", ""),
+                )
+            )
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id=named.get("group", "g"),
+            producer_id=int(named.get("pid", "7")),
+            generation_id_or_member_epoch=int(named.get("gen", "-1")),
+            member_id=named.get("id", ""),
+            group_instance_id=named.get("instance"),
+            topics=[TxnOffsetCommitRequestTopic(name=t, partitions=p) for t, p in topics.items()],
+        )
+        call = Call(name, "txn-commit", 3, name)
+        self._send(call, self.shard.handle(request, call, self.now_ms))
+
+    def do_end(self, how: str, pid: str = "7") -> None:
+        """`end commit`, `end abort`: the end of a producer's transaction."""
+
+        def done(error: int) -> None:
+            self._say(f"end {how} {error_name(error)}")
+
+        self.shard.end_transaction(int(pid), how == "commit", done, self.now_ms)
 
     def do_fetch(self, *places: str, **named: str) -> None:
         """`fetch t/0 t/1`, or `fetch` for all; stable=1 waits for the commits on their way."""

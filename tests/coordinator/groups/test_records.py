@@ -38,7 +38,7 @@ def test_vectors_of_apache_kafka() -> None:
 def test_offset_keys_are_what_the_declared_message_says(group: str, topic: str, partition: int) -> None:
     key = records.offset_key(group, topic, partition)
     assert key == b"\0\1" + OffsetCommitKey(group=group, topic=topic, partition=partition).encode(1)
-    assert records.decode_key(key) == (records.OFFSET, group, topic, partition)
+    assert records.decode_key(key) == (records.OFFSET, group, topic, partition, -1)
 
 
 @given(_INT64, _INT32, _TEXT, st.integers(0, 2**63 - 1), st.one_of(st.just(-1), st.integers(0, 2**63 - 1)))
@@ -61,7 +61,7 @@ def test_offset_values_are_what_the_declared_message_says(
 
 @given(_TEXT, st.integers(0, 2**31 - 1))
 def test_floors_come_back(group: str, floor: int) -> None:
-    assert records.decode_key(records.floor_key(group)) == (records.GENERATION_FLOOR, group, "", -1)
+    assert records.decode_key(records.floor_key(group)) == (records.GENERATION_FLOOR, group, "", -1, -1)
     assert records.decode_floor_value(records.floor_value(floor)) == floor
 
 
