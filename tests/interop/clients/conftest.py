@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.interop.clients.java_clients import JavaClients
+from tests.interop.clients.team import PARTITIONS, TOPIC, MakeMember
 from tests.support.daemon import Daemon
 
 INTEROP = Path(__file__).resolve().parents[1]
-PARTITIONS = 6
-TOPIC = "orders"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -40,3 +39,9 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClien
     """One JVM for the Java clients of all tests."""
     with JavaClients(tmp_path_factory.mktemp("java") / "java.log") as running:
         yield running
+
+
+@pytest.fixture
+def member(daemon: Daemon, java_clients: JavaClients) -> MakeMember:
+    """Makes Java members."""
+    return MakeMember(daemon, java_clients)

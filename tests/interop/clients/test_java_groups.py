@@ -8,69 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.clients.conftest import PARTITIONS, TOPIC
-from tests.interop.clients.java_clients import JavaClients, JavaMember, JavaProducer
-from tests.interop.clients.watch import WatchBoard, described, rebalances, shares
+from tests.interop.clients.java_clients import JavaClients, JavaMember
+from tests.interop.clients.team import ALL, EACH, GROUP, PARTITIONS, TOPIC, MakeMember, balanced, produce
+from tests.interop.clients.watch import WatchBoard, described, read_by_all, rebalances, shares
 from tests.support.daemon import Daemon
-from tests.support.members import Board, Stage
-
-ASSIGNORS = {
-    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
-    "roundrobin": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
-    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-}
-ALL = tuple(range(PARTITIONS))
-EACH = 5
-
-
-class MakeMember:
-    """Makes members of the group "team"; further `options` in Kafka's names with _ for the dots."""
-
-    def __init__(self, daemon: Daemon, java_clients: JavaClients) -> None:
-        self._daemon = daemon
-        self._java = java_clients
-
-    def __call__(
-        self,
-        board: WatchBoard,
-        name: str,
-        assignor: str = "range",
-        *,
-        java: JavaClients | None = None,
-        commit_on_revoke: bool = False,
-        ends_with: str = "",
-        **options: object,
-    ) -> JavaMember:
-        config = {"partition.assignment.strategy": ",".join(ASSIGNORS[one] for one in assignor.split(","))}
-        config |= {key.replace("_", "."): str(value) for key, value in options.items()}
-        return JavaMember(
-            board,
-            java or self._java,
-            self._daemon.bootstrap,
-            "team",
-            TOPIC,
-            name,
-            config,
-            commit_on_revoke=commit_on_revoke,
-            ends_with=ends_with,
-        )
-
-
-@pytest.fixture
-def member(daemon: Daemon, java_clients: JavaClients) -> MakeMember:
-    """Makes members."""
-    return MakeMember(daemon, java_clients)
-
-
-async def produce(java_clients: JavaClients, daemon: Daemon, each: int = EACH) -> list[tuple[int, int]]:
-    """A few records into every partition; their places."""
-    async with JavaProducer(java_clients, daemon.bootstrap) as producer:
-        return await producer.send(TOPIC, [(n % PARTITIONS, str(n)) for n in range(each * PARTITIONS)])
-
-
-def read_by_all(board: WatchBoard) -> list[tuple[int, int]]:
-    """Every record that any member received, with repeats."""
-    return sorted(place for got in board.got.values() for place in got)
+from tests.support.members import Stage
 
 
 @pytest.mark.parametrize(
@@ -103,7 +45,7 @@ async def test_eager_members_come_and_go(
         assert {name: {p for p, _ in got} for name, got in board.got.items()} == {
             name: set(owned) for name, owned in three.items()
         }
-        group = await described(daemon.bootstrap, "team")
+        group = await described(daemon.bootstrap, GROUP)
         assert (group.state, group.protocol, group.protocol_type) == ("Stable", assignor, "consumer")
         found = {one.client_id: tuple(one.assignment[TOPIC]) for one in group.members}
         assert found == three
@@ -111,7 +53,7 @@ async def test_eager_members_come_and_go(
         await board.until(lambda now: now.owned["a"] is None and len(now.owned["b"] or ()) == 3)
         # Nobody was thrown out on the way: each change of members took one rebalance.
         assert not [event for event in board.events if event.kind == "lost"]
-        assert len(rebalances(daemon, "team")) == 4
+        assert len(rebalances(daemon, GROUP)) == 4
 
 
 async def test_cooperative_members_keep_what_stays(
@@ -150,13 +92,6 @@ async def test_cooperative_members_keep_what_stays(
         assert not [event for event in board.events if event.kind == "lost"]
 
 
-def balanced(board: Board, members: int) -> bool:
-    """So many members share all partitions equally."""
-    owned = [set(of) for of in board.owned.values() if of is not None]
-    together = set().union(*owned) if owned else set()
-    return [len(of) for of in owned] == [PARTITIONS // members] * members and together == set(ALL)
-
-
 async def test_a_group_moves_from_range_to_cooperative_without_a_stop(
     daemon: Daemon, member: MakeMember
 ) -> None:
@@ -177,11 +112,11 @@ async def test_a_group_moves_from_range_to_cooperative_without_a_stop(
                 if len(present) > 2:
                     await board.until(lambda now: balanced(now, 3))
                     # The old assignor is elected as long as one member knows no other.
-                    assert (await described(daemon.bootstrap, "team")).protocol == protocol
+                    assert (await described(daemon.bootstrap, GROUP)).protocol == protocol
                     await stage.exit(present.pop(0))
             await board.until(lambda now: balanced(now, 2))
             protocol = after
-            group = await described(daemon.bootstrap, "team")
+            group = await described(daemon.bootstrap, GROUP)
             assert (group.state, group.protocol) == ("Stable", protocol)
         assert not [event for event in board.events if event.kind == "lost"]
 
@@ -239,11 +174,11 @@ async def test_others_take_over_from_a_killed_process(
             await board.until_owned({"a": ALL})
             await member(board, "b", java=victims, session_timeout_ms=1_000).join()
             await board.until_owned({"a": (0, 1, 2), "b": (3, 4, 5)})
-            before = rebalances(daemon, "team")
+            before = rebalances(daemon, GROUP)
             await asyncio.to_thread(victims.kill)
             await board.until(lambda now: now.owned["a"] == ALL)
-            await described(daemon.bootstrap, "team")
-            after = rebalances(daemon, "team")
+            await described(daemon.bootstrap, GROUP)
+            after = rebalances(daemon, GROUP)
             assert len(after) == len(before) + 1
             assert "session expired" in daemon.log()
 
@@ -261,9 +196,9 @@ async def test_a_restart_of_the_daemon_goes_unnoticed(
         for one in members:
             await stage.enter(one)
         await board.until(lambda now: balanced(now, 2))
-        group = await described(daemon.bootstrap, "team")
+        group = await described(daemon.bootstrap, GROUP)
         identities = [await one.call("metadata") for one in members]
-        events, rounds = list(board.events), rebalances(daemon, "team")
+        events, rounds = list(board.events), rebalances(daemon, GROUP)
         await asyncio.to_thread(daemon.kill if end == "kill" else daemon.stop)
         await asyncio.to_thread(daemon.start)
         # They consume and commit as if nothing had been.
@@ -272,9 +207,9 @@ async def test_a_restart_of_the_daemon_goes_unnoticed(
         for one in members:
             await one.call("commit")
         assert [await one.call("metadata") for one in members] == identities
-        assert shares(await described(daemon.bootstrap, "team")) == shares(group)
+        assert shares(await described(daemon.bootstrap, GROUP)) == shares(group)
         assert board.events == events
-        assert rebalances(daemon, "team") == rounds
+        assert rebalances(daemon, GROUP) == rounds
     assert read_by_all(board) == sorted(produced)
 
 
@@ -286,14 +221,14 @@ async def test_a_client_that_forgot_its_metadata_asks_for_the_only_rebalance_aft
         for name in ("a", "b"):
             await stage.enter(member(board, name, "cooperative-sticky"))
         await board.until(lambda now: balanced(now, 2))
-        group = await described(daemon.bootstrap, "team")
-        events, rounds = list(board.events), rebalances(daemon, "team")
+        group = await described(daemon.bootstrap, GROUP)
+        events, rounds = list(board.events), rebalances(daemon, GROUP)
         await asyncio.to_thread(daemon.restart)
         produced = await produce(java_clients, daemon)
         await board.until_read(len(produced))
         # The members and their shares stay. The leader says why, unless it first said so to the old daemon.
-        assert shares(await described(daemon.bootstrap, "team")) == shares(group)
-        new = rebalances(daemon, "team")[len(rounds) :]
+        assert shares(await described(daemon.bootstrap, GROUP)) == shares(group)
+        new = rebalances(daemon, GROUP)[len(rounds) :]
         asked = re.findall("cached metadata has changed|failed due to DisconnectException", daemon.log())
         assert len(new) == len(asked) <= 1
         assert not [event for event in board.events[len(events) :] if event.partitions]

@@ -63,6 +63,11 @@ def rebalances(daemon: Daemon, group: str) -> list[int]:
     return [int(generation) for generation in found]
 
 
+def read_by_all(board: WatchBoard) -> list[tuple[int, int]]:
+    """Every record that any member received, with repeats."""
+    return sorted(place for got in board.got.values() for place in got)
+
+
 async def described(bootstrap: str, group: str) -> GroupDescription:
     """The group as the coordinator describes it."""
     async with Admin(bootstrap) as admin:
