@@ -1,0 +1,95 @@
+"""`python -m tests.interop`: the differential suite. See scenarios/README.md.
+
+python -m tests.interop                       play all scenarios on Apache Kafka, then on our daemon
+python -m tests.interop record [FILE...]      write Apache Kafka's answers into the scenario files
+python -m tests.interop ours [FILE...]        write our server's answers where a step says `differs:`
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.interop.compare import Report, compare, daemons, kafkas, plays_of, record
+from tests.interop.language import ScenarioFile, load, render
+from tests.interop.maven import InteropError
+from tests.interop.simulated import play_simulated
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 if nothing differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.interop", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("compare", "record", "ours"), default="compare")
+    parser.add_argument("files", nargs="*", type=Path, help="scenario files; all without any")
+    parser.add_argument("-k", metavar="WORDS", default="", help="scenarios with these words in their title")
+    parser.add_argument("--only", choices=("kafka", "daemon"), help="compare with one of the two")
+    chosen = parser.parse_args(arguments)
+    files = load(chosen.files or None)
+    for found in files:
+        if chosen.k:
+            found.scenarios = [one for one in found.scenarios if chosen.k in one.name]
+    try:
+        if chosen.what == "record":
+            return asyncio.run(_record(files, chosen.k))
+        if chosen.what == "ours":
+            return _ours(files, chosen.k)
+        return asyncio.run(_compare(files, chosen.only))
+    except InteropError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _brokers(files: Sequence[ScenarioFile]) -> list[str]:
+    return sorted({scenario.broker for found in files for scenario in found.scenarios})
+
+
+async def _compare(files: Sequence[ScenarioFile], only: str | None) -> int:
+    reports: list[Report] = []
+    if only != "daemon":
+        async with kafkas(_brokers(files)) as targets:
+            reports.append(await compare("Apache Kafka", files, targets, ours=False))
+        print(reports[-1].text(), flush=True)
+    if only != "kafka":
+        async with daemons(_brokers(files)) as targets:
+            reports.append(await compare("Ringleader", files, targets, ours=True))
+        print(reports[-1].text(), flush=True)
+    return 1 if any(report.differences for report in reports) else 0
+
+
+async def _record(files: Sequence[ScenarioFile], chosen: str) -> int:
+    async with kafkas(_brokers(files)) as targets:
+        trouble = await record(files, targets)
+    for line in trouble:
+        print(line, file=sys.stderr)
+    _write(files, chosen)
+    return 1 if trouble else 0
+
+
+def _ours(files: Sequence[ScenarioFile], chosen: str) -> int:
+    for scenario, entry in plays_of(files):
+        if not scenario.anchors:
+            continue
+        for step, said in zip(scenario.steps, play_simulated(scenario, entry), strict=True):
+            if step.anchor:
+                step.ours[entry.label] = said
+    _write(files, chosen)
+    return 0
+
+
+def _write(files: Sequence[ScenarioFile], chosen: str) -> None:
+    """Scenarios that were not chosen keep what they had."""
+    for found in files:
+        text = render(found)
+        if chosen:
+            whole = load([found.path])[0]
+            played = {scenario.title: scenario for scenario in found.scenarios}
+            whole.scenarios = [played.get(one.title, one) for one in whole.scenarios]
+            text = render(whole)
+        found.path.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,421 @@
+"""Plays a scenario: sends what its steps say, and puts into words what comes back.
+
+Where to, and how time passes, is a `World`: a broker behind sockets, or our server with a simulated clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.frames import decode_response, encode_request, response_class
+from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
+from ringleader.protocol.schema import Message
+from tests.interop.asks import APIS, KEYS, STICKY, USUAL_VERSIONS, Actor, Ask, build, duration_ms, split_words
+from tests.interop.language import Block, Entry, Said, Scenario, ScenarioError
+from tests.interop.words import Names, answer
+
+PARKING = ("JoinGroup", "SyncGroup")
+"""APIs whose answer may have to wait for others."""
+
+TOUCHING = (*PARKING, "LeaveGroup", "DeleteGroups")
+"""APIs that may make the answers of others due."""
+
+KEEP_ALIVE_MS = 60
+"""Heartbeats during `wait 1s, keep a b` go out this often."""
+
+ROUNDS = 4
+"""How often a member of `form a group` may have to join before the scenario is given up."""
+
+Receiver = Callable[[bytes | None], None]
+"""Takes each frame without its size, and None when the connection was closed."""
+
+
+class Link(Protocol):
+    """A connection."""
+
+    def send(self, frame: bytes) -> None:
+        """Send a whole frame."""
+
+    def close(self) -> None:
+        """Close it from this side."""
+
+
+class World(Protocol):
+    """Where a scenario is played."""
+
+    async def connect(self, receive: Receiver) -> Link:
+        """Open a connection."""
+
+    async def sleep(self, ms: int) -> None:
+        """Let time pass."""
+
+    async def answered(self, done: Callable[[], bool], *, surely: bool) -> bool:
+        """Wait until `done()`; False if it does not come to that. `surely`: it is expected."""
+
+    async def settle(self, group_id: str, arrived: Callable[[], int]) -> None:
+        """Wait until whatever the last request has brought about is over. `arrived()` counts answers."""
+
+    async def create_topic(self, name: str, partitions: int) -> None:
+        """A topic that only this play uses."""
+
+    async def delete_topic(self, name: str) -> None:
+        """Delete it again."""
+
+
+@dataclass(eq=False, slots=True)
+class Sent:
+    """A request under way."""
+
+    actor: Actor
+    api: str
+    version: int
+    message: Message
+    place: int
+    """In the order of sending."""
+    said: bool = False
+    """Its answer is in the transcript."""
+    frame: bytes | None = None
+    closed: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Answered, or the connection is gone."""
+        return self.closed or self.frame is not None
+
+    @property
+    def key(self) -> str:
+        """How its line begins."""
+        return f"{self.actor.name} {self.api}"
+
+
+@dataclass(eq=False, slots=True)
+class Line:
+    """A connection of an actor, with the request that it waits for: a server answers one after another."""
+
+    link: Link | None = None
+    sent: Sent | None = None
+    closed: bool = False
+
+    def receive(self, frame: bytes | None) -> None:
+        """See `Receiver`."""
+        sent, self.sent = self.sent, None
+        if frame is None:
+            self.closed = True
+            if sent is not None:
+                sent.closed = True
+        elif sent is not None:
+            sent.frame = frame
+
+
+class Player:
+    """Plays one scenario at one line-up of versions.
+
+    `expected` (by step): what the answers should be. The player then waits patiently for what should come,
+    and not at all where nothing more should come.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        entry: Entry,
+        world: World,
+        token: str,
+        expected: list[Said] | None = None,
+    ) -> None:
+        self._scenario, self._entry, self._world = scenario, entry, world
+        self._names = Names(token)
+        self._expected = expected
+        self._step = 0
+        self._actors: dict[str, Actor] = {}
+        self._lines: dict[Actor, list[Line]] = {}
+        self._pulses: dict[Actor, tuple[Line, list[int]]] = {}
+        self._requests: list[Sent] = []
+
+    async def play(self) -> list[Said]:
+        """What each step brought."""
+        try:
+            said = []
+            for number, step in enumerate(self._scenario.steps):
+                self._step = number
+                said.append(await self._run(step.command))
+            return said
+        finally:
+            lines = [line for several in self._lines.values() for line in several]
+            for line in [*lines, *(pulse for pulse, _ in self._pulses.values())]:
+                if line.link is not None and not line.closed:
+                    line.link.close()
+
+    # ---- steps ----
+
+    async def _run(self, command: str) -> Said:
+        words = command.split()
+        match words:
+            case ["wait", *_]:
+                return await self._wait(command)
+            case ["create", "topic", name, count]:
+                await self._world.create_topic(self._names.private(name), int(count))
+                return []
+            case ["delete", "topic", name]:
+                await self._world.delete_topic(self._names.private(name))
+                return []
+            case [name, "is", *_]:
+                _, named = split_words(command.split(" is ", 1)[1])
+                self._remember(self._actor(name), named)
+                return []
+            case [name, "disconnects"]:
+                return await self._disconnect(self._actor(name))
+        whole = ((" form a group", self._form), (" rebalance", self._rebalance), (" joins", self._joins))
+        for verb, run in whole:
+            if verb in command:
+                before, _, after = command.partition(verb)
+                _, named = split_words(after)
+                actors = [self._actor(name) for name in before.split()]
+                for actor in actors:
+                    self._remember(actor, named)
+                return await run(actors)
+        return await self._request(command)
+
+    def _actor(self, name: str) -> Actor:
+        if not re.fullmatch(r"[a-z][a-z0-9]*", name):
+            raise ScenarioError(f"no name of an actor: {name!r}")
+        return self._actors.setdefault(name, Actor(name, len(self._actors)))
+
+    @staticmethod
+    def _remember(actor: Actor, named: dict[str, str]) -> None:
+        strangers = set(named) - set(STICKY)
+        if strangers:
+            raise ScenarioError(f"only said with a request: {', '.join(sorted(strangers))}")
+        actor.sticky.update(named)
+
+    async def _request(self, command: str) -> Said:
+        words = command.split(maxsplit=2)
+        if len(words) < 2 or words[1] not in APIS:
+            raise ScenarioError(f"no such step: {command!r}")
+        plain, named = split_words(words[2] if len(words) > 2 else "")
+        actor = self._actor(words[0])
+        version = None
+        if plain and re.fullmatch(r"v\d+", plain[0]):
+            version = int(plain.pop(0)[1:])
+        if words[1] == "JoinGroup":
+            self._remember(actor, {name: text for name, text in named.items() if name in STICKY})
+        sent = await self._send(actor, words[1], version, plain, named)
+        await self._settle(sent)
+        return self._collect(sent)
+
+    async def _send(
+        self, actor: Actor, api: str, version: int | None, plain: list[str], named: dict[str, str]
+    ) -> Sent:
+        if version is None:
+            version = self._entry.version(api)
+        if version is None:
+            version = USUAL_VERSIONS[api]
+        message = build(Ask(actor, api, version, plain, named, self._names))
+        sent = Sent(actor, api, version, message, len(self._requests))
+        self._requests.append(sent)
+        line = await self._free_line(actor)
+        line.sent = sent
+        assert line.link is not None
+        line.link.send(encode_request(message, version, 1, actor.client_id))
+        return sent
+
+    async def _free_line(self, actor: Actor) -> Line:
+        lines = self._lines.setdefault(actor, [])
+        for line in lines:
+            if line.sent is None and not line.closed:
+                return line
+        line = Line()
+        line.link = await self._world.connect(line.receive)
+        lines.append(line)
+        return line
+
+    async def _disconnect(self, actor: Actor) -> Said:
+        for line in self._lines.pop(actor, []):
+            if line.sent is not None:
+                line.sent.said = True
+            if line.link is not None and not line.closed:
+                line.link.close()
+        await self._world.settle("", self._arrived)
+        return self._collect(None)
+
+    # ---- waiting ----
+
+    def _arrived(self) -> int:
+        return sum(sent.over for sent in self._requests)
+
+    def _due(self) -> list[str] | None:
+        """The requests that should be answered in this step; None when nobody knows."""
+        if self._expected is None:
+            return None
+        starts = [block[0].split() for block in self._expected[self._step]]
+        return [f"{words[0]} {words[1].rstrip(':')}" for words in starts if words[-1] != "waits"]
+
+    def _came(self, due: list[str]) -> bool:
+        came = [sent.key for sent in self._requests if sent.over and not sent.said]
+        return all(came.count(key) >= due.count(key) for key in due if key.split()[1] in APIS)
+
+    async def _settle(self, sent: Sent | None) -> None:
+        world = self._world
+        if sent is not None and sent.api not in PARKING:
+            await world.answered(lambda: sent.over, surely=True)
+            if sent.api not in TOUCHING:
+                return
+        due = self._due()
+        if due is not None:
+            await world.answered(lambda: self._came(due), surely=True)
+            if not any(not one.over for one in self._requests):
+                return
+        group_id = "" if sent is None else getattr(sent.message, "group_id", "")
+        await world.settle(group_id, self._arrived)
+
+    def _collect(self, own: Sent | None) -> Said:
+        """Put the answers that came into words; first that of the step's own request."""
+        fresh = [sent for sent in self._requests if sent.over and not sent.said]
+        fresh.sort(key=lambda sent: (sent is not own, sent.actor.place, sent.place))
+        answers = [(sent, self._decode(sent)) for sent in fresh]
+        blocks: Said = []
+        for sent, response in answers:
+            sent.said = True
+            if response is None:
+                blocks.append((f"{sent.key}: connection closed",))
+            else:
+                blocks.append(answer(sent.actor.name, sent.api, response, sent.version, self._names))
+        if own is not None and not own.over:
+            blocks.insert(0, (f"{own.key} waits",))
+        return blocks
+
+    def _decode(self, sent: Sent) -> Any:
+        if sent.frame is None:
+            return None
+        cls = response_class(KEYS[sent.api])
+        assert cls is not None
+        version = sent.version
+        if sent.api == "ApiVersions" and sent.frame[4:6] == b"\0\x23":
+            version = 0  # an unknown version is refused in the oldest form
+        _, response = decode_response(cls, sent.frame, version)
+        sent.actor.learn(sent.message, response, self._names)
+        return response
+
+    async def _wait(self, command: str) -> Said:
+        """`wait 300ms`, `wait 2s, keep a b`."""
+        words = command.replace(",", " ").split()
+        if len(words) < 2 or (len(words) > 2 and words[2] != "keep"):
+            raise ScenarioError("wait DURATION, or wait DURATION, keep ACTOR...")
+        duration = duration_ms(words[1])
+        keep = [self._actor(name) for name in words[3:]]
+        await self._pulse(keep, duration)
+        await self._settle(None)
+        return [*self._collect(None), *(block for actor in keep for block in self._pulse_block(actor))]
+
+    async def _pulse(self, keep: list[Actor], duration: int) -> None:
+        for actor in keep:
+            line = self._pulses[actor][0] if actor in self._pulses else Line()
+            if line.link is None:
+                line.link = await self._world.connect(line.receive)
+            self._pulses[actor] = (line, [])
+        left = duration
+        while left > 0:
+            await asyncio.gather(*(self._beat(actor) for actor in keep))
+            step = min(left, KEEP_ALIVE_MS if keep else left)
+            await self._world.sleep(step)
+            left -= step
+
+    async def _beat(self, actor: Actor) -> None:
+        line, codes = self._pulses[actor]
+        version = self._entry.version("Heartbeat") or USUAL_VERSIONS["Heartbeat"]
+        request = build(Ask(actor, "Heartbeat", version, [], {}, self._names))
+        assert isinstance(request, HeartbeatRequest)
+        sent = Sent(actor, "Heartbeat", version, request, 0)
+        line.sent = sent
+        assert line.link is not None
+        line.link.send(encode_request(request, version, 1, actor.client_id))
+        await self._world.answered(lambda: sent.over, surely=True)
+        if sent.frame is not None:
+            codes.append(decode_response(HeartbeatResponse, sent.frame, version)[1].error_code)
+
+    def _pulse_block(self, actor: Actor) -> Said:
+        codes = [code for code, _ in groupby(self._pulses[actor][1])]
+        told = " then ".join(error_name(code) if code else "ok" for code in codes)
+        return [(f"{actor.name} heartbeats: {told}",)]
+
+    # ---- whole rebalances ----
+
+    async def _form(self, actors: list[Actor]) -> Said:
+        """The first one makes the group, then all others come in with one rebalance."""
+        first = actors[0]
+        trouble = await self._rebalance([first])
+        if len(actors) == 1 or not trouble[0][0].startswith("stable"):
+            return trouble
+        for actor in actors[1:]:
+            await self._join_until_it_waits(actor)
+        return await self._rebalance(actors)
+
+    async def _joins(self, actors: list[Actor]) -> Said:
+        """Joins as a client does: again with the member id that it was given."""
+        for actor in actors:
+            await self._join_until_it_waits(actor)
+        await self._settle(None)
+        waiting = [one for one in self._requests if one.actor in actors and not one.over and not one.said]
+        return [*((f"{one.key} waits",) for one in waiting), *self._collect(None)]
+
+    async def _join_until_it_waits(self, actor: Actor) -> None:
+        """Joins, again with the member id if one is given out; ends when the join waits or is answered."""
+        for _ in range(ROUNDS):
+            if any(one.actor is actor and one.api == "JoinGroup" and not one.over for one in self._requests):
+                return
+            fresh = not actor.member_id
+            sent = await self._send(actor, "JoinGroup", None, [], {})
+            version = sent.version
+            if fresh and version >= 4 and not actor.sticky.get("instance"):
+                await self._world.answered(lambda: sent.over, surely=True)  # noqa: B023
+            else:
+                await self._world.settle(getattr(sent.message, "group_id", ""), self._arrived)
+            if sent.over:
+                response = self._decode(sent)
+                if response is None or response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+                    return
+                sent.said = True
+
+    async def _rebalance(self, actors: list[Actor]) -> Said:
+        """All of them join, unless their join waits already; then they sync, the leader first."""
+        began = len(self._requests)
+        for actor in actors:
+            await self._join_until_it_waits(actor)
+        joins = [one for one in self._requests if one.api == "JoinGroup" and not one.said]
+        await self._world.answered(lambda: all(one.over for one in joins), surely=True)
+        for one in sorted(joins, key=lambda one: one.actor.place):
+            if one.over:
+                self._decode(one)
+        trouble = self._trouble(joins)
+        if trouble:
+            return trouble
+        for one in joins:
+            one.said = True
+        leader_first = sorted(actors, key=lambda one: one.leader != one.member_id)
+        syncs = []
+        for actor in leader_first:
+            sync = await self._send(actor, "SyncGroup", None, [], {})
+            await self._world.answered(lambda: sync.over, surely=True)  # noqa: B023
+            syncs.append(sync)
+        trouble = self._trouble([one for one in self._requests[began:] if not one.said])
+        if trouble:
+            return trouble
+        for one in syncs:
+            one.said = True
+        generations = "/".join(sorted({str(actor.generation) for actor in actors}))
+        leaders = "/".join(sorted({self._names.show(actor.leader) for actor in actors}))
+        return [(f"stable: generation={generations} leader={leaders}",)]
+
+    def _trouble(self, requests: list[Sent]) -> list[Block]:
+        """What stands in the way of a stable group."""
+        for one in requests:
+            response = self._decode(one) if one.over else None
+            if response is None or response.error_code:
+                blocks = self._collect(None)
+                return [*blocks, *((f"{sent.key} waits",) for sent in requests if not sent.over)]
+        return []

@@ -1,0 +1,270 @@
+"""The world of our own server without sockets and without waiting: the real server, handlers, runtime and
+group machine on a loop whose clock jumps to the next thing that is due."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+import structlog
+
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.commits import Commits
+from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.server.handlers import Services, build
+from ringleader.coordinator.server.routes import build_routes
+from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.storage.memory import MemoryStorage
+from ringleader.coordinator.topics.catalog import TopicInfo
+from tests.interop.brokers import TOPICS, settings_of
+from tests.interop.language import Entry, Said, Scenario
+from tests.interop.play import Player, Receiver
+
+T = TypeVar("T")
+
+PARTITIONS = 5
+"""Of __consumer_offsets: fewer than usual, as each play makes all of them anew."""
+
+WALL_START_MS = 1_700_000_000_000
+
+SETTLE_S = 0.003
+"""Longer than any timer that is set to "at once"."""
+
+
+class _Jump(selectors.BaseSelector):
+    """Nothing ever arrives from outside; instead of waiting, the clock is put forward."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self._keys: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = self._keys[fileobj] = selectors.SelectorKey(fileobj, 0, events, data)
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys.pop(fileobj)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._keys
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            raise RuntimeError("the simulation waits for something that never comes")
+        self.now_s += max(0.0, timeout)
+        return []
+
+
+class SimulatedLoop(asyncio.SelectorEventLoop):
+    """An event loop in simulated time, which begins at 0."""
+
+    def __init__(self) -> None:
+        self._jump = _Jump()
+        super().__init__(self._jump)
+
+    def time(self) -> float:
+        """Seconds of simulated time."""
+        return self._jump.now_s
+
+    def now_ms(self) -> int:
+        """The same in whole milliseconds, safe from what fractions lose."""
+        return int(self._jump.now_s * 1000 + 0.001)
+
+
+def simulate(work: Callable[[SimulatedLoop], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine in simulated time."""
+    loop = SimulatedLoop()
+    try:
+        return loop.run_until_complete(work(loop))
+    finally:
+        loop.close()
+
+
+class _Catalogue:
+    """Which topics there are: all that the handlers of groups and offsets ask `Topics` for."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, TopicInfo] = {}
+        for name, partitions in TOPICS.items():
+            self.add(name, partitions)
+
+    def add(self, name: str, partitions: int) -> None:
+        self._topics[name] = TopicInfo(name, len(self._topics).to_bytes(16, "big"), partitions)
+
+    def remove(self, name: str) -> None:
+        del self._topics[name]
+
+    def describe(self, name: str) -> TopicInfo | None:
+        return self._topics.get(name)
+
+
+class _Transport(asyncio.Transport):
+    """The server's end of a connection: what it writes goes to the player, whole frame by whole frame."""
+
+    def __init__(self, receive: Receiver, lost: Callable[[], None]) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1)})
+        self._receive, self._lost = receive, lost
+        self._input = bytearray()
+        self._closing = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._input += data
+        while len(self._input) >= 4:
+            end = 4 + int.from_bytes(self._input[:4], "big")
+            if len(self._input) < end:
+                break
+            frame = bytes(self._input[4:end])
+            del self._input[:end]
+            self._receive(frame)
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            asyncio.get_running_loop().call_soon(self._lost)
+
+    abort = close
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+class _Link:
+    """The player's end."""
+
+    def __init__(self, server: Server, receive: Receiver) -> None:
+        self._connection = Connection(server)
+        self._receive = receive
+        self._open = True
+        self._connection.connection_made(_Transport(receive, self._lost))
+
+    def _lost(self) -> None:
+        if self._open:
+            self._open = False
+            self._connection.connection_lost(None)
+            self._receive(None)
+
+    def send(self, frame: bytes) -> None:
+        """See `Link`."""
+        asyncio.get_running_loop().call_soon(self._connection.data_received, frame)
+
+    def close(self) -> None:
+        """See `Link`."""
+        if self._open:
+            self._open = False
+            asyncio.get_running_loop().call_soon(self._connection.connection_lost, None)
+
+
+class SimulatedWorld:
+    """See `World`. Has a node of its own: `start`, then `stop`."""
+
+    def __init__(self, broker: str, loop: SimulatedLoop) -> None:
+        chosen = Settings(**settings_of(broker))
+        log = structlog.wrap_logger(None, processors=[_drop])
+        self.runtime = GroupRuntime(
+            chosen.group_settings(),
+            MemoryStorage(),
+            partitions=PARTITIONS,
+            now_ms=loop.now_ms,
+            wall_ms=lambda: WALL_START_MS + loop.now_ms(),
+            log=log,
+        )
+        self._catalogue = _Catalogue()
+        self._topics: Any = self._catalogue
+        self._server = Server(chosen, self.runtime, now_ms=loop.now_ms, log=log)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._services = Services(
+            settings=chosen,
+            runtime=self.runtime,
+            topics=self._topics,
+            node_id=chosen.node_id,
+            host="127.0.0.1",
+            port=9092,
+            cluster_id="simulated",
+            spawn=self._spawn,
+            now_ms=loop.now_ms,
+            wall_ms=lambda: WALL_START_MS + loop.now_ms(),
+        )
+
+    def _spawn(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if call is not None:
+            call.on_closed = task.cancel
+
+    async def start(self) -> None:
+        """As `Node.start`, but that nobody listens."""
+        await self.runtime.start()
+        self._server.commits = Commits(self.runtime, self._topics)
+        self._server.routes = build_routes(build(self._services))
+
+    async def stop(self) -> None:
+        """Everything ends."""
+        await self.runtime.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def connect(self, receive: Receiver) -> _Link:
+        """See `World`."""
+        return _Link(self._server, receive)
+
+    async def sleep(self, ms: int) -> None:
+        """See `World`."""
+        await asyncio.sleep(ms / 1000)
+
+    async def answered(self, done: Callable[[], bool], *, surely: bool) -> bool:
+        """See `World`. Comes at once, or not without more time passing than answers take; only what is
+        surely to come, as at the end of an initial delay, is worth a wait."""
+        for _ in range(2_000 if surely else 1):
+            if done():
+                return True
+            await asyncio.sleep(SETTLE_S)
+        return done()
+
+    async def settle(self, group_id: str, arrived: Callable[[], int]) -> None:
+        """See `World`."""
+        await asyncio.sleep(SETTLE_S)
+
+    async def create_topic(self, name: str, partitions: int) -> None:
+        """See `World`."""
+        self._catalogue.add(name, partitions)
+
+    async def delete_topic(self, name: str) -> None:
+        """See `World`."""
+        self._catalogue.remove(name)
+        self.runtime.topic_deleted(name)
+
+
+def _drop(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    raise structlog.DropEvent
+
+
+def play_simulated(scenario: Scenario, entry: Entry, expected: list[Said] | None = None) -> list[Said]:
+    """What each step of a scenario brings from our server."""
+
+    async def run(loop: SimulatedLoop) -> list[Said]:
+        world = SimulatedWorld(scenario.broker, loop)
+        await world.start()
+        try:
+            return await Player(scenario, entry, world, "x", expected).play()
+        finally:
+            await world.stop()
+
+    return simulate(run)
+
+
+__all__ = ["SimulatedLoop", "SimulatedWorld", "play_simulated", "simulate"]

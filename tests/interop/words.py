@@ -1,0 +1,205 @@
+"""Answers in words: every field that does not say the usual, with names for what differs from run to run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any
+
+from ringleader.protocol.embedded import Subscription
+from ringleader.protocol.errors import MalformedError, error_name
+from ringleader.protocol.messages import (
+    ApiVersionsResponse,
+    ListGroupsResponse,
+)
+from ringleader.protocol.schema import FieldSpec, Message, fields_of
+from tests.interop.language import Block
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_MEMBER_ID = re.compile(rf"(.*)-({_UUID})", re.DOTALL)
+
+_ERRORS = ("error_code", "partition_error_code")
+
+_ALWAYS = {"committed_offset", "producer_id"}
+"""Shown also when they have their default."""
+
+_USUAL: dict[str, Any] = {"metadata": "", "committed_metadata": ""}
+"""What goes without saying, where it is another value than the schema's default."""
+
+_PLACES = {"host": "", "port": -1, "node_id": -1}
+"""Where the server is: shown as <host> and so on, unless it is this value for "nowhere"."""
+
+_HIDDEN = {
+    # What a server has besides these APIs is not part of the comparison.
+    ApiVersionsResponse: {"api_keys", "supported_features", "finalized_features", "finalized_features_epoch"},
+}
+
+_ORDERED = {"coordinators", "groups"}
+"""Lists in the order of the request; all others come in no particular order."""
+
+
+@dataclass(slots=True)
+class Names:
+    """What the values of one play are called in its transcript."""
+
+    token: str
+    """At the end of every group, topic and transactional id that the play has for itself."""
+    known: dict[str, str] = field(default_factory=dict)
+    producers: dict[int, str] = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict)
+
+    def private(self, name: str) -> str:
+        """The name on the wire of something that this play has for itself."""
+        return f"{name}.{self.token}" if name else name
+
+    def member(self, actor: str, member_id: str, prefix: str) -> None:
+        """A member id that this actor was given. Its first is `<a>`, the next `<a.2>`."""
+        if not member_id or member_id in self.known:
+            return
+        match = _MEMBER_ID.fullmatch(member_id)
+        if match is None:
+            return
+        self.known[member_id] = self._next(actor)
+        if match[1] != prefix:
+            self.known[member_id] = match[1] + self.known[member_id]
+
+    def producer(self, actor: str, producer_id: int) -> None:
+        """A producer id that this actor was given: `<producer a>`."""
+        if producer_id >= 0 and producer_id not in self.producers:
+            self.producers[producer_id] = self._next(f"producer {actor}")
+
+    def _next(self, name: str) -> str:
+        self._taken[name] = self._taken.get(name, 0) + 1
+        return f"<{name}>" if self._taken[name] == 1 else f"<{name}.{self._taken[name]}>"
+
+    def real(self, name: str) -> str:
+        """The value behind `<a>`; any other text is itself."""
+        for value, known in self.known.items():
+            if known == name:
+                return value
+        return name
+
+    def real_producer(self, name: str) -> int:
+        """The producer id behind `<producer a>`; or a number."""
+        for value, known in self.producers.items():
+            if known == name:
+                return value
+        return int(name)
+
+    def show(self, text: str) -> str:
+        """A text of an answer."""
+        if text in self.known:
+            return self.known[text]
+        for value, name in self.known.items():
+            text = text.replace(value, name)
+        text = text.replace(f".{self.token}", "")
+        return re.sub(_UUID, "<a stranger>", text)
+
+
+def answer(who: str, api: str, message: Message, version: int, names: Names) -> Block:
+    """One response."""
+    if isinstance(message, ListGroupsResponse):
+        # The broker has the groups of other plays too.
+        message.groups = [group for group in message.groups if group.group_id.endswith(names.token)]
+        message.groups.sort(key=lambda group: group.group_id)
+    writer = _Writer(names, version)
+    return tuple(writer.block(f"{who} {api}", message, ""))
+
+
+class _Writer:
+    def __init__(self, names: Names, version: int) -> None:
+        self._names = names
+        self._version = version
+
+    def block(self, start: str, item: Any, indent: str) -> list[str]:
+        """A message or struct: `start ok: field=value ...`, and a line for each struct in it."""
+        error = next((name for name in _ERRORS if hasattr(item, name) and self._has(item, name)), None)
+        if error is not None:
+            code = getattr(item, error)
+            start += f" {error_name(code) if code else 'ok'}"
+        said: list[str] = []
+        inside: list[str] = []
+        for name, spec in fields_of(type(item)):
+            low, high = spec.versions
+            if name == error or not low <= self._version <= high or name in _HIDDEN.get(type(item), ()):
+                continue
+            value = getattr(item, name)
+            if spec.array and value and is_dataclass(value[0]):
+                inside += self._list(name, value, indent + "    ")
+            elif name in _ALWAYS or value != self._usual(item, name, spec):
+                said.append(f"{name}={self._value(name, value, item)}")
+        head = indent + start + (": " + " ".join(said) if said else "")
+        return [head, *inside]
+
+    def _has(self, item: Any, name: str) -> bool:
+        low, high = dict(fields_of(type(item)))[name].versions
+        return low <= self._version <= high
+
+    def _usual(self, item: Any, name: str, spec: FieldSpec) -> Any:
+        if spec.array:
+            return []
+        if name in _USUAL and not isinstance(getattr(item, name), bytes):
+            return _USUAL[name]
+        nullable = spec.nullable is not None and spec.nullable[0] <= self._version <= spec.nullable[1]
+        if nullable and spec.type == "string":
+            return None
+        return spec.default
+
+    def _list(self, name: str, items: list[Any], indent: str) -> list[str]:
+        blocks = [block for item in items for block in self._element(name, item, indent)]
+        if name not in _ORDERED:
+            blocks.sort()
+        return [line for block in blocks for line in block]
+
+    def _element(self, name: str, item: Any, indent: str) -> list[list[str]]:
+        """A struct of a list. A topic with partitions is a line for each of these."""
+        inner = getattr(item, "partitions", getattr(item, "results_by_partition", None))
+        if not isinstance(inner, list):
+            return [self.block(name, item, indent)]
+        topic = self._names.show(item.name)
+        if not inner:
+            return [[f"{indent}{topic} without partitions"]]
+        return [self._partition(topic, one, indent) for one in inner]
+
+    def _partition(self, topic: str, item: Any, indent: str) -> list[str]:
+        index = item.partition_index
+        item.partition_index = 0  # the default, which is not shown again
+        try:
+            return self.block(f"{topic}/{index}", item, indent)
+        finally:
+            item.partition_index = index
+
+    def _value(self, name: str, value: Any, item: Any) -> str:
+        if name in _PLACES:
+            return str(value) if value == _PLACES[name] else f"<{name.removesuffix('_id')}>"
+        if name == "producer_id":
+            return self._names.producers.get(value, str(value))
+        if isinstance(value, bytes):
+            return show_bytes(value, self._names)
+        if isinstance(value, str):
+            return quote(self._names.show(value))
+        if value is None:
+            return "null"
+        if isinstance(value, list):
+            return ",".join(self._value("", one, item) for one in value) or "none"
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def quote(text: str) -> str:
+    """A text as one word, if it is one; else between quotation marks."""
+    plain = re.sub(r"<[a-z]+ [^<>]*>", "", text)
+    return repr(text) if not text or re.search(r"[\s'\"=]", plain) or text == "null" else text
+
+
+def show_bytes(value: bytes, names: Names) -> str:
+    """A consumer's subscription as its topics, a text as it is, everything else in hex."""
+    if not value:
+        return "''"
+    if value.isascii() and value.decode().isprintable():
+        return quote(names.show(value.decode()))
+    try:
+        subscription = Subscription.decode(value)
+    except MalformedError:
+        return "0x" + value.hex()
+    topics = "+".join(subscription.topics) or "nothing"
+    return f"subscription({names.show(topics)})"
