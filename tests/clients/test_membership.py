@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import threading
 import time
@@ -17,7 +16,6 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.errors import (
     AssignmentFailedError,
     BrokerError,
-    FencedInstanceIdError,
     InconsistentGroupProtocolError,
     InvalidSessionTimeoutError,
     MembershipError,
@@ -28,72 +26,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol, OffsetAndMetadata, Revoked
 from ringleader.clients.testing import Coordinator
-
-SHARDS = 12
-PATIENCE_S = 20.0
-
-
-def assign(_protocol: str, members: list[MemberInfo]) -> dict[str, bytes]:
-    """The shards of a job, dealt out in turn."""
-    names = sorted(member.member_id for member in members)
-    return {name: json.dumps(list(range(i, SHARDS, len(names)))).encode() for i, name in enumerate(names)}
-
-
-class Diary:
-    """What one member was told, and a way to wait for it."""
-
-    def __init__(self, **hooks: Any) -> None:
-        self.lines: list[Any] = []
-        self._hooks = hooks
-        self._changed = asyncio.Event()
-
-    async def note(self, line: Any) -> None:
-        self.lines.append(line)
-        self._changed.set()
-        if (hook := self._hooks.get(type(line).__name__)) is not None:
-            await hook(line)
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [line for line in self.lines if isinstance(line, kind)]
-
-    async def until(self, kind: type[Any], count: int = 1) -> Any:
-        """The newest line of that kind, when there are so many."""
-        async with asyncio.timeout(PATIENCE_S):
-            while len(self.of(kind)) < count:
-                self._changed.clear()
-                await self._changed.wait()
-        return self.of(kind)[-1]
-
-
-def member(where: Coordinator | str, diary: Diary | None = None, **options: Any) -> GroupMember:
-    diary = diary or Diary()
-    given: dict[str, Any] = {
-        "protocol_type": "sharding",
-        "protocols": [MemberProtocol("deal")],
-        "assign": assign,
-        "session_timeout_ms": 6_000,
-        "heartbeat_interval_ms": 100,
-        "on_assigned": diary.note,
-        "on_revoked": diary.note,
-        "on_lost": diary.note,
-        "on_failed": diary.note,
-    }
-    bootstrap = where if isinstance(where, str) else where.bootstrap
-    return GroupMember(bootstrap, "jobs", **(given | options))
-
-
-def shards(assigned: Assigned) -> list[int]:
-    return list(json.loads(assigned.assignment))
-
-
-async def settled(*members: GroupMember) -> list[Assigned]:
-    """All of them in one generation."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            shares = [await one.wait_assigned() for one in members]
-            if len({share.generation for share in shares}) == 1 and all(one.assigned for one in members):
-                return shares
-            await asyncio.sleep(0.01)
+from tests.support.sharding import PATIENCE_S, SHARDS, Diary, assign, member, settled, shards
 
 
 async def test_members_of_an_own_type_share_the_work(coordinator: Coordinator) -> None:
@@ -316,37 +249,6 @@ async def test_errors_that_end_the_membership(
             with pytest.raises(MembershipOverError, match="not running"):
                 await two.commit({("t", 0): 1})
         assert one.assigned is not None
-
-
-async def test_static_members_restart_without_a_rebalance(coordinator: Coordinator) -> None:
-    one = member(coordinator, group_instance_id="i-1")
-    await one.start()
-    await one.wait_assigned(PATIENCE_S)
-    async with member(coordinator, group_instance_id="i-2") as two:
-        before = await settled(one, two)
-        while len(shards(before[1])) != SHARDS // 2:
-            before = await settled(one, two)
-        assert one.is_leader
-        await one.stop()
-        async with member(coordinator, group_instance_id="i-1") as again:
-            share = await again.wait_assigned(PATIENCE_S)
-            assert share.generation == before[0].generation
-            assert share.assignment == before[0].assignment
-            assert share.member_id != before[0].member_id
-            assert again.is_leader
-            assert two.assigned == before[1]
-            await again.commit({("t", 0): 7})
-            assert await two.committed([("t", 0)]) == {("t", 0): OffsetAndMetadata(7)}
-
-
-async def test_a_second_member_of_the_same_instance_fences_the_first(coordinator: Coordinator) -> None:
-    diary = Diary()
-    async with member(coordinator, diary, group_instance_id="i-1") as one:
-        await one.wait_assigned(PATIENCE_S)
-        async with member(coordinator, group_instance_id="i-1") as two:
-            await two.wait_assigned(PATIENCE_S)
-            await diary.until(FencedInstanceIdError)
-            assert isinstance(one.error, FencedInstanceIdError)
 
 
 async def test_an_assign_that_fails(coordinator: Coordinator) -> None:
