@@ -11,7 +11,7 @@ from typing import Any
 from bench import commits, heartbeats, memory, mixed, rebalance, replay
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
-from bench.plan import Plan, quick_plan
+from bench.plan import KAFKA, KFAKE, Plan, quick_plan
 from bench.report import say
 
 BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
@@ -33,11 +33,15 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--data-dir", type=Path, help="where the daemon's data goes (default: bench/out)")
     parser.add_argument("--rounds", type=int, help="rounds of each measurement (default: 5)")
+    parser.add_argument(
+        "--without", action="append", default=[], choices=[KAFKA, KFAKE], help="leave a peer out (repeatable)"
+    )
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}")
     plan = quick_plan(chosen.data_dir) if chosen.quick else Plan(data_dir=chosen.data_dir)
+    plan = plan.without(chosen.without)
     if chosen.rounds is not None:
         plan = plan.with_rounds(chosen.rounds)
     try:

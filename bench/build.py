@@ -1,19 +1,27 @@
-"""Compiles the C programs on first use, and again when their source changed."""
+"""Compiles the C programs, and kfake in Go, on first use, and again when their source changed."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 LOAD_SOURCES = Path(__file__).parent / "load"
+KFAKE_SOURCES = Path(__file__).parent / "kfake"
 OUT = Path(__file__).parent / "out"
 _WARNINGS = ["-O2", "-Wall", "-Wextra"]
+_GO_FLAGS = ["-trimpath", "-buildvcs=false", "-mod=readonly"]
+_GO_TIMEOUT_S = 900
 
 
 class NoCompilerError(Exception):
     """There is no C compiler on this machine; the text says what is needed and why."""
+
+
+class NoKfakeError(Exception):
+    """kfake cannot be built on this machine; the text says why and what to install."""
 
 
 def compiler() -> str:
@@ -53,3 +61,31 @@ def program(name: str) -> Path:
 def preload(source: Path) -> Path:
     """A library for LD_PRELOAD made from one C file. Raises as `program` does."""
     return _compile(source, OUT / "bin" / f"{source.stem}.so", ["-shared", "-fPIC"], [])
+
+
+def kfake_program() -> Path:
+    """The program of ``bench/kfake``, built by Go into `ringleader` in the user's cache directory.
+
+    Its modules come through the module proxy, checked against go.sum. Raises `NoKfakeError`.
+    """
+    go = shutil.which("go")
+    if go is None:
+        raise NoKfakeError("Go is needed to build it: install Go 1.26 or newer, so that `go` is on the PATH")
+    sources = sorted(path for path in KFAKE_SOURCES.iterdir() if path.name in ("main.go", "go.mod", "go.sum"))
+    digest = hashlib.sha256()
+    for text in (path.read_bytes() for path in sources):
+        digest.update(len(text).to_bytes(8, "big") + text)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringleader"
+    target = cache / f"kfake-{digest.hexdigest()[:16]}" / "kfake"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(f".{os.getpid()}")
+    command = [go, "build", *_GO_FLAGS, "-o", str(partial), "."]
+    done = subprocess.run(
+        command, cwd=KFAKE_SOURCES, capture_output=True, text=True, check=False, timeout=_GO_TIMEOUT_S
+    )
+    if done.returncode != 0:
+        raise NoKfakeError(f"go build failed:\n{done.stderr.strip()}")
+    partial.replace(target)
+    return target

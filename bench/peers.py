@@ -1,15 +1,15 @@
-"""Rounds of the daemon and the C server in turn, under the same load."""
+"""Rounds of the daemon and its peers in turn, under the same load."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.plan import Plan
+from bench.plan import RINGLEADER, Plan
 from bench.processes import Pins, run_load
-from bench.report import median, say
+from bench.report import Goal, median, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,31 +21,46 @@ class Peer:
     pid: int
     frames: Path
     error_at: int
+    warmup_s: float = 0.0
+    """How long it is under this load before the first round."""
+    prepare: Callable[[], None] | None = None
+    """Called before each of its rounds."""
+
+
+def _measure(peer: Peer, depth: int, warmup_s: float, seconds: float, pins: Pins) -> dict[str, Any]:
+    if peer.prepare is not None:
+        peer.prepare()
+    options = {
+        "port": peer.port,
+        "frames": peer.frames,
+        "depth": depth,
+        "warmup": warmup_s,
+        "seconds": seconds,
+        "error_at": peer.error_at,
+        "server_pid": peer.pid,
+    }
+    measured = run_load(pins.load, "load", options)
+    if measured["errors"]:
+        raise RuntimeError(f"{peer.name} answered with errors: {measured['errors']}")
+    measured["per_s"] = measured["answers"] / measured["seconds"]
+    # Too short a run may show no tick of CPU time at all.
+    measured["per_cpu_s"] = measured["answers"] / max(measured["server_cpu_s"], 0.01)
+    return measured
 
 
 def in_turn(peers: Sequence[Peer], depth: int, plan: Plan, pins: Pins) -> dict[str, list[dict[str, Any]]]:
-    """`plan.rounds` rounds, A B A B ...; the measurements of each peer by its name.
+    """`plan.rounds` rounds, A B C A B C ...; the measurements of each peer by its name.
 
     Raises `RuntimeError` when an answer had an error code: a rate of refusals means nothing.
     """
     results: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
+    for peer in peers:
+        if peer.warmup_s:
+            say(f"  depth {depth}: {peer.name} warms up for {peer.warmup_s:g} s")
+            _measure(peer, depth, 0, peer.warmup_s, pins)
     for number in range(plan.rounds):
         for peer in peers:
-            options = {
-                "port": peer.port,
-                "frames": peer.frames,
-                "depth": depth,
-                "warmup": plan.warmup_s,
-                "seconds": plan.seconds,
-                "error_at": peer.error_at,
-                "server_pid": peer.pid,
-            }
-            measured = run_load(pins.load, "load", options)
-            if measured["errors"]:
-                raise RuntimeError(f"{peer.name} answered with errors: {measured['errors']}")
-            measured["per_s"] = measured["answers"] / measured["seconds"]
-            # Too short a run may show no tick of CPU time at all.
-            measured["per_cpu_s"] = measured["answers"] / max(measured["server_cpu_s"], 0.01)
+            measured = _measure(peer, depth, plan.warmup_s, plan.seconds, pins)
             results[peer.name].append(measured)
             say(
                 f"  depth {depth}, round {number + 1}, {peer.name}: {measured['per_s']:,.0f}/s, "
@@ -58,3 +73,15 @@ def summary(rounds: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Medians over the rounds of one peer."""
     keys = ("per_s", "per_cpu_s", "p50_us", "p99_us")
     return {key: median(float(one[key]) for one in rounds) for key in keys}
+
+
+def goals_against(
+    name: str, medians: Mapping[str, Mapping[str, float]], key: str, bounds: Mapping[str, float]
+) -> list[Goal]:
+    """A goal for each peer in `bounds` that ran: Ringleader's `key` as a multiple of the peer's."""
+    ours = medians[RINGLEADER][key]
+    return [
+        Goal(name, peer, ours / medians[peer][key], bound)
+        for peer, bound in bounds.items()
+        if peer in medians
+    ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.build import OUT
 
 TOPIC = "bench"
+RINGLEADER, YARDSTICK, KAFKA, KFAKE = "ringleader", "C server", "Apache Kafka", "kfake"
 MEMBERS = 200
 CONNECTIONS = 64
 DEPTHS = (1, 16)
@@ -27,10 +29,20 @@ class Plan:
     offsets: int = 1_000_000
     mb_per_s: int = 100
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
+    brokers: tuple[str, ...] = (KAFKA, KFAKE)
+    """The peers besides the C server."""
+    jvm_warmup_s: float = 12.0
+    """How long a JVM is under each load before that load is measured."""
+    pause_s: float = 0.5
+    """Of nothing but heartbeats, before a member joins or leaves."""
     data_dir: Path | None = None
     """Where the daemon keeps its data; a directory under bench/out when None."""
     out_dir: Path = OUT
     """Where the JSON files go."""
+
+    def without(self, names: Collection[str]) -> Plan:
+        """The same plan without some of the brokers."""
+        return replace(self, brokers=tuple(name for name in self.brokers if name not in names))
 
     def with_rounds(self, rounds: int) -> Plan:
         """The same plan with another number of rounds."""
@@ -49,6 +61,8 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         idle_members=100,
         offsets=2_000,
         mb_per_s=2,
+        jvm_warmup_s=0.2,
+        pause_s=0.05,
         data_dir=data_dir,
         out_dir=out_dir,
     )

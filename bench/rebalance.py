@@ -1,58 +1,131 @@
-"""Time from the first JoinGroup of a new group to the last SyncGroup answer."""
+"""How long a group takes to form, and to take in one more member and let it go, beside real brokers."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any
 
-from bench.plan import TOPIC, Plan
-from bench.processes import Pins, cpu_seconds, daemon, work_dir
-from bench.report import median, save, say, table
-from tests.support.rawclient import address_of
-from tests.support.rawgroup import allow_connections, form_group
+from bench.brokers import Broker, await_group, brokers
+from bench.plan import KAFKA, RINGLEADER, TOPIC, Plan
+from bench.processes import Pins, daemon, run_load, work_dir
+from bench.report import Goal, median, print_goals, save, say, table
+from tests.support.rawclient import Address, address_of
 
-# Apache Kafka 4.3.0 by the same method on a machine of the same kind (docs/performance.md).
-KAFKA_SECONDS = {500: 0.06, 1_000: 0.10, 2_000: 0.20}
+PHASES = ("form", "join", "leave")
+KEYS = ("seconds", "server_cpu_s", "client_cpu_s")
+# All members' heartbeats together: 1,000 members beat every 50 ms, so that they learn of a rebalance soon.
+HEARTBEATS_PER_S = 20_000
+GOAL = 2.0
+WORDS = {"form": "{} members form a group", "join": "one joins {} members", "leave": "one leaves {} members"}
+
+
+def _round(port: int, pid: int, group: str, members: int, plan: Plan, pins: Pins) -> dict[str, Any]:
+    options = {
+        "port": port,
+        "group": group,
+        "topic": TOPIC,
+        "members": members,
+        "heartbeats_per_second": HEARTBEATS_PER_S,
+        "pause": plan.pause_s,
+        "server_pid": pid,
+    }
+    return run_load(pins.load, "members", options)
+
+
+def _warm_up(broker: Broker, plan: Plan, pins: Pins) -> None:
+    """Rebalances that do not count, for as long as the broker needs to run at its speed."""
+    until = time.monotonic() + broker.warmup_s
+    for number in itertools.count():
+        if time.monotonic() >= until:
+            break
+        group = f"warm-{number}"
+        await_group(broker.address, group)
+        _round(broker.address[1], broker.pid, group, max(plan.rebalance_members), plan, pins)
+
+
+def _rounds(
+    servers: dict[str, tuple[Address, int]], members: int, plan: Plan, pins: Pins
+) -> dict[str, list[dict[str, Any]]]:
+    """`plan.rounds` rounds in turn, each with a new group; the measurements of each server by its name."""
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in servers}
+    for number in range(plan.rounds):
+        for name, ((_, port), pid) in servers.items():
+            one = _round(port, pid, f"{members}-{number}", members, plan, pins)
+            rounds[name].append(one)
+            times = ", ".join(f"{phase} {one[phase]['seconds']:.3f} s" for phase in PHASES)
+            say(f"  {members} members, round {number + 1}, {name}: {times}")
+    return rounds
+
+
+def _medians(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, dict[str, float]]]:
+    """By phase, then by server."""
+    return {
+        phase: {
+            name: {key: median(one[phase][key] for one in measured) for key in KEYS}
+            for name, measured in rounds.items()
+        }
+        for phase in PHASES
+    }
+
+
+def _goals(results: dict[str, Any]) -> list[Goal]:
+    return [
+        Goal(
+            WORDS[phase].format(f"{int(count):,}") + ", seconds",
+            KAFKA,
+            medians[RINGLEADER]["seconds"] / medians[KAFKA]["seconds"],
+            GOAL,
+            is_time=True,
+        )
+        for count, result in results.items()
+        for phase, medians in result["medians"].items()
+        if KAFKA in medians
+    ]
 
 
 def run(plan: Plan) -> dict[str, Any]:
     """Runs it, prints the table, writes rebalance.json, returns its content."""
     pins = Pins.choose()
-    most = max(plan.rebalance_members)
     results: dict[str, Any] = {}
-    allow_connections(2 * most)
+    say("rebalance: a connection for each member")
     with (
         work_dir(plan.data_dir) as directory,
-        daemon(directory, pins.server, topics=[f"{TOPIC}:{most}"]) as server,
+        daemon(directory, pins.server) as server,
+        brokers(plan.brokers, directory, pins.server, partitions=1, warmup_s=plan.jvm_warmup_s) as others,
     ):
-        for count in plan.rebalance_members:
-            rounds = []
+        servers = {RINGLEADER: (address_of(server.bootstrap), server.pid)}
+        servers |= {name: (one.address, one.pid) for name, one in others.running.items()}
+        for one in others.running.values():
+            _warm_up(one, plan, pins)
+        for members in plan.rebalance_members:
             for number in range(plan.rounds):
-                client_before, server_before = time.process_time(), cpu_seconds(server.pid)
-                group = form_group(address_of(server.bootstrap), f"{count}-{number}", count, topic=TOPIC)
-                rounds.append(
-                    {
-                        "seconds": group.seconds,
-                        "client_cpu_s": time.process_time() - client_before,
-                        "server_cpu_s": cpu_seconds(server.pid) - server_before,
-                        "generations": group.generation,
-                    }
-                )
-                group.close()
-                say(f"  {count} members, round {number + 1}: {group.seconds:.3f} s")
-            results[str(count)] = {"median_s": median(one["seconds"] for one in rounds), "rounds": rounds}
+                for address, _ in servers.values():
+                    await_group(address, f"{members}-{number}")
+            rounds = _rounds(servers, members, plan, pins)
+            results[str(members)] = {
+                "medians": _medians(rounds),
+                "heartbeat_interval_ms": 1_000 * members / HEARTBEATS_PER_S,
+                "rounds": rounds,
+            }
     rows = [
-        [
-            count,
-            f"{result['median_s']:.3f}",
-            f"{median(one['server_cpu_s'] for one in result['rounds']):.2f}",
-            f"{median(one['client_cpu_s'] for one in result['rounds']):.2f}",
-            f"{KAFKA_SECONDS[int(count)]:.2f}" if int(count) in KAFKA_SECONDS else "-",
-        ]
+        [f"{WORDS[phase].format(count)}: {name}", *(f"{values[key]:.3f}" for key in KEYS)]
         for count, result in results.items()
+        for phase, medians in result["medians"].items()
+        for name, values in medians.items()
     ]
-    columns = ["members", "seconds", "server CPU s", "client CPU s", "Apache Kafka, seconds"]
-    table("First JoinGroup to last SyncGroup answer (medians)", columns, rows)
-    whole = {"pins": {"server": pins.server, "load": "any"}, "results": results}
-    save(plan.out_dir, "rebalance", whole)
+    table(
+        "First request to last SyncGroup answer (medians)",
+        ["", "seconds", "server CPU s", "client CPU s"],
+        rows,
+    )
+    goals = _goals(results)
+    print_goals(goals)
+    whole = {
+        "pins": {"server": pins.server, "load": pins.load},
+        "heartbeats_per_s": HEARTBEATS_PER_S,
+        **others.to_dict(),
+        "results": results,
+    }
+    save(plan.out_dir, "rebalance", whole, goals)
     return whole

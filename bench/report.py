@@ -23,20 +23,36 @@ _console = Console(width=120)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A stated goal and what was measured. `ratio` compares with the peer of the same run."""
+    """A stated goal and what was measured: Ringleader's figure divided by that of `peer` in the same run.
+
+    A rate has to be `bound` times the peer's at least; a time (`is_time`) at most.
+    """
 
     name: str
+    peer: str
     ratio: float
-    at_least: float
+    bound: float
+    is_time: bool = False
 
     @property
     def reached(self) -> bool:
         """Whether the goal holds."""
-        return self.ratio >= self.at_least
+        return self.ratio <= self.bound if self.is_time else self.ratio >= self.bound
+
+    @property
+    def wanted(self) -> str:
+        """The goal in words."""
+        return f"at {'most' if self.is_time else 'least'} {self.bound:g}"
 
     def to_dict(self) -> dict[str, Any]:
         """For the JSON file."""
-        return {"name": self.name, "ratio": self.ratio, "at_least": self.at_least, "reached": self.reached}
+        return {
+            "name": self.name,
+            "peer": self.peer,
+            "ratio": self.ratio,
+            "wanted": self.wanted,
+            "reached": self.reached,
+        }
 
 
 def median(values: Iterable[float]) -> float:
@@ -99,7 +115,7 @@ def print_goals(goals: Sequence[Goal]) -> None:
     """One line for each goal: ratio, goal, reached or missed."""
     for goal in goals:
         word = "[green]reached[/]" if goal.reached else "[red]missed[/]"
-        _console.print(f"  {goal.name}: {goal.ratio:.3f} of the peer, goal {goal.at_least}: {word}")
+        say(f"  {goal.name}: {goal.ratio:.3f} of {goal.peer}, goal {goal.wanted}: {word}")
 
 
 def say(text: str) -> None:

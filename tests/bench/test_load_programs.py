@@ -119,6 +119,15 @@ def test_load_reports_error_codes_and_counts_up(scripted: Scripted, tmp_path: Pa
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_members_notice_answers_that_make_no_sense() -> None:
+    with (
+        yardstick(min(os.sched_getaffinity(0))) as (port, _),
+        pytest.raises(subprocess.CalledProcessError) as caught,
+    ):
+        run("members", port=port, group="group", members=3)
+    assert "an answer ends early" in caught.value.stderr
+
+
 def test_sync_calls_of_another_process_are_counted(tmp_path: Path) -> None:
     counts = SyncCounts(tmp_path / "counts")
     code = (
