@@ -25,7 +25,7 @@ from tests.interop.maven import cache, java, run_maven
 PROJECT = Path(__file__).with_name("java")
 MAIN_CLASS = "ringleader.interop.Clients"
 COMPILE = "compiler:compile"
-ANSWER_S = 40.0
+ANSWER_S = 60.0
 END_S = 30.0
 
 QUICK = {"heartbeat.interval.ms": "100", "session.timeout.ms": "10000", "fetch.max.wait.ms": "100"}
