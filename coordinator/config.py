@@ -27,6 +27,7 @@ from ringleader.coordinator.config_text import (
 )
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.topics.settings import TopicSettings
+from ringleader.coordinator.transactions.settings import TransactionSettings
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
 
@@ -311,6 +312,25 @@ class Settings(BaseSettings):
         description="The newest records that are kept in memory for readers at the end, over all partitions.",
     )
 
+    # --- transactions ---
+    transaction_max_timeout_ms: int = Field(
+        900_000, ge=1, le=INT32_MAX, description="Longest transaction timeout that a producer may ask for."
+    )
+    transactional_id_expiration_ms: int = Field(
+        604_800_000,
+        ge=1,
+        le=INT64_MAX,
+        description="A transactional id without an open transaction is forgotten when it was not used for "
+        "this long.",
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = Field(
+        3_600_000, ge=1, le=INT64_MAX, description="How often such transactional ids are looked for."
+    )
+    transaction_max_ids: int = Field(100_000, ge=1, le=INT32_MAX, description="Transactional ids.")
+    transaction_max_partitions: int = Field(
+        100_000, ge=1, le=INT32_MAX, description="Partitions and groups of one transaction."
+    )
+
     def group_settings(self) -> GroupSettings:
         """What the group machine is told."""
         return GroupSettings(**self._for(GroupSettings))
@@ -319,7 +339,13 @@ class Settings(BaseSettings):
         """What the topic log is told."""
         return TopicSettings(**self._for(TopicSettings))
 
-    def _for(self, kind: type[GroupSettings] | type[TopicSettings]) -> dict[str, Any]:
+    def transaction_settings(self) -> TransactionSettings:
+        """What the transaction coordinator is told."""
+        return TransactionSettings(**self._for(TransactionSettings))
+
+    def _for(
+        self, kind: type[GroupSettings] | type[TopicSettings] | type[TransactionSettings]
+    ) -> dict[str, Any]:
         names = (field.name for field in fields(kind))
         return {name: getattr(self, name) for name in names if name in type(self).model_fields}
 

@@ -26,9 +26,11 @@ from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.topics import CatalogError, Topics
+from ringleader.coordinator.transactions.runtime import STORE_PARTITIONS, TransactionRuntime
 from ringleader.protocol.errors import KafkaError, MalformedError
 
 GROUPS_FILE = "groups.db"
+TRANSACTIONS_FILE = "transactions.db"
 TOPICS_DIRECTORY = "topics"
 IDENTITY_FILE = "node.json"
 
@@ -66,6 +68,7 @@ class Node:
             partitions=settings.offsets_topic_num_partitions,
         )
         self.topics: Topics
+        self.transactions: TransactionRuntime | None = None
         self.runtime = GroupRuntime(
             settings.group_settings(),
             self._storage,
@@ -121,6 +124,8 @@ class Node:
                     has=info.partitions,
                     asked=partitions,
                 )
+        self.transactions = self._transaction_runtime(topics)
+        await self.transactions.start()
         services = Services(
             settings=settings,
             runtime=self.runtime,
@@ -130,6 +135,7 @@ class Node:
             port=0,
             cluster_id=cluster_id,
             spawn=self._spawn,
+            transactions=self.transactions,
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
         )
@@ -141,6 +147,22 @@ class Node:
             advertised=f"{services.host}:{services.port}",
             data_dir=str(settings.data_dir),
             storage_sync=settings.storage_sync,
+        )
+
+    def _transaction_runtime(self, topics: Topics) -> TransactionRuntime:
+        settings = self.settings
+        storage = SqliteStorage(
+            settings.data_dir / TRANSACTIONS_FILE, settings.storage_sync, partitions=STORE_PARTITIONS
+        )
+        return TransactionRuntime(
+            settings.transaction_settings(),
+            storage,
+            topics,
+            self.runtime,
+            now_ms=self._now_ms,
+            wall_ms=self._wall_ms,
+            log=self.log,
+            on_failed=self._storage_failed,
         )
 
     def _advertised(self) -> tuple[str, int]:
@@ -164,6 +186,8 @@ class Node:
             return
         self._started = False
         self.server.stop_accepting()
+        if self.transactions is not None:
+            await self.transactions.stop()
         await self.runtime.stop()
         tasks = list(self._tasks)
         for task in tasks:

@@ -113,6 +113,9 @@ from ringleader.protocol.messages.persisted import (
     GroupMetadataValueMemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
+    TransactionLogKey,
+    TransactionLogValue,
+    TransactionLogValuePartitionsSchema,
 )
 from ringleader.protocol.messages.security import (
     SaslAuthenticateRequest,
@@ -328,6 +331,9 @@ __all__ = [
     "SyncGroupRequest",
     "SyncGroupRequestAssignment",
     "SyncGroupResponse",
+    "TransactionLogKey",
+    "TransactionLogValue",
+    "TransactionLogValuePartitionsSchema",
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitRequestPartition",
     "TxnOffsetCommitRequestTopic",

@@ -72,3 +72,37 @@ class GroupMetadataValue(Message):
     leader: str | None = field("string", nullable=(0, LAST), default="")
     current_state_timestamp: int = field("int64", versions=(2, LAST), default=-1, ignorable=True)
     members: list[GroupMetadataValueMemberMetadata] = array(GroupMetadataValueMemberMetadata, factory=list)
+
+
+@message(versions=(0, 0), kind="data")
+class TransactionLogKey(Message):
+    """Key of a transaction (TransactionLogKey v0 of __transaction_state; KIP-98)."""
+
+    transactional_id: str = field("string", default="")
+
+
+@struct
+class TransactionLogValuePartitionsSchema:
+    """One of `TransactionLogValue.transaction_partitions`."""
+
+    topic: str = field("string", default="")
+    partition_ids: list[int] = array("int32", factory=list)
+
+
+@message(versions=(0, 0), kind="data")
+class TransactionLogValue(Message):
+    """A transaction (TransactionLogValue v0 of __transaction_state; KIP-98).
+
+    Times in ms since 1970, -1 for none. `transaction_status`: 0 Empty, 1 Ongoing, 2 PrepareCommit,
+    3 PrepareAbort, 4 CompleteCommit, 5 CompleteAbort. `transaction_partitions` is null when Empty.
+    """
+
+    producer_id: int = field("int64", default=0)
+    producer_epoch: int = field("int16", default=0)
+    transaction_timeout_ms: int = field("int32", default=0)
+    transaction_status: int = field("int8", default=0)
+    transaction_partitions: list[TransactionLogValuePartitionsSchema] | None = array(
+        TransactionLogValuePartitionsSchema, nullable=(0, LAST), factory=list
+    )
+    transaction_last_update_timestamp_ms: int = field("int64", default=0)
+    transaction_start_timestamp_ms: int = field("int64", default=0)

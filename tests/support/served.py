@@ -170,6 +170,7 @@ async def serving(
         port=9_092,
         cluster_id="cluster",
         spawn=spawn,
+        transactions=None,  # type: ignore[arg-type]
         now_ms=clock,
     )
     found = {**groups.register(services), **offsets.register(services)}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.topics import Topics
+    from ringleader.coordinator.transactions.runtime import TransactionRuntime
 
 __all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services"]
 
@@ -41,6 +42,7 @@ class Services:
     spawn: Callable[[Call | None, Coroutine[Any, Any, None]], None]
     """Run a coroutine in the node's task group. With a call: cancelled when the call's peer goes away, and an
     exception is logged and closes the call. Without: it lives as long as the node."""
+    transactions: TransactionRuntime
     now_ms: Clock = monotonic_ms
     wall_ms: WallClock = wall_ms
 
@@ -52,11 +54,13 @@ def build(services: Services) -> dict[int, Handler]:
     from ringleader.coordinator.server.handlers.data import register as data
     from ringleader.coordinator.server.handlers.groups import register as groups
     from ringleader.coordinator.server.handlers.offsets import register as offsets
+    from ringleader.coordinator.server.handlers.security import register as security
     from ringleader.coordinator.server.handlers.topics import register as topics
+    from ringleader.coordinator.server.handlers.transactions import register as transactions
     from ringleader.coordinator.server.handlers.versions import register as versions
 
     table: dict[int, Handler] = {}
-    for family in (groups, offsets, topics, data, admin):
+    for family in (groups, offsets, topics, data, transactions, admin, security):
         table.update(family(services))
     table.update(versions(services, tuple(table)))
     return table

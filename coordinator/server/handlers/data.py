@@ -1,26 +1,25 @@
 """Records: producing them, and asking where they are. Fetch is in its own module.
 
 Produce (0) v3-9: v5 log start offset, v8 error message, v9 flexible. ListOffsets (2) v1-7: v2 isolation,
-v4 leader epoch, v6 flexible, v7 largest timestamp. InitProducerId (22) v0-4. OffsetForLeaderEpoch (23) v2-4.
+v4 leader epoch, v6 flexible, v7 largest timestamp. OffsetForLeaderEpoch (23) v2-4. The one leader epoch is 0.
 
-Not served: transactions. InitProducerId with a transactional id is refused with UNSUPPORTED_VERSION, a
-transactional batch with INVALID_TXN_STATE. The one leader epoch is 0.
+A transactional batch is accepted if its partition was added to the open transaction of that producer.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 
 from ringleader.coordinator.server.call import NO_ANSWER
 from ringleader.coordinator.server.handlers import Call, Handler, Services
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, Fetching
-from ringleader.coordinator.topics import MAX_TIMESTAMP, Topics
+from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
+from ringleader.coordinator.transactions.machine import Producer
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsResponse,
@@ -58,7 +57,6 @@ def register(services: Services) -> dict[int, Handler]:
         0: family.produce,
         1: Fetching(services).fetch,
         2: family.list_offsets,
-        22: family.init_producer_id,
         23: family.offset_for_leader_epoch,
     }
 
@@ -73,7 +71,7 @@ class _Data:
     def produce(self, call: Call, request: ProduceRequest) -> None:
         """The answer waits until all batches are written. With acks 0 there is none: an error closes the
         connection, and the next request waits for the writing, so that memory has a bound."""
-        _Produce(self._topics, call, request).begin()
+        _Produce(self._services, call, request).begin()
 
     # ---- ListOffsets ----
 
@@ -158,26 +156,6 @@ class _Data:
                 response.leader_epoch = LEADER_EPOCH
         return response
 
-    # ---- InitProducerId ----
-
-    def init_producer_id(self, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse | None:
-        """A fresh id for every request without a transactional id."""
-        if request.transactional_id is not None:
-            code = ErrorCode.UNSUPPORTED_VERSION if request.transactional_id else ErrorCode.INVALID_REQUEST
-            return InitProducerIdResponse(error_code=code, producer_epoch=-1)
-        if (request.producer_id == -1) != (request.producer_epoch == -1):
-            return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
-        self._services.spawn(call, self._new_producer_id(call))
-        return None
-
-    async def _new_producer_id(self, call: Call) -> None:
-        try:
-            producer_id = await self._topics.new_producer_id()
-        except KafkaError as error:
-            call.answer(InitProducerIdResponse(error_code=error.code, producer_epoch=-1))
-        else:
-            call.answer(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
-
     # ---- OffsetForLeaderEpoch ----
 
     def offset_for_leader_epoch(
@@ -228,10 +206,11 @@ def check_epoch(current_leader_epoch: int) -> None:
 class _Produce:
     """One Produce request in progress."""
 
-    __slots__ = ("_call", "_left", "_request", "_response", "_topics")
+    __slots__ = ("_call", "_left", "_request", "_response", "_topics", "_transactions")
 
-    def __init__(self, topics: Topics, call: Call, request: ProduceRequest) -> None:
-        self._topics = topics
+    def __init__(self, services: Services, call: Call, request: ProduceRequest) -> None:
+        self._topics = services.topics
+        self._transactions = services.transactions
         self._call = call
         self._request = request
         self._left = 1
@@ -274,7 +253,24 @@ class _Produce:
         except KafkaError as error:
             done(error)
         else:
-            self._topics.append_nowait(partition, batch, done)
+            if self._request.transactional_id is None:
+                self._topics.append_nowait(partition, batch, done)
+            else:
+                verify = partial(self._verify, self._request.transactional_id, (topic, asked.index))
+                self._topics.append_nowait(partition, batch, done, verify)
+
+    def _verify(
+        self, transactional_id: str, partition: tuple[str, int], producer_id: int, producer_epoch: int
+    ) -> None:
+        """Raises KafkaError, with the codes that producers know (KIP-890)."""
+        error = self._transactions.verify(transactional_id, Producer(producer_id, producer_epoch), partition)
+        if error == ErrorCode.PRODUCER_FENCED:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, "a newer producer has this transactional id")
+        if error == ErrorCode.CONCURRENT_TRANSACTIONS:
+            # The one retriable error that producers of all ages handle.
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "the transaction is being finished")
+        if error:
+            raise KafkaError(error, "the partition is not in an open transaction of this producer")
 
     def _finished(self) -> None:
         self._left -= 1

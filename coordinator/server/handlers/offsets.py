@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers import Call, Handler, Services, existing
 from ringleader.coordinator.server.parts import Gather, Part
-from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -66,65 +65,36 @@ class _Offsets:
         return response
 
     def _commit_apart(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
-        accepted, refused = self._split(request, OffsetCommitRequestTopic, OffsetCommitResponsePartition)
+        accepted, refused = existing.split(
+            self._topics, request, OffsetCommitRequestTopic, OffsetCommitResponsePartition
+        )
 
         def merged(response: OffsetCommitResponse) -> OffsetCommitResponse:
-            _merge(response.topics, refused, OffsetCommitResponseTopic)
+            existing.merge(response.topics, refused, OffsetCommitResponseTopic)
             return response
 
         if not accepted:
             return merged(OffsetCommitResponse())
         request.topics = accepted
-        return self._merge_later(call, request, merged)
+        return existing.handle(self._runtime, call, request, merged)
 
     # ---- OffsetDelete ----
 
     def delete(self, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
-        accepted, refused = self._split(request, OffsetDeleteRequestTopic, OffsetDeleteResponsePartition)
+        accepted, refused = existing.split(
+            self._topics, request, OffsetDeleteRequestTopic, OffsetDeleteResponsePartition
+        )
 
         def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
             if not response.error_code:
-                _merge(response.topics, refused, OffsetDeleteResponseTopic)
+                existing.merge(response.topics, refused, OffsetDeleteResponseTopic)
             return response
 
         if not accepted and refused:
             return merged(OffsetDeleteResponse())
         request.topics = accepted
-        return self._merge_later(call, request, merged)
-
-    # ---- entries of topics that do not exist ----
-
-    def _split(
-        self, request: Any, topic_class: type[Any], refusal: type[Any]
-    ) -> tuple[list[Any], dict[str, list[Any]]]:
-        """Topics with the partitions that exist, and a refusal for each of the others, by topic."""
-        accepted: list[Any] = []
-        refused: dict[str, list[Any]] = {}
-        for topic in request.topics:
-            info = self._topics.describe(topic.name)
-            count = 0 if info is None else info.partitions
-            good = []
-            for entry in topic.partitions:
-                if 0 <= entry.partition_index < count:
-                    good.append(entry)
-                    continue
-                refused.setdefault(topic.name, []).append(
-                    refusal(
-                        partition_index=entry.partition_index,
-                        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    )
-                )
-            if good:
-                accepted.append(topic_class(name=topic.name, partitions=good))
-        return accepted, refused
-
-    def _merge_later(self, call: Call, request: Any, merged: Any) -> Any | None:
-        gather = Gather(call, lambda results: merged(results[0]))
-        gather.add(
-            partial(self._runtime.handle, request), partial(self._runtime.ticket_closed, request.group_id)
-        )
-        return gather.answer()
+        return existing.handle(self._runtime, call, request, merged)
 
     # ---- OffsetFetch ----
 
@@ -156,13 +126,6 @@ class _Offsets:
             group.group_id, wanted, require_stable, part
         )
         return found
-
-
-def _merge(topics: list[Any], refused: dict[str, list[Any]], topic_class: type[Any]) -> None:
-    """Add the refusals to the topics of an answer."""
-    for topic in topics:
-        topic.partitions.extend(refused.pop(topic.name, ()))
-    topics += [topic_class(name=name, partitions=partitions) for name, partitions in refused.items()]
 
 
 def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

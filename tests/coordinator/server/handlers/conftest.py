@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Services, admin, data, topics
+from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
+from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
+from ringleader.coordinator.transactions.runtime import TransactionRuntime
 from ringleader.protocol.frames import response_class
 from tests.support.topiclog import WallClock
 
@@ -30,6 +32,18 @@ class Deleted:
         self.names.append(topic)
 
 
+class NoOffsets:
+    """Of the group runtime: what the transaction coordinator uses of it."""
+
+    partitions = 50
+
+    def end_transaction(
+        self, partition: int, producer_id: int, epoch: int, committed: bool, done: Callable[[int], None]
+    ) -> None:
+        """As `GroupRuntime.end_transaction`."""
+        done(0)
+
+
 class Ask:
     """Sends requests to handlers as a connection does."""
 
@@ -40,6 +54,8 @@ class Ask:
             **topics.register(services),
             **data.register(services),
             **admin.register(services),
+            **transactions.register(services),
+            **security.register(services),
         }
 
     def send(self, request: Message, version: int) -> Waiting:
@@ -92,7 +108,7 @@ class Waiting:
 
 @pytest.fixture
 async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Ask]:
-    """All handlers of topics, data and admin; settings from `@pytest.mark.parametrize(..., indirect)`."""
+    """All handlers but those of groups; settings from `@pytest.mark.parametrize(..., indirect)`."""
     settings = Settings(data_dir=tmp_path, **getattr(request, "param", {}))
     log = Topics(tmp_path / "topics", settings.topic_settings(), WallClock())
     await log.open()
@@ -104,6 +120,10 @@ async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[A
         if call is not None:
             call.on_closed = task.cancel
 
+    coordinator = TransactionRuntime(
+        settings.transaction_settings(), MemoryStorage(), log, NoOffsets(), wall_ms=log.wall_ms
+    )
+    await coordinator.start()
     services = Services(
         settings=settings,
         runtime=Deleted(),  # type: ignore[arg-type]
@@ -113,9 +133,11 @@ async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[A
         port=PORT,
         cluster_id="cluster",
         spawn=spawn,
+        transactions=coordinator,
     )
     yield Ask(services)
     results = await asyncio.gather(*tasks, return_exceptions=True)
+    await coordinator.stop()
     await log.close()
     failures = [result for result in results if isinstance(result, Exception)]
     assert not failures

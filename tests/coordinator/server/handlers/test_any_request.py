@@ -16,14 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Services, admin, data, topics
+from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
+from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
+from ringleader.coordinator.transactions.runtime import TransactionRuntime
 from ringleader.protocol.frames import request_class, response_class
 from tests.support.topiclog import WallClock, batch, produced
 from tests.support.wire_values import values
 
-KEYS = [0, 1, 2, 3, 19, 20, 21, 22, 23, 32, 33, 37, 44, 60]
+KEYS = [0, 1, 2, 3, 17, 19, 20, 21, 22, 23, 24, 25, 26, 28, 32, 33, 36, 37, 44, 60]
 PAIRS = [
     (key, version)
     for key in KEYS
@@ -31,7 +34,7 @@ PAIRS = [
     for version in range(kind.MIN_VERSION, kind.MAX_VERSION + 1)
 ]
 NAMES = ["a", "a", "b", "none", "ä", ""]
-BATCHES = [batch(2), batch(1), produced(4, 0), b"", batch(1)[:-1]]
+BATCHES = [batch(2), batch(1), produced(4, 0), produced(4, 0, transactional=True), b"", batch(1)[:-1]]
 PLACES = {"index", "partition", "partition_index"}
 OFFSETS = {"fetch_offset", "offset", "timestamp"}
 
@@ -52,13 +55,6 @@ class Outcome:
         self.future.set_result(None)
 
 
-class Nothing:
-    """Group runtime that hears of deleted topics."""
-
-    def topic_deleted(self, topic: str) -> None:
-        """As `GroupRuntime.topic_deleted`."""
-
-
 @contextlib.asynccontextmanager
 async def serving(directory: Path) -> AsyncIterator[Any]:
     """The handlers; failures of their coroutines fail the test."""
@@ -70,8 +66,14 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
     def spawn(call: Call | None, coroutine: Any) -> None:
         tasks.add(asyncio.get_running_loop().create_task(coroutine))
 
-    services = Services(config, Nothing(), log, 1, "host", 9092, "cluster", spawn)  # type: ignore[arg-type]
-    handlers = {**topics.register(services), **data.register(services), **admin.register(services)}
+    groups = GroupRuntime(config.group_settings(), MemoryStorage())
+    await groups.start()
+    coordinator = TransactionRuntime(config.transaction_settings(), MemoryStorage(), log, groups)
+    await coordinator.start()
+    services = Services(config, groups, log, 1, "host", 9092, "cluster", spawn, coordinator)
+    handlers = {}
+    for family in (topics, data, admin, transactions, security):
+        handlers.update(family.register(services))
 
     async def ask(request: Message, version: int) -> None:
         for name in ("a", "b"):
@@ -98,6 +100,8 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
         yield ask
     finally:
         await asyncio.gather(*tasks)
+        await coordinator.stop()
+        await groups.stop()
         await log.close()
 
 
@@ -127,6 +131,12 @@ def make_likely(value: Any, rng: random.Random) -> None:
             setattr(value, field.name, rng.randint(-1, 2))
         elif field.name in OFFSETS:
             setattr(value, field.name, rng.randint(-4, 5))
+        elif field.name in ("transactional_id", "v3_and_below_transactional_id"):
+            setattr(value, field.name, rng.choice(NAMES))
+        elif field.name in ("producer_id", "v3_and_below_producer_id"):
+            setattr(value, field.name, rng.randint(-1, 9))
+        elif field.name in ("producer_epoch", "v3_and_below_producer_epoch"):
+            setattr(value, field.name, rng.randint(-1, 3))
         elif field.name == "records":
             setattr(value, field.name, rng.choice(BATCHES))
         elif field.name in ("num_partitions", "count"):

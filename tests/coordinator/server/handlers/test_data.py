@@ -175,7 +175,7 @@ async def test_producer_ids_at_every_version(ask: Ask, version: int) -> None:
     ("request_", "code"),
     [
         (InitProducerIdRequest("", 1), ErrorCode.INVALID_REQUEST),
-        (InitProducerIdRequest("mine", 1), ErrorCode.UNSUPPORTED_VERSION),
+        (InitProducerIdRequest("mine", 0), ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         (InitProducerIdRequest(None, 1, 4, -1), ErrorCode.INVALID_REQUEST),
         (InitProducerIdRequest(None, 1, -1, 4), ErrorCode.INVALID_REQUEST),
         (InitProducerIdRequest(None, 1, 4, 4), 0),

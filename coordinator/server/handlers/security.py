@@ -1,0 +1,31 @@
+"""SASL: there is none here. SaslHandshake (17) v0-1 and SaslAuthenticate (36) v0-2 on a port without SASL are
+answered as by Kafka's broker."""
+
+from __future__ import annotations
+
+from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+
+def register(services: Services) -> dict[int, Handler]:
+    """Handlers of this family."""
+    return {17: handshake, 36: authenticate}
+
+
+def handshake(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+    """There is no mechanism to choose."""
+    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+
+def authenticate(call: Call, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+    """Everybody is whoever they say."""
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+    )

@@ -1,0 +1,217 @@
+"""Producer ids and transactions.
+
+InitProducerId (22) v0-4: v3 goes on with an id after an error (KIP-360), v4 tells a fenced producer so.
+AddPartitionsToTxn (24), AddOffsetsToTxn (25), EndTxn (26) v0-3: v2 tells a fenced producer so, v3 flexible.
+TxnOffsetCommit (28) v0-3: v2 leader epoch, v3 member and generation (KIP-447).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ringleader.coordinator.groups.replies import txn_commit_answer
+from ringleader.coordinator.server.handlers import Call, Handler, Services, existing
+from ringleader.coordinator.transactions.machine import Producer, Result
+from ringleader.coordinator.transactions.states import Partition
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+INIT_FENCED_VERSION = 4
+FENCED_VERSION = 2
+"""The first versions (of InitProducerId; of the others) that know PRODUCER_FENCED."""
+LOADING_VERSION = 2
+"""The first version of TxnOffsetCommit whose clients know COORDINATOR_LOAD_IN_PROGRESS."""
+
+
+def register(services: Services) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Transactions(services)
+    return {
+        22: family.init_producer_id,
+        24: family.add_partitions,
+        25: family.add_offsets,
+        26: family.end,
+        28: family.commit_offsets,
+    }
+
+
+class _Transactions:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._topics = services.topics
+        self._transactions = services.transactions
+
+    # ---- InitProducerId ----
+
+    def init_producer_id(self, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse | None:
+        """A fresh id for every request without a transactional id."""
+        if (request.producer_id == -1) != (request.producer_epoch == -1):
+            return _producer(Result(ErrorCode.INVALID_REQUEST))
+        if request.transactional_id is None:
+            self._services.spawn(call, self._new_producer_id(call))
+            return None
+        expected = None
+        if request.producer_id != -1:
+            expected = Producer(request.producer_id, request.producer_epoch)
+
+        def reply(result: Result) -> None:
+            error = _fenced(result.error, call.api_version >= INIT_FENCED_VERSION)
+            call.answer(_producer(result._replace(error=error)))
+
+        # Not ended with the call: whoever began goes on after an answer that was lost.
+        self._services.spawn(
+            None,
+            self._transactions.init_producer_id(
+                request.transactional_id, request.transaction_timeout_ms, expected, reply
+            ),
+        )
+        return None
+
+    async def _new_producer_id(self, call: Call) -> None:
+        try:
+            producer_id = await self._topics.new_producer_id()
+        except KafkaError as error:
+            call.answer(_producer(Result(error.code)))
+        else:
+            call.answer(_producer(Result(ErrorCode.NONE, producer_id, 0)))
+
+    # ---- AddPartitionsToTxn ----
+
+    def add_partitions(
+        self, call: Call, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse | None:
+        """All of them or none: if one does not exist, the others were not attempted."""
+        asked = [
+            (topic.name, partition) for topic in request.v3_and_below_topics for partition in topic.partitions
+        ]
+        missing = {partition for partition in asked if not self._exists(partition)}
+        if missing:
+            errors = {
+                partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if partition in missing
+                else ErrorCode.OPERATION_NOT_ATTEMPTED
+                for partition in asked
+            }
+            return _added(errors)
+        producer = Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+
+        def reply(result: Result) -> None:
+            error = _fenced(result.error, call.api_version >= FENCED_VERSION)
+            call.answer(_added(dict.fromkeys(asked, error)))
+
+        self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, asked, reply)
+        return None
+
+    def _exists(self, partition: Partition) -> bool:
+        info = self._topics.describe(partition[0])
+        return info is not None and 0 <= partition[1] < info.partitions
+
+    # ---- AddOffsetsToTxn, EndTxn ----
+
+    def add_offsets(self, call: Call, request: AddOffsetsToTxnRequest) -> None:
+        """Take the offsets of a group in."""
+
+        def reply(result: Result) -> None:
+            error = _fenced(result.error, call.api_version >= FENCED_VERSION)
+            call.answer(AddOffsetsToTxnResponse(error_code=error))
+
+        self._transactions.add_group(
+            request.transactional_id,
+            Producer(request.producer_id, request.producer_epoch),
+            request.group_id,
+            reply,
+        )
+
+    def end(self, call: Call, request: EndTxnRequest) -> None:
+        """Answered when it is decided; readers see it when the markers are written, soon after."""
+
+        def reply(result: Result) -> None:
+            error = _fenced(result.error, call.api_version >= FENCED_VERSION)
+            call.answer(EndTxnResponse(error_code=error))
+
+        self._transactions.end(
+            request.transactional_id,
+            Producer(request.producer_id, request.producer_epoch),
+            request.committed,
+            reply,
+        )
+
+    # ---- TxnOffsetCommit ----
+
+    def commit_offsets(self, call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse | None:
+        """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
+        in the open transaction of this producer."""
+        accepted, refused = existing.split(
+            self._topics, request, TxnOffsetCommitRequestTopic, TxnOffsetCommitResponsePartition
+        )
+
+        def finish(response: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
+            if call.api_version < LOADING_VERSION:
+                _hide_loading(response)
+            existing.merge(response.topics, refused, TxnOffsetCommitResponseTopic)
+            return response
+
+        if not accepted and refused:
+            return finish(TxnOffsetCommitResponse())
+        request.topics = accepted
+        error = self._check(request)
+        if error:
+            return finish(txn_commit_answer(request, error))
+        return existing.handle(self._services.runtime, call, request, finish)
+
+    def _check(self, request: TxnOffsetCommitRequest) -> int:
+        if not request.group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        producer = Producer(request.producer_id, request.producer_epoch)
+        error = self._transactions.verify_group(request.transactional_id, producer, request.group_id)
+        return _fenced(error, False)
+
+
+def _producer(result: Result) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=result.error, producer_id=result.producer_id, producer_epoch=result.epoch
+    )
+
+
+def _fenced(error: int, known: bool) -> int:
+    """Clients that do not know PRODUCER_FENCED understand INVALID_PRODUCER_EPOCH the same way."""
+    if error == ErrorCode.PRODUCER_FENCED and not known:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+def _added(errors: Mapping[Partition, int]) -> AddPartitionsToTxnResponse:
+    topics: dict[str, list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult]] = {}
+    for (topic, partition), error in errors.items():
+        topics.setdefault(topic, []).append(
+            AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition, error)
+        )
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[
+            AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name, results)
+            for name, results in topics.items()
+        ]
+    )
+
+
+def _hide_loading(response: TxnOffsetCommitResponse) -> None:
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                partition.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE

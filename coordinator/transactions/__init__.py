@@ -1,0 +1,1 @@
+"""Transactions across partitions and groups: the transaction coordinator (KIP-98)."""

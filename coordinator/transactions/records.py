@@ -1,0 +1,91 @@
+"""What is stored of transactions: Kafka's own records of __transaction_state.
+
+Each key and value has an int16 version in front.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as struct_error
+
+from ringleader.coordinator.transactions.states import State, Transaction
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.messages import (
+    TransactionLogKey,
+    TransactionLogValue,
+    TransactionLogValuePartitionsSchema,
+)
+
+KEY_VERSION = 0
+VALUE_VERSION = 0
+
+_VERSION = Struct(">h")
+
+
+def encode_key(transactional_id: str) -> bytes:
+    """TransactionLogKey v0."""
+    return _VERSION.pack(KEY_VERSION) + TransactionLogKey(transactional_id).encode(KEY_VERSION)
+
+
+def encode_value(transaction: Transaction) -> bytes:
+    """TransactionLogValue v0."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(transaction.partitions):
+        topics.setdefault(topic, []).append(partition)
+    value = TransactionLogValue(
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=transaction.state,
+        transaction_partitions=None
+        if transaction.state == State.EMPTY
+        else [TransactionLogValuePartitionsSchema(*entry) for entry in topics.items()],
+        transaction_last_update_timestamp_ms=transaction.updated_ms,
+        transaction_start_timestamp_ms=transaction.started_ms,
+    )
+    return _VERSION.pack(VALUE_VERSION) + value.encode(VALUE_VERSION)
+
+
+def decode_key(key: bytes) -> str | None:
+    """The transactional id; None for a key of another version. Raises MalformedError."""
+    if _version(key) != KEY_VERSION:
+        return None
+    return TransactionLogKey.decode(key, KEY_VERSION, _VERSION.size).transactional_id
+
+
+def decode_value(value: bytes) -> Transaction:
+    """A transaction. Raises MalformedError."""
+    version = _version(value)
+    if version != VALUE_VERSION:
+        raise MalformedError("TransactionLogValue", version, "version", 0, "the version is not known")
+    found = TransactionLogValue.decode(value, version, _VERSION.size)
+    try:
+        state = State(found.transaction_status)
+    except ValueError:
+        raise MalformedError(
+            "TransactionLogValue",
+            version,
+            "transaction_status",
+            0,
+            f"there is no state {found.transaction_status}",
+        ) from None
+    return Transaction(
+        producer_id=found.producer_id,
+        epoch=found.producer_epoch,
+        timeout_ms=found.transaction_timeout_ms,
+        state=state,
+        partitions=frozenset(
+            (entry.topic, partition)
+            for entry in found.transaction_partitions or ()
+            for partition in entry.partition_ids
+        ),
+        started_ms=found.transaction_start_timestamp_ms,
+        updated_ms=found.transaction_last_update_timestamp_ms,
+    )
+
+
+def _version(data: bytes) -> int:
+    try:
+        return int(_VERSION.unpack_from(data)[0])
+    except struct_error:
+        raise MalformedError("TransactionLogKey", -1, "version", 0, "cut off") from None

@@ -1,0 +1,65 @@
+"""States of a transaction, and what is known of one. Source: KIP-98; Kafka's TransactionMetadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+Partition = tuple[str, int]
+"""Topic and partition; for the offsets of a group, `OFFSETS_TOPIC` and the partition of the group."""
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+NO_EPOCH = -1
+NO_ID = -1
+MAX_EPOCH = 32_766
+"""The last epoch that is given out; one more fences its owner, then a new producer id begins."""
+
+
+class State(IntEnum):
+    """Numbers as in Kafka's records."""
+
+    EMPTY = 0
+    """There is a producer id, but no transaction since."""
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    """It is committed, yet not all partitions know."""
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+
+
+NEXT: Mapping[State, frozenset[State]] = {
+    State.EMPTY: frozenset({State.EMPTY, State.ONGOING}),
+    State.ONGOING: frozenset({State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT}),
+    State.PREPARE_COMMIT: frozenset({State.COMPLETE_COMMIT}),
+    State.PREPARE_ABORT: frozenset({State.COMPLETE_ABORT}),
+    State.COMPLETE_COMMIT: frozenset({State.EMPTY, State.ONGOING}),
+    State.COMPLETE_ABORT: frozenset({State.EMPTY, State.ONGOING}),
+}
+"""Which state may follow."""
+
+PREPARED = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
+IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+COMPLETE = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What is known of a transactional id; durable but for the two `last_` fields."""
+
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: frozenset[Partition] = frozenset()
+    started_ms: int = -1
+    """Unix time when the first partition was added."""
+    updated_ms: int = -1
+    """Unix time of the last change."""
+    last_epoch: int = NO_EPOCH
+    """The epoch before, if the same producer asked for the present one: a repeated question is answered the
+    same. Not kept over a restart, as in Kafka."""
+    last_producer_id: int = NO_ID
+    """The producer id before, likewise."""
