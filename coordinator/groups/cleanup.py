@@ -24,21 +24,36 @@ _STEP_PAUSE_MS = 10
 _MS_PER_MINUTE = 60_000
 
 
+_Entries = dict[bytes, object]
+"""Offsets of a topic in a group by their keys, those of open transactions too."""
+
+
 class Cleanup:
     """The periodic look for what has expired, and the consequences of a deleted topic."""
 
-    __slots__ = ("_todo", "core", "deadline")
+    __slots__ = ("_not_deleted", "_retry", "_todo", "core", "deadline")
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.deadline = Deadline(Kind.CLEANUP, None)
         self._todo: list[str] = []
+        self._retry = Deadline(Kind.CLEANUP, None)
+        self._not_deleted: list[tuple[str, str, _Entries]] = []  # deletions that could not be stored
 
     def begin(self, now_ms: int) -> None:
         """Start to look periodically."""
         self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
 
-    def fired(self, now_ms: int) -> None:
+    def fired(self, deadline: Deadline, now_ms: int) -> None:
+        """One of the two deadlines is due."""
+        if deadline is self._retry:
+            again, self._not_deleted = self._not_deleted, []
+            for group_id, topic, entries in again:
+                self._forget_topic(group_id, topic, entries, now_ms)
+        else:
+            self._look(now_ms)
+
+    def _look(self, now_ms: int) -> None:
         """Look at some of the groups; the rest soon, then all again after the interval."""
         if not self._todo:
             self._todo = list(reversed(self.core.groups))
@@ -94,44 +109,50 @@ class Cleanup:
         for group in list(self.core.groups.values()):
             if group.is_idle and topic not in group.offsets and not group.uncommitted:
                 continue
-            self.core.submit(group, Call(True, self._deletion(group.group_id, topic), _ignore), now_ms)
+            self._forget_topic(group.group_id, topic, None, now_ms)
 
-    def _deletion(self, group_id: str, topic: str) -> _TopicDeletion:
-        return _TopicDeletion(self, group_id, topic)
+    def _forget_topic(self, group_id: str, topic: str, only: _Entries | None, now_ms: int) -> None:
+        """`only`: what was there when the topic went. It may have been made again since, and have commits."""
 
-    def delete_topic_of(self, group_id: str, topic: str) -> None:
-        """Forget a topic's offsets in one group."""
+        def run(now_ms: int) -> None:
+            self._delete_topic_of(group_id, topic, only)
+
+        self.core.submit(self.core.groups.get(group_id), Call(True, run, _ignore), now_ms)
+
+    def _delete_topic_of(self, group_id: str, topic: str, only: _Entries | None) -> None:
         group = self.core.groups.get(group_id)
         if group is None:
             return
-        gone: Records = [
-            (records.offset_key(group_id, topic, one), None) for one in group.offsets.get(topic, ())
-        ]
-        gone += records.pending_tombstones(group, topic)
+        entries = _entries(group, topic)
+        gone: Records = [(key, None) for key, one in entries.items() if only is None or only.get(key) is one]
         if gone:
-            self._delete(group, gone)
+            self._delete(group, gone, topic, entries)
 
-    def _delete(self, group: Group, gone: Records) -> None:
+    def _delete(
+        self, group: Group, gone: Records, topic: str | None = None, entries: _Entries | None = None
+    ) -> None:
         group.exclusive = True
 
         def decided(error: int, now_ms: int) -> None:
-            group.exclusive = False  # when it failed, the next look finds it again
+            group.exclusive = False
+            # What has expired the next look finds again; nobody would look for a topic that is gone.
+            if error and topic is not None and entries is not None:
+                self._not_deleted.append((group.group_id, topic, entries))
+                self.core.arm(self._retry, now_ms + self.core.settings.group_save_retry_ms)
 
         self.core.write(group, gone, decided)
 
 
-class _TopicDeletion:
-    """The deletion of a topic's offsets in one group, as a call that may have to wait."""
-
-    __slots__ = ("cleanup", "group_id", "topic")
-
-    def __init__(self, cleanup: Cleanup, group_id: str, topic: str) -> None:
-        self.cleanup = cleanup
-        self.group_id = group_id
-        self.topic = topic
-
-    def __call__(self, now_ms: int) -> None:
-        self.cleanup.delete_topic_of(self.group_id, self.topic)
+def _entries(group: Group, topic: str) -> _Entries:
+    found: _Entries = {
+        records.offset_key(group.group_id, topic, partition): one
+        for partition, one in group.offsets.get(topic, {}).items()
+    }
+    for producer_id, table in group.uncommitted.items():
+        for (named, partition), open_one in table.items():
+            if named == topic:
+                found[records.pending_key(group.group_id, topic, partition, producer_id)] = open_one
+    return found
 
 
 def _ignore(error: int) -> None:

@@ -270,6 +270,11 @@ class Group:
             return None
         return subscribed_topics(m.metadata(self.protocol) for m in self.members.values())
 
+    @property
+    def static_members_away(self) -> int:
+        """How many static members have not sent JoinGroup in this join phase."""
+        return sum(not self.members[one].awaiting_join for one in self.static_members.values())
+
     def not_joined(self) -> Sequence[Member]:
         """Members that have not sent JoinGroup in this join phase."""
         if self.awaiting_joins == len(self.members):

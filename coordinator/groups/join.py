@@ -134,8 +134,10 @@ class Joins:
     ) -> JoinGroupResponse | None:
         version, member_id, instance_id = ticket.api_version, request.member_id, request.group_instance_id
         comes_back = not member_id and instance_id in group.static_members
-        if not comes_back and not self._has_room(group, member_id):
-            self._turn_away(group, member_id, now_ms)
+        # Who comes back takes its own place, not another one. (Kafka refuses it in a full group.)
+        place = group.static_members[instance_id or ""] if comes_back else member_id
+        if not self._has_room(group, place):
+            self._turn_away(group, place, now_ms)
             return join_error(version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
         if not group.supports(request.protocol_type, protocols):
             return join_error(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
@@ -150,7 +152,7 @@ class Joins:
             return None
         if member_id in group.pending:
             if instance_id is not None:  # it took its id as a dynamic member
-                return join_error(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), member_id)
+                return join_error(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
             self._add(group, request, member_id, protocols, ticket, now_ms)
             return None
         error = group.check_member(member_id, request.group_instance_id)
@@ -183,13 +185,18 @@ class Joins:
 
     def _has_room(self, group: Group, member_id: str) -> bool:
         """KIP-389. While preparing, those who came first stay; the late ones of a group above its size go.
-        (Kafka asks this also of a static member that takes its own place, and refuses it in a full group.)"""
+        Static members that are away keep their places. (Kafka gives these away, and grows above its size when
+        they come back.)"""
         most = self.core.settings.group_max_size
         member = group.members.get(member_id)
         if group.state is State.EMPTY:
             return True
         if group.state is State.PREPARING:
-            return (member is not None and member.awaiting_join) or group.awaiting_joins < most
+            if member is not None:
+                return member.awaiting_join or group.awaiting_joins < most
+            if group.awaiting_joins + len(group.static_members) < most:
+                return True
+            return group.awaiting_joins + group.static_members_away < most
         return member is not None or len(group.members) < most
 
     def _turn_away(self, group: Group, member_id: str, now_ms: int) -> None:

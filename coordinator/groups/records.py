@@ -103,9 +103,9 @@ def key_partition(key: bytes) -> int:
 def decode_key(key: bytes) -> Key | None:
     """A record key; None for types that are not ours to read. Raises `MalformedError`."""
     try:
-        kind, length = _KEY_HEAD.unpack_from(key)
-        if kind not in _READABLE:
+        if _SHORT.unpack_from(key)[0] not in _READABLE:
             return None
+        kind, length = _KEY_HEAD.unpack_from(key)
         end = 4 + length
         group_id = _text(key, 4, end)
         if kind in (GROUP, GENERATION_FLOOR):

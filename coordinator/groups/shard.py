@@ -319,7 +319,7 @@ class Shard:
                 case Kind.SAVE:
                     rebalances.save_timer_fired(deadline, now_ms)
                 case Kind.CLEANUP:
-                    self._cleanup.fired(now_ms)
+                    self._cleanup.fired(deadline, now_ms)
 
     def next_deadline(self) -> int | None:
         """When to call `tick` next (may be early, never late; may be in the past); None: nothing to wait
