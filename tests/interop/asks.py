@@ -37,7 +37,7 @@ USUAL_VERSIONS = {
 }
 """What a request is sent as where neither the step nor the scenario says; never changes by itself."""
 
-STICKY = ("client", "group", "instance", "protocols", "rebalance", "session", "txn", "type")
+STICKY = ("client", "group", "instance", "protocols", "reason", "rebalance", "session", "txn", "type")
 """What an actor goes on using once it was said."""
 
 _INSTANCE_SINCE = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "OffsetCommit": 7}

@@ -22,7 +22,7 @@ TOPICS = {"orders": 3, "payments": 2}
 
 PROPERTIES: dict[str, dict[str, str]] = {
     "plain": {},
-    "delay": {"group.initial.rebalance.delay.ms": "500"},
+    "delay": {"group.initial.rebalance.delay.ms": "1000"},
     "small": {"group.max.size": "2"},
     "brief": {"offsets.retention.check.interval.ms": "200"},
 }

@@ -32,6 +32,8 @@ KEEP_ALIVE_MS = 60
 ROUNDS = 4
 """How often a member of `form a group` may have to join before the scenario is given up."""
 
+_WHOLE = re.compile(r"((?:[a-z]\w* )+)(form a group|rebalance|joins)( .*)?")
+
 Receiver = Callable[[bytes | None], None]
 """Takes each frame without its size, and None when the connection was closed."""
 
@@ -170,15 +172,16 @@ class Player:
                 return []
             case [name, "disconnects"]:
                 return await self._disconnect(self._actor(name))
-        whole = ((" form a group", self._form), (" rebalance", self._rebalance), (" joins", self._joins))
-        for verb, run in whole:
-            if verb in command:
-                before, _, after = command.partition(verb)
-                _, named = split_words(after)
-                actors = [self._actor(name) for name in before.split()]
-                for actor in actors:
-                    self._remember(actor, named)
-                return await run(actors)
+        match = _WHOLE.fullmatch(command)
+        if match is not None:
+            run = {"form a group": self._form, "rebalance": self._rebalance, "joins": self._joins}[match[2]]
+            _, named = split_words(match[3] or "")
+            actors = [self._actor(name) for name in match[1].split()]
+            for actor in actors:
+                if named.get("member") == "":
+                    actor.member_id = ""
+                self._remember(actor, {name: text for name, text in named.items() if name != "member"})
+            return await run(actors)
         return await self._request(command)
 
     def _actor(self, name: str) -> Actor:
@@ -385,7 +388,10 @@ class Player:
         """All of them join, unless their join waits already; then they sync, the leader first."""
         began = len(self._requests)
         for actor in actors:
-            await self._join_until_it_waits(actor)
+            if not any(
+                one.actor is actor and one.api == "JoinGroup" and not one.said for one in self._requests
+            ):
+                await self._join_until_it_waits(actor)
         joins = [one for one in self._requests if one.api == "JoinGroup" and not one.said]
         await self._world.answered(lambda: all(one.over for one in joins), surely=True)
         for one in sorted(joins, key=lambda one: one.actor.place):

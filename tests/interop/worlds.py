@@ -37,7 +37,7 @@ class Patience:
     """Without any new answer, until "nothing more comes" is believed."""
 
 
-RECORDING = Patience(surely_s=10.0, quiet_s=0.060)
+RECORDING = Patience(surely_s=5.0, quiet_s=0.040)
 COMPARING = Patience(surely_s=4.0, quiet_s=0.025)
 
 
