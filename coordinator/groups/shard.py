@@ -156,6 +156,9 @@ class Shard:
     ) -> None:
         """A deletion is on its way: the request waits until that is decided."""
         core = self._core
+        if isinstance(request, TxnOffsetCommitRequest):
+            # The end of its transaction must not pass it by.
+            core.in_transaction(request.producer_id, request.group_id)
 
         def run(now_ms: int) -> None:
             response = handler(request, ticket, now_ms)
