@@ -82,20 +82,60 @@ class Assignment:
         return cls(partitions, reader.nullable_bytes("user_data"))
 
 
+@dataclass(slots=True)
+class StickyUserData:
+    """User data of a `sticky` member's Subscription: its last assignment, and the generation it came in (-1
+    in the older form, which lacks it). Kafka's StickyAssignor; no version in front."""
+
+    partitions: dict[str, list[int]]
+    generation: int = _NO_GENERATION
+
+    def encode(self) -> bytes:
+        """The bytes. Raises EncodeError."""
+        out: list[bytes] = []
+        _put_partitions(out, self.partitions)
+        out.append(_int32(self.generation))
+        return b"".join(out)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Read either form. Raises MalformedError."""
+        reader = _Reader(data, "StickyUserData", versioned=False)
+        partitions = reader.partitions("partitions")
+        return cls(partitions, reader.int32("generation") if reader.left >= 4 else _NO_GENERATION)
+
+
+def encode_generation(generation: int) -> bytes:
+    """User data of a `cooperative-sticky` member's Subscription: its last generation. Raises EncodeError."""
+    return _int32(generation)
+
+
+def decode_generation(data: bytes) -> int:
+    """The generation in a `cooperative-sticky` member's user data. Raises MalformedError."""
+    return _Reader(data, "CooperativeStickyUserData", versioned=False).int32("generation")
+
+
 class _Reader:
     """A position in the bytes of one structure; every length is checked before anything is taken."""
 
     __slots__ = ("_data", "_name", "_pos", "version")
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, *, versioned: bool = True) -> None:
         self._data = data
         self._name = name
         self._pos = 0
         self.version = 0
+        if not versioned:
+            return
         version = self._int16("version")
         if version < 0:
             raise self._malformed("version", f"version {version} is negative")
         self.version = min(version, MAX_VERSION)
+
+    @property
+    def left(self) -> int:
+        """Bytes that have not been read."""
+        return len(self._data) - self._pos
 
     def int32(self, name: str) -> int:
         self._need(4, name)

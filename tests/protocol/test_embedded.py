@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.protocol.embedded import Assignment, Subscription
+from ringleader.protocol.embedded import (
+    Assignment,
+    StickyUserData,
+    Subscription,
+    decode_generation,
+    encode_generation,
+)
 from ringleader.protocol.errors import EncodeError, MalformedError
 
 TOPIC = "00000001 0003 666f6f"
@@ -134,3 +140,21 @@ def test_a_topic_that_comes_twice_is_one() -> None:
 def test_what_cannot_be_written_is_refused(value: Subscription | Assignment, version: int) -> None:
     with pytest.raises(EncodeError):
         value.encode(version)
+
+
+STICKY = "00000001 0003 666f6f 00000002 00000000 00000001"
+
+
+def test_user_data_of_the_sticky_assignors() -> None:
+    data = StickyUserData({"foo": [1, 0]}, 5)
+    raw = bytes.fromhex(f"{STICKY} 00000005")
+    assert data.encode() == raw
+    assert StickyUserData.decode(raw) == StickyUserData({"foo": [0, 1]}, 5)
+    assert StickyUserData.decode(bytes.fromhex(STICKY)) == StickyUserData({"foo": [0, 1]}, -1)
+    assert encode_generation(5) == bytes.fromhex("00000005")
+    assert decode_generation(bytes.fromhex("00000005")) == 5
+    for cut in range(len(bytes.fromhex(STICKY))):
+        with pytest.raises(MalformedError):
+            StickyUserData.decode(raw[:cut])
+    with pytest.raises(MalformedError):
+        decode_generation(b"\0\0\0")

@@ -1,0 +1,135 @@
+"""Sticky assignment where all members subscribe to the same topics: Kafka's constrained algorithm.
+
+With q, r = divmod(partitions, members), r members end with q + 1 partitions and the rest with q, and
+everybody keeps as much of what they own as these numbers allow. Time and memory are linear in members plus
+partitions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Table
+
+
+class Constrained:
+    """One assignment on its way. `shares` is the result, `handed_over` the partitions in it that somebody
+    else owns still."""
+
+    def __init__(self, table: Table, claims: Claims, nearness: Nearness) -> None:
+        self._table = table
+        self._claims = claims
+        self._nearness = nearness
+        count = len(table.members)
+        self._least, self._extras = divmod(table.size, count)
+        self._full = 0  # members that have one more than the least
+        self._under: deque[int] = deque()  # members below the least, in the order of their turns
+        self._exact: deque[int] = deque()  # members at the least that may get one more
+        self._given_up: dict[int, int] = {}  # partition -> the owner who could not keep it
+        self.shares: list[list[int]] = [[] for _ in range(count)]
+        self.handed_over: set[int] = set()
+
+    def run(self) -> None:
+        """Keep, then give out the rest."""
+        free = self._keep()
+        if self._nearness.counts:
+            free = self._give_near(free)
+        for partition in free:
+            if self._under:
+                self._give(self._under[0], partition)
+                self._turn()
+            else:
+                self._give(self._exact.popleft(), partition)
+
+    # ---- what everybody keeps ----
+
+    def _keep(self) -> list[int]:
+        """Returns what nobody keeps, in order."""
+        owned: list[list[int]] = [[] for _ in self.shares]
+        for partition, owner in enumerate(self._claims.owner):
+            if owner == NOBODY:
+                continue
+            if self._nearness.far(owner, partition):
+                self._given_up[partition] = owner
+            else:
+                owned[owner].append(partition)
+        taken = bytearray(self._table.size)
+        for member, mine in enumerate(owned):
+            kept = self.shares[member] = self._keeps(member, mine)
+            for partition in kept:
+                taken[partition] = 1
+        return [partition for partition in range(self._table.size) if not taken[partition]]
+
+    def _keeps(self, member: int, mine: list[int]) -> list[int]:
+        least = self._least
+        if len(mine) < least:
+            self._under.append(member)
+            return mine
+        if len(mine) > least and self._full < self._extras:
+            self._full += 1
+            if self._full == self._extras:
+                self._exact.clear()  # nobody else may have one more
+            return self._cut(member, mine, least + 1)
+        if self._full < self._extras:
+            self._exact.append(member)
+        return self._cut(member, mine, least)
+
+    def _cut(self, member: int, mine: list[int], length: int) -> list[int]:
+        if len(mine) <= length:
+            return mine
+        mine.sort(key=self._table.by_partition)
+        for partition in mine[length:]:
+            self._given_up[partition] = member
+        return mine[:length]
+
+    # ---- the rest ----
+
+    def _give(self, member: int, partition: int) -> None:
+        self.shares[member].append(partition)
+        owner = self._given_up.get(partition, member)
+        if owner != member or partition in self._claims.contested:
+            self.handed_over.add(partition)
+
+    def _turn(self) -> None:
+        """The first of those below the least has got one: it goes to the end of the row, or is done."""
+        member = self._under.popleft()
+        if len(self.shares[member]) < self._least:
+            self._under.append(member)
+        else:
+            self._exact.append(member)
+
+    def _give_near(self, free: list[int]) -> list[int]:
+        """To members with a replica in their rack, rare partitions first; returns what found none."""
+        near = self._nearness
+        everybody = range(len(self.shares))
+        free = sorted(free, key=lambda partition: near.near_count(partition, everybody))
+        left = []
+        for partition in free:
+            for _ in range(len(self._under)):
+                if not near.far(self._under[0], partition):
+                    self._give(self._under[0], partition)
+                    self._turn_near()
+                    break
+                self._under.rotate(-1)
+            else:
+                if not self._give_extra_near(partition):
+                    left.append(partition)
+        return left
+
+    def _turn_near(self) -> None:
+        member = self._under.popleft()
+        if len(self.shares[member]) < self._least:
+            self._under.append(member)
+        elif self._full < self._extras:
+            self._exact.append(member)
+
+    def _give_extra_near(self, partition: int) -> bool:
+        for member in self._exact:
+            if not self._nearness.far(member, partition):
+                self._give(member, partition)
+                self._exact.remove(member)
+                self._full += 1
+                if self._full == self._extras:
+                    self._exact.clear()
+                return True
+        return False

@@ -1,0 +1,139 @@
+"""What the sticky assignors start from: all partitions as one row of numbers, and who claims which of them.
+
+Partitions of up to a million are common enough here that nothing may cost an object for each of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+
+from ringleader.clients.assignors.model import (
+    Assignment,
+    AssignorMember,
+    PartitionCounts,
+    PartitionRacks,
+    java_order,
+)
+
+Claim = tuple[Mapping[str, Sequence[int]], int]
+"""What a member says it owns, by topic, and the generation it has it from (-1: none)."""
+
+NOBODY = -1
+
+
+class Table:
+    """Members and partitions of one assignment as numbers.
+
+    Members are numbered by member id. Partitions of all topics that somebody subscribes to and that have
+    partitions are numbered by topic, then by partition: partition p of topic number t is `first[t] + p`.
+    """
+
+    def __init__(self, members: Iterable[AssignorMember], partitions: PartitionCounts) -> None:
+        self.members = sorted(members, key=lambda m: java_order(m.member_id))
+        wanted = {topic for member in self.members for topic in member.topics}
+        self.topics = sorted((t for t in wanted if partitions.get(t, 0) > 0), key=java_order)
+        self.number = {topic: number for number, topic in enumerate(self.topics)}
+        self.first = [0]
+        """Where each topic begins; one more entry says where the last one ends."""
+        for topic in self.topics:
+            self.first.append(self.first[-1] + partitions[topic])
+        self.size = self.first[-1]
+
+    def topic_of(self, partition: int) -> int:
+        """Number of the topic that a partition belongs to."""
+        return bisect_right(self.first, partition) - 1
+
+    def by_partition(self, partition: int) -> tuple[int, int]:
+        """Sort key: partition 0 of all topics before partition 1."""
+        topic = self.topic_of(partition)
+        return partition - self.first[topic], topic
+
+    def assignment(self, shares: Sequence[list[int]]) -> Assignment:
+        """Shares (by member number, in any order) as assignors return them."""
+        result: Assignment = {}
+        for member, share in zip(self.members, shares, strict=True):
+            share.sort()
+            result[member.member_id] = topics = {}
+            position = 0
+            while position < len(share):
+                topic = self.topic_of(share[position])
+                base, limit = self.first[topic], self.first[topic + 1]
+                end = bisect_left(share, limit, position)
+                topics[self.topics[topic]] = [number - base for number in share[position:end]]
+                position = end
+        return result
+
+
+class Claims:
+    """Who owns what by the newest word. Of two that claim a partition the later generation has it; of the
+    same generation nobody has it (KAFKA-12984): one of them is wrong, and both may be at work on it."""
+
+    def __init__(self, table: Table, claims: Sequence[Claim]) -> None:
+        self.owner = [NOBODY] * table.size
+        """Member number by partition."""
+        self.contested: dict[int, int] = {}
+        """Partitions that several claim in one generation -> that generation."""
+        self.former: dict[int, int] = {}
+        """Partition -> the member that had it before its present owner, by its own word."""
+        generations = [generation for _, generation in claims]
+        for member, (owned, generation) in enumerate(claims):
+            for topic, numbers in owned.items():
+                number = table.number.get(topic)
+                if number is None:
+                    continue
+                base, limit = table.first[number], table.first[number + 1]
+                for one in numbers:
+                    if 0 <= one < limit - base:
+                        self._claim(base + one, member, generation, generations)
+
+    def _claim(self, partition: int, member: int, generation: int, generations: Sequence[int]) -> None:
+        holder = self.owner[partition]
+        if holder == member:
+            return
+        if holder == NOBODY:
+            rival = self.contested.get(partition)
+            if rival is None or generation > rival:
+                self.owner[partition] = member
+                self.contested.pop(partition, None)
+            return
+        if generation > generations[holder]:
+            self.owner[partition] = member
+            self.former[partition] = holder
+        elif generation == generations[holder]:
+            self.owner[partition] = NOBODY
+            self.contested[partition] = generation
+        else:
+            before = self.former.get(partition)
+            if before is None or generation > generations[before]:
+                self.former[partition] = member
+
+
+class Nearness:
+    """Which members have a replica of a partition in their rack (KIP-881)."""
+
+    def __init__(self, table: Table, racks: PartitionRacks | None) -> None:
+        self._member_racks = [member.rack or None for member in table.members]
+        self._replicas: list[frozenset[str]] = []
+        wanted = {rack for rack in self._member_racks if rack is not None}
+        self.counts = False
+        """Whether racks make a difference. If not, nobody needs to ask."""
+        if not wanted or not racks:
+            return
+        for topic, name in enumerate(table.topics):
+            known = list(racks.get(name, ()))
+            count = table.first[topic + 1] - table.first[topic]
+            self._replicas += known[:count] + [frozenset()] * (count - len(known))
+        everywhere = frozenset().union(*self._replicas)
+        self.counts = bool(wanted & everywhere) and any(one != everywhere for one in self._replicas)
+
+    def far(self, member: int, partition: int) -> bool:
+        """Whether the member has a rack, and the partition no replica there."""
+        if not self.counts:
+            return False
+        rack = self._member_racks[member]
+        return rack is not None and rack not in self._replicas[partition]
+
+    def near_count(self, partition: int, members: Iterable[int]) -> int:
+        """How many of the members are near."""
+        return sum(not self.far(member, partition) for member in members)

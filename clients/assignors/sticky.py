@@ -1,0 +1,116 @@
+"""Sticky: balanced, and everybody keeps what they own as far as balance allows. Protocol names `sticky` and
+`cooperative-sticky`, as Kafka's StickyAssignor and CooperativeStickyAssignor (KIP-54, KIP-429).
+
+Guarantees of both: every partition exactly once (cooperative: at most once); deterministic, whatever the
+order of the input; where all subscriptions are equal the counts differ by at most 1 and no partition moves
+that need not; where they differ, nobody could take a partition from a member that has two or more
+partitions more. Racks (KIP-881): partitions go to members with a replica in their rack, as far as balance
+allows.
+
+They differ in how members say what they own, and in what becomes of a partition that changes hands:
+
+- `sticky` is eager: members give up everything when they join, and tell in the user data what they had. Every
+  partition is given out at once.
+- `cooperative-sticky`: members go on with what they own while they join. A partition that changes hands is
+  withheld in the first round: its owner sees that it lost it, gives it up and rejoins, and the second round
+  gives it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ringleader.clients.assignors.constrained import Constrained
+from ringleader.clients.assignors.model import (
+    Assignment,
+    Assignor,
+    AssignorMember,
+    PartitionCounts,
+    PartitionRacks,
+)
+from ringleader.clients.assignors.ownership import Claim, Claims, Nearness, Table
+from ringleader.clients.assignors.unequal import Unequal
+from ringleader.protocol.embedded import StickyUserData, decode_generation, encode_generation
+from ringleader.protocol.errors import MalformedError
+
+_NOTHING: Claim = ({}, -1)
+
+
+def assign_sticky(
+    members: Sequence[AssignorMember], partitions: PartitionCounts, racks: PartitionRacks | None = None
+) -> Assignment:
+    """See the module. Ownership is read from the members' user data (`sticky_user_data`)."""
+    return _assign(members, partitions, racks, _eager_claim, withhold=False)
+
+
+def assign_cooperative_sticky(
+    members: Sequence[AssignorMember], partitions: PartitionCounts, racks: PartitionRacks | None = None
+) -> Assignment:
+    """See the module. Ownership is read from the Subscription (`owned`, `generation`)."""
+    return _assign(members, partitions, racks, _cooperative_claim, withhold=True)
+
+
+def sticky_user_data(owned: Mapping[str, Sequence[int]], generation: int) -> bytes | None:
+    """What a member of a `sticky` group puts into its subscription's user data: its last assignment and the
+    generation it came in; None before the first one."""
+    if generation < 0:
+        return None
+    return StickyUserData({topic: list(ps) for topic, ps in owned.items()}, generation).encode()
+
+
+def cooperative_user_data(generation: int) -> bytes | None:
+    """What a member of a `cooperative-sticky` group puts there; None before the first generation."""
+    return None if generation < 0 else encode_generation(generation)
+
+
+def _assign(
+    members: Sequence[AssignorMember],
+    partitions: PartitionCounts,
+    racks: PartitionRacks | None,
+    claim: Callable[[AssignorMember], Claim],
+    *,
+    withhold: bool,
+) -> Assignment:
+    if not members:
+        return {}
+    table = Table(members, partitions)
+    claims = Claims(table, [claim(member) for member in table.members])
+    nearness = Nearness(table, racks)
+    subscriptions = {frozenset(member.topics) for member in members}
+    work: Constrained | Unequal
+    if len(subscriptions) == 1:
+        work = Constrained(table, claims, nearness)
+    else:
+        work = Unequal(table, claims, nearness)
+    work.run()
+    shares = work.shares
+    if withhold and work.handed_over:
+        shares = [[one for one in share if one not in work.handed_over] for share in shares]
+    return table.assignment(shares)
+
+
+def _eager_claim(member: AssignorMember) -> Claim:
+    """From the user data only; what cannot be read counts as nothing."""
+    if member.user_data is None:
+        return _NOTHING
+    try:
+        said = StickyUserData.decode(member.user_data)
+    except MalformedError:
+        return _NOTHING
+    return said.partitions, said.generation
+
+
+def _cooperative_claim(member: AssignorMember) -> Claim:
+    """From the Subscription; below version 2 that has no generation, and the user data may have it."""
+    if member.generation >= 0:
+        return member.owned, member.generation
+    if member.user_data is None:
+        return member.owned, -1
+    try:
+        return member.owned, decode_generation(member.user_data)
+    except MalformedError:
+        return member.owned, -1
+
+
+STICKY = Assignor("sticky", assign_sticky)
+COOPERATIVE_STICKY = Assignor("cooperative-sticky", assign_cooperative_sticky, cooperative=True)

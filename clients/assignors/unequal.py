@@ -1,0 +1,147 @@
+"""Sticky assignment where members subscribe to different topics.
+
+The result is balanced as far as subscriptions allow: nobody could take a partition from a member that has
+two or more partitions more. Under that, everybody keeps what they own; among what must move, partitions
+that were just given out go first. Kafka's general algorithm promises the same and tries single partitions
+one after the other, over and over; here each topic is evened out at once, with heaps of its subscribers,
+until no topic has anything to move. A round costs the sum of all subscriptions; every move makes the loads
+strictly more even, so there is an end.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush, heapreplace
+
+from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Table
+
+
+class Unequal:
+    """One assignment on its way. `shares` is the result, `handed_over` the partitions in it that somebody
+    else owns still."""
+
+    def __init__(self, table: Table, claims: Claims, nearness: Nearness) -> None:
+        self._table = table
+        self._claims = claims
+        self._nearness = nearness
+        self._subscribers: list[list[int]] = [[] for _ in table.topics]
+        for member, one in enumerate(table.members):
+            for topic in dict.fromkeys(one.topics):
+                if topic in table.number:
+                    self._subscribers[table.number[topic]].append(member)
+        self._subscribed = [frozenset(members) for members in self._subscribers]
+        self._holder = [NOBODY] * table.size
+        self._loads = [0] * len(table.members)
+        # Topics that few can take come first: who takes them has room then.
+        self._order = sorted(range(len(table.topics)), key=lambda topic: len(self._subscribers[topic]))
+        self.shares: list[list[int]] = [[] for _ in table.members]
+        self.handed_over: set[int] = set()
+
+    def run(self) -> None:
+        """Keep what may be kept, give out the rest, then even out."""
+        self._keep()
+        fresh = {topic: self._give(topic) for topic in self._order}
+        self._return_to_former()
+        self._even_out(fresh)
+        first = self._table.first
+        self._even_out({topic: list(range(first[topic], first[topic + 1])) for topic in self._order})
+        owner = self._claims.owner
+        for partition, member in enumerate(self._holder):
+            self.shares[member].append(partition)
+            if owner[partition] not in (NOBODY, member) or partition in self._claims.contested:
+                self.handed_over.add(partition)
+
+    def _keep(self) -> None:
+        owner, first = self._claims.owner, self._table.first
+        for topic, subscribed in enumerate(self._subscribed):
+            for partition in range(first[topic], first[topic + 1]):
+                member = owner[partition]
+                if member != NOBODY and member in subscribed and not self._nearness.far(member, partition):
+                    self._holder[partition] = member
+                    self._loads[member] += 1
+
+    def _give(self, topic: int) -> list[int]:
+        """Each free partition of the topic to the subscriber with the fewest; returns them."""
+        first, loads = self._table.first, self._loads
+        free = [p for p in range(first[topic], first[topic + 1]) if self._holder[p] == NOBODY]
+        near_only = self._nearness.counts
+        heap = [(loads[member], member) for member in self._subscribers[topic]]
+        heapify(heap)
+        for partition in free:
+            if near_only:
+                member = self._fewest(topic, partition)
+            else:
+                load, member = heap[0]
+                heapreplace(heap, (load + 1, member))
+            self._holder[partition] = member
+            loads[member] += 1
+        return free
+
+    def _fewest(self, topic: int, partition: int) -> int:
+        """The subscriber with the fewest partitions, of those near to it if there are any."""
+        far, loads = self._nearness.far, self._loads
+        return min(
+            self._subscribers[topic], key=lambda member: (far(member, partition), loads[member], member)
+        )
+
+    def _return_to_former(self) -> None:
+        """A partition that must move anyhow goes to a member that had it before."""
+        loads = self._loads
+        for partition, former in sorted(self._claims.former.items()):
+            holder = self._holder[partition]
+            if loads[holder] - loads[former] < 2 or self._nearness.far(former, partition):
+                continue
+            if former in self._subscribed[self._table.topic_of(partition)]:
+                self._move(partition, holder, former)
+
+    def _move(self, partition: int, giver: int, taker: int) -> None:
+        self._holder[partition] = taker
+        self._loads[giver] -= 1
+        self._loads[taker] += 1
+
+    def _even_out(self, movable: dict[int, list[int]]) -> None:
+        """Until nothing moves any more in any topic."""
+        while True:
+            moves = sum(self._even_topic(topic, partitions) for topic, partitions in movable.items())
+            if not moves:
+                return
+
+    def _even_topic(self, topic: int, partitions: list[int]) -> int:
+        """Move partitions of one topic from those with the most to those with the fewest; how many moved."""
+        loads = self._loads
+        held: dict[int, list[int]] = {}
+        for partition in reversed(partitions):  # so that the lowest is given away first
+            held.setdefault(self._holder[partition], []).append(partition)
+        if not held:
+            return 0
+        takers = [(loads[member], member) for member in self._subscribers[topic]]
+        if max(loads[member] for member in held) - min(takers)[0] < 2:
+            return 0
+        heapify(takers)
+        givers = [(-loads[member], member) for member in held]
+        heapify(givers)
+        moves = 0
+        while givers:
+            _, giver = givers[0]
+            load, taker = takers[0]
+            if load != loads[taker]:  # it gave something away since: look again at what it has now
+                heapreplace(takers, (loads[taker], taker))
+                continue
+            if loads[giver] - load < 2:
+                break
+            self._move(self._pick(held[giver], giver, taker), giver, taker)
+            moves += 1
+            heapreplace(takers, (load + 1, taker))
+            heappop(givers)
+            if held[giver]:
+                heappush(givers, (-loads[giver], giver))
+        return moves
+
+    def _pick(self, held: list[int], giver: int, taker: int) -> int:
+        """What of `held` goes to the taker: what it owns itself, what the giver does not own, the lowest."""
+        if len(held) > 1:
+            owner = self._claims.owner
+            for wanted in (taker, NOBODY):
+                for position in range(len(held) - 1, -1, -1):
+                    if owner[held[position]] == wanted:
+                        return held.pop(position)
+        return held.pop()
