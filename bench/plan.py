@@ -31,8 +31,10 @@ class Plan:
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
-    jvm_warmup_s: float = 12.0
+    jvm_warmup_s: float = 15.0
     """How long a JVM is under each load before that load is measured."""
+    jvm_warmup_rounds: int = 25
+    """Of the largest group's rebalances; a warm JVM takes a tenth of the first round's time."""
     pause_s: float = 0.5
     """Of nothing but heartbeats, before a member joins or leaves."""
     data_dir: Path | None = None
@@ -62,6 +64,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         offsets=2_000,
         mb_per_s=2,
         jvm_warmup_s=0.2,
+        jvm_warmup_rounds=1,
         pause_s=0.05,
         data_dir=data_dir,
         out_dir=out_dir,

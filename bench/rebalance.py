@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import time
+from dataclasses import replace
 from typing import Any
 
 from bench.brokers import Broker, await_group, brokers
@@ -34,14 +33,14 @@ def _round(port: int, pid: int, group: str, members: int, plan: Plan, pins: Pins
 
 
 def _warm_up(broker: Broker, plan: Plan, pins: Pins) -> None:
-    """Rebalances that do not count, for as long as the broker needs to run at its speed."""
-    until = time.monotonic() + broker.warmup_s
-    for number in itertools.count():
-        if time.monotonic() >= until:
-            break
+    """Rebalances that do not count, so many that the broker runs at its speed."""
+    members = max(plan.rebalance_members)
+    if broker.warmup_s:
+        say(f"  {broker.name} warms up with {plan.jvm_warmup_rounds} rounds of {members} members")
+    for number in range(plan.jvm_warmup_rounds if broker.warmup_s else 0):
         group = f"warm-{number}"
         await_group(broker.address, group)
-        _round(broker.address[1], broker.pid, group, max(plan.rebalance_members), plan, pins)
+        _round(broker.address[1], broker.pid, group, members, replace(plan, pause_s=0.05), pins)
 
 
 def _rounds(
