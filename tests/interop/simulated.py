@@ -20,6 +20,7 @@ from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics.catalog import TopicInfo
+from ringleader.coordinator.transactions.runtime import TransactionRuntime
 from tests.interop.brokers import TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario
 from tests.interop.play import Player, Receiver
@@ -85,10 +86,12 @@ def simulate(work: Callable[[SimulatedLoop], Coroutine[Any, Any, T]]) -> T:
 
 
 class _Catalogue:
-    """Which topics there are: all that the handlers of groups and offsets ask `Topics` for."""
+    """Which topics there are, without any records: all that handlers of groups, offsets and transactions ask
+    `Topics` for."""
 
     def __init__(self) -> None:
         self._topics: dict[str, TopicInfo] = {}
+        self._producers = 0
         for name, partitions in TOPICS.items():
             self.add(name, partitions)
 
@@ -100,6 +103,18 @@ class _Catalogue:
 
     def describe(self, name: str) -> TopicInfo | None:
         return self._topics.get(name)
+
+    async def new_producer_id(self) -> int:
+        self._producers += 1
+        return self._producers
+
+    async def end_transaction(
+        self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
+    ) -> None:
+        pass
+
+    def open_transactions(self) -> list[tuple[str, int, int, int]]:
+        return []
 
 
 class _Transport(asyncio.Transport):
@@ -183,6 +198,15 @@ class SimulatedWorld:
         )
         self._catalogue = _Catalogue()
         self._topics: Any = self._catalogue
+        self._transactions = TransactionRuntime(
+            chosen.transaction_settings(),
+            MemoryStorage(),
+            self._catalogue,
+            self.runtime,
+            now_ms=loop.now_ms,
+            wall_ms=lambda: WALL_START_MS + loop.now_ms(),
+            log=log,
+        )
         self._server = Server(chosen, self.runtime, now_ms=loop.now_ms, log=log)
         self._tasks: set[asyncio.Task[None]] = set()
         self._services = Services(
@@ -194,6 +218,7 @@ class SimulatedWorld:
             port=9092,
             cluster_id="simulated",
             spawn=self._spawn,
+            transactions=self._transactions,
             now_ms=loop.now_ms,
             wall_ms=lambda: WALL_START_MS + loop.now_ms(),
         )
@@ -208,11 +233,13 @@ class SimulatedWorld:
     async def start(self) -> None:
         """As `Node.start`, but that nobody listens."""
         await self.runtime.start()
+        await self._transactions.start()
         self._server.commits = Commits(self.runtime, self._topics)
         self._server.routes = build_routes(build(self._services))
 
     async def stop(self) -> None:
         """Everything ends."""
+        await self._transactions.stop()
         await self.runtime.stop()
         for task in list(self._tasks):
             task.cancel()

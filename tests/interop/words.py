@@ -10,7 +10,10 @@ from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import MalformedError, error_name
 from ringleader.protocol.messages import (
     ApiVersionsResponse,
+    FindCoordinatorResponse,
+    LeaveGroupResponse,
     ListGroupsResponse,
+    OffsetFetchResponse,
 )
 from ringleader.protocol.schema import FieldSpec, Message, fields_of
 from tests.interop.language import Block
@@ -34,8 +37,8 @@ _HIDDEN = {
     ApiVersionsResponse: {"api_keys", "supported_features", "finalized_features", "finalized_features_epoch"},
 }
 
-_ORDERED = {"coordinators", "groups"}
-"""Lists in the order of the request; all others come in no particular order."""
+_ORDERED = {FindCoordinatorResponse, OffsetFetchResponse, LeaveGroupResponse}
+"""Their lists are in the order of the request; all others come in no particular order."""
 
 
 @dataclass(slots=True)
@@ -101,7 +104,6 @@ def answer(who: str, api: str, message: Message, version: int, names: Names) -> 
     if isinstance(message, ListGroupsResponse):
         # The broker has the groups of other plays too.
         message.groups = [group for group in message.groups if group.group_id.endswith(names.token)]
-        message.groups.sort(key=lambda group: group.group_id)
     writer = _Writer(names, version)
     return tuple(writer.block(f"{who} {api}", message, ""))
 
@@ -125,7 +127,7 @@ class _Writer:
                 continue
             value = getattr(item, name)
             if spec.array and value and is_dataclass(value[0]):
-                inside += self._list(name, value, indent + "    ")
+                inside += self._list(name, value, indent + "    ", type(item) in _ORDERED)
             elif name in _ALWAYS or value != self._usual(item, name, spec):
                 said.append(f"{name}={self._value(name, value, item)}")
         head = indent + start + (": " + " ".join(said) if said else "")
@@ -145,9 +147,9 @@ class _Writer:
             return None
         return spec.default
 
-    def _list(self, name: str, items: list[Any], indent: str) -> list[str]:
+    def _list(self, name: str, items: list[Any], indent: str, ordered: bool) -> list[str]:
         blocks = [block for item in items for block in self._element(name, item, indent)]
-        if name not in _ORDERED:
+        if not ordered or name == "topics":
             blocks.sort()
         return [line for block in blocks for line in block]
 

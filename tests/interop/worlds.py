@@ -15,6 +15,8 @@ from ringleader.protocol.messages import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
     DeleteTopicsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
     OffsetFetchRequest,
 )
 from ringleader.protocol.schema import Message
@@ -161,6 +163,14 @@ async def create_topic(caller: Caller, name: str, partitions: int) -> None:
     topic = CreateTopicsRequestCreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     response = await caller.call(CreateTopicsRequest(topics=[topic], timeout_ms=20_000), 5)
     _check(name, [one.error_code for one in response.topics], ErrorCode.TOPIC_ALREADY_EXISTS)
+    # Made by the controller; whether the broker knows it yet is another question.
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+    for _ in range(200):
+        known = (await caller.call(asked, 4)).topics[0]
+        if not known.error_code and len(known.partitions) == partitions:
+            return
+        await asyncio.sleep(0.02)
+    raise RuntimeError(f"topic {name} does not come up")
 
 
 def _check(name: str, errors: list[int], fine: int = 0) -> None:
