@@ -88,7 +88,8 @@ class _Entry:
     """Gets the error code when `pending` is stored or has failed."""
     marked: bool = False
     """All partitions have the marker."""
-    deadline_ms: int = NEVER
+    armed: int = 0
+    """Number of the deadline that holds, 0 for none."""
 
     @property
     def busy(self) -> bool:
@@ -319,7 +320,7 @@ class Machine:
             entry = found[2]
             if self._stale(found):
                 continue
-            entry.deadline_ms = NEVER
+            entry.armed = 0
             # Until it is done; what is stored meanwhile moves the deadline.
             self._arm(entry, now_ms + self.settings.transaction_retry_ms)
             if entry.pending is not None or entry.current is None:
@@ -342,8 +343,8 @@ class Machine:
                 self._put(entry, Write(entry.transactional_id, None), _nobody)
 
     def _arm(self, entry: _Entry, due_ms: int) -> None:
-        entry.deadline_ms = due_ms
         self._sequence += 1
+        entry.armed = self._sequence
         heappush(self._deadlines, (due_ms, self._sequence, entry))
         if len(self._deadlines) > _COMPACT_ABOVE + 2 * len(self._entries):
             self._deadlines = [found for found in self._deadlines if not self._stale(found)]
@@ -351,7 +352,7 @@ class Machine:
 
     @staticmethod
     def _stale(found: tuple[int, int, _Entry]) -> bool:
-        return found[2].deadline_ms != found[0]
+        return found[2].armed != found[1]
 
     # ---- the store ----
 
@@ -368,13 +369,13 @@ class Machine:
         entry.pending = entry.then = None
         after = write.transaction
         if after is None:
-            entry.deadline_ms = NEVER
+            entry.armed = 0
             del self._entries[transactional_id]
         else:
             began = entry.current is None or entry.current.state != State.ONGOING
             entry.current = after
             if after.state != State.ONGOING:
-                entry.deadline_ms = NEVER
+                entry.armed = 0
             elif began:
                 self._arm(entry, now_ms + after.timeout_ms)
             if after.state in PREPARED:
@@ -405,13 +406,14 @@ class Machine:
         self._outbox.writes.append(write)
 
     def _abort(self, entry: _Entry, wall_ms: int, then: Callable[[int], None]) -> None:
-        """Abort without being asked by the producer, which is fenced: nobody gets this epoch."""
+        """Abort without being asked by the producer, whose epoch is over. If nobody begins before it asks
+        again, it may go on with the new one (KIP-588)."""
         current = entry.current
         assert current is not None
         after = replace(
             current,
             epoch=current.epoch + 1,
-            last_epoch=NO_EPOCH,
+            last_epoch=current.epoch,
             state=State.PREPARE_ABORT,
             updated_ms=wall_ms,
         )
@@ -469,4 +471,5 @@ def _next_epoch(current: Transaction, expected: Producer | None, fresh_id: int) 
             )
         return replace(after, epoch=current.epoch + 1, last_epoch=last, last_producer_id=current.producer_id)
     # It asked before, and did not get the answer.
-    return after if expected.epoch == current.last_epoch else None
+    repeated = expected.epoch == current.last_epoch and current.epoch <= MAX_EPOCH
+    return after if repeated else None

@@ -14,7 +14,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 NO_EPOCH = -1
 NO_ID = -1
 MAX_EPOCH = 32_766
-"""The last epoch that is given out; one more fences its owner, then a new producer id begins."""
+"""The last epoch that is given out; one more fences its owner, and a new producer id begins."""
 
 
 class State(IntEnum):
@@ -59,7 +59,7 @@ class Transaction:
     updated_ms: int = -1
     """Unix time of the last change."""
     last_epoch: int = NO_EPOCH
-    """The epoch before, if the same producer asked for the present one: a repeated question is answered the
-    same. Not kept over a restart, as in Kafka."""
+    """The epoch whose owner may have the present one: it asked for it before, or its transaction was aborted
+    and nobody has begun since. Not kept over a restart, as in Kafka."""
     last_producer_id: int = NO_ID
     """The producer id before, likewise."""

@@ -171,6 +171,7 @@ class _Fetch:
             records = partition.read_tail(asked.fetch_offset, max_bytes)
         except KafkaError as error:
             data.error_code = error.code
+            data.aborted_transactions = None
             self._urgent = True
             return 0
         self._partitions.append(partition)
@@ -209,6 +210,7 @@ class _Fetch:
             except KafkaError as error:
                 data.error_code = error.code
                 data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
+                data.aborted_transactions = None
         self._topics.turns.run(lambda: self._hand_over(response))
 
     def _hand_over(self, response: FetchResponse) -> int:

@@ -1,0 +1,461 @@
+"""The transaction coordinator by itself, on a clock that the test moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.transactions.machine import Finish, Machine, Producer, Result
+from ringleader.coordinator.transactions.records import encode_key, encode_value
+from ringleader.coordinator.transactions.settings import TransactionSettings
+from ringleader.coordinator.transactions.states import (
+    COMPLETE,
+    IDLE,
+    MAX_EPOCH,
+    NEXT,
+    PREPARED,
+    State,
+    Transaction,
+)
+from ringleader.protocol.errors import ErrorCode
+
+A0, A1, OFFSETS = ("a", 0), ("a", 1), ("__consumer_offsets", 7)
+FENCED, MAPPING = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING
+CONCURRENT, TXN_STATE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.INVALID_TXN_STATE
+DAY_MS = 86_400_000
+WALL_MS = 1_700_000_000_000
+
+
+class World:
+    """A machine, its store and its clock. Records become durable at once, unless `held`."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = TransactionSettings(**settings)
+        self.machine = Machine(self.settings)
+        self.now_ms = 0
+        self.held = False
+        self.store: dict[bytes, bytes] = {}
+        self.finishes: list[Finish] = []
+        self.fresh = 100
+        self.written: list[Any] = []
+        self.machine.loaded(0, WALL_MS)
+
+    @property
+    def wall_ms(self) -> int:
+        return WALL_MS + self.now_ms
+
+    def settle(self) -> None:
+        """Store what was written, and see what is to be finished."""
+        while True:
+            box = self.machine.take()
+            self.finishes += box.finishes
+            self.written += box.writes
+            if self.held or not self.written:
+                return
+            writes, self.written = self.written, []
+            for write in writes:
+                key = encode_key(write.transactional_id)
+                if write.transaction is None:
+                    del self.store[key]
+                else:
+                    self.store[key] = encode_value(write.transaction)
+                self.machine.stored(write.transactional_id, self.now_ms)
+
+    def fail(self, error: int = ErrorCode.COORDINATOR_NOT_AVAILABLE) -> None:
+        """What is on its way cannot be stored."""
+        self.held = False
+        writes, self.written = self.written, []
+        for write in writes:
+            self.machine.failed(write.transactional_id, error, self.now_ms)
+        self.settle()
+
+    def release(self) -> None:
+        self.held = False
+        self.settle()
+
+    def ask(self, method: str, *arguments: Any) -> list[Result]:
+        """Ask the machine; the list has the answer when there is one."""
+        answers: list[Result] = []
+        getattr(self.machine, method)(*arguments, answers.append, self.wall_ms)
+        self.settle()
+        return answers
+
+    def init(
+        self, transactional_id: str = "t", expected: tuple[int, int] | None = None, timeout_ms: int = 60_000
+    ) -> Any:
+        producer = None if expected is None else Producer(*expected)
+        answers = self.ask("init_producer_id", transactional_id, timeout_ms, producer, self.fresh + 1)
+        if not answers:
+            return answers
+        error, producer_id, epoch = answers[0]
+        self.fresh = max(self.fresh, producer_id)
+        return error or (producer_id, epoch)
+
+    def add(self, producer: tuple[int, int], *partitions: tuple[str, int], name: str = "t") -> Any:
+        answers = self.ask("add_partitions", name, Producer(*producer), partitions)
+        return answers[0].error if answers else answers
+
+    def end(self, producer: tuple[int, int], committed: bool = True, name: str = "t") -> Any:
+        answers = self.ask("end", name, Producer(*producer), committed)
+        return answers[0].error if answers else answers
+
+    def finish(self) -> Finish:
+        """All markers of the only transaction that is to be finished are written."""
+        (found,) = self.finishes
+        self.finishes = []
+        self.machine.finished(found.transactional_id, self.wall_ms)
+        self.settle()
+        return found
+
+    def pass_ms(self, duration_ms: int) -> list[str]:
+        """Time goes by; what is aborted."""
+        self.now_ms += duration_ms
+        due = self.machine.next_deadline()
+        aborted = (
+            self.machine.tick(self.now_ms, self.wall_ms) if due is not None and due <= self.now_ms else []
+        )
+        self.settle()
+        return aborted
+
+    def state(self, name: str = "t") -> State | None:
+        found = self.machine.find(name)
+        return None if found is None else found.state
+
+    def restarted(self) -> World:
+        """What the next process makes of the store."""
+        after = World()
+        after.settings, after.now_ms, after.fresh = self.settings, self.now_ms, self.fresh
+        after.store = dict(self.store)
+        after.machine = Machine(self.settings)
+        for key, value in self.store.items():
+            after.machine.replay(key, value)
+        after.machine.loaded(after.now_ms, after.wall_ms)
+        after.settle()
+        return after
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_from_its_begin_to_its_end(committed: bool) -> None:
+    world = World()
+    producer = world.init()
+    assert producer == (101, 0)
+    assert world.state() == State.EMPTY
+    assert world.add(producer, A0) == 0
+    assert world.add(producer, A0, A1) == 0
+    assert world.add(producer, OFFSETS) == 0
+    assert world.state() == State.ONGOING
+    assert world.end(producer, committed) == 0
+    assert world.state() == (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT)
+    assert world.end(producer, committed) == CONCURRENT
+    assert world.add(producer, A0) == CONCURRENT
+    assert world.init() == CONCURRENT
+    assert world.finish() == Finish("t", 101, 0, committed, frozenset({A0, A1, OFFSETS}))
+    assert world.state() == (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT)
+    assert world.end(producer, committed) == 0, "the answer was lost, and asked for again"
+    assert world.end(producer, not committed) == TXN_STATE
+    assert world.add(producer, A0) == 0
+    assert world.machine.find("t").partitions == {A0}  # type: ignore[union-attr]
+
+
+def test_what_stands_already_is_not_written_again() -> None:
+    world = World()
+    producer = world.init()
+    world.add(producer, A0, A1)
+    world.held = True
+    assert world.add(producer, A1) == 0
+    assert world.add(producer, A1, ("b", 0)) == []
+
+
+def test_each_begin_raises_the_epoch_and_fences_who_was_before() -> None:
+    world = World()
+    first = world.init()
+    second = world.init()
+    assert (first, second) == ((101, 0), (101, 1))
+    assert world.add(first, A0) == FENCED
+    assert world.end(first) == FENCED
+    assert world.add((99, 1), A0) == MAPPING
+    assert world.end((99, 1)) == MAPPING
+    assert world.add(second, A0) == 0
+    assert world.end(first) == FENCED
+    assert world.end((101, 2)) == FENCED, "nobody may end it with a later epoch either"
+
+
+def test_who_asks_with_the_epoch_it_has_goes_on(tmp_path: Any) -> None:
+    world = World()
+    assert world.init() == (101, 0)
+    assert world.init(expected=(101, 0)) == (101, 1)
+    assert world.init(expected=(101, 0)) == (101, 1), "the answer was lost"
+    assert world.init(expected=(101, 1)) == (101, 2)
+    assert world.init(expected=(101, 0)) == FENCED
+    assert world.init(expected=(100, 2)) == FENCED
+    assert world.init() == (101, 3)
+    assert world.init(expected=(101, 2)) == FENCED, "somebody else began meanwhile"
+
+
+def test_a_begin_aborts_what_is_open() -> None:
+    world = World()
+    zombie = world.init()
+    world.add(zombie, A0)
+    assert world.init() == CONCURRENT
+    assert world.finish() == Finish("t", 101, 1, False, frozenset({A0}))
+    assert world.state() == State.COMPLETE_ABORT
+    assert world.end(zombie) == FENCED
+    assert world.init() == (101, 2)
+    assert world.init(expected=zombie) == FENCED
+
+
+def test_epochs_that_run_out_lead_to_a_new_producer_id() -> None:
+    world = World()
+    last = Transaction(7, MAX_EPOCH, 60_000, State.COMPLETE_COMMIT, updated_ms=WALL_MS)
+    world.machine.replay(encode_key("t"), encode_value(last))
+    assert world.init() == (101, 0)
+    world.machine.replay(encode_key("t"), encode_value(last))
+    assert world.init(expected=(7, MAX_EPOCH)) == (102, 0)
+    assert world.init(expected=(7, MAX_EPOCH)) == (102, 0), "the answer was lost"
+    world.machine.replay(encode_key("t"), encode_value(last))
+    assert world.add((7, MAX_EPOCH), A0) == 0
+    assert world.init() == CONCURRENT
+    assert world.finish().epoch == MAX_EPOCH + 1
+    assert world.init(expected=(7, MAX_EPOCH)) == FENCED, "the epoch after the last one is nobody's"
+    assert world.init() == (103, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "timeout_ms", "code"),
+    [
+        ("", 1, ErrorCode.INVALID_REQUEST),
+        ("x" * 4097, 1, ErrorCode.INVALID_REQUEST),
+        ("t", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("t", -1, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("t", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+    ],
+)
+def test_who_may_not_begin(name: str, timeout_ms: int, code: int) -> None:
+    world = World()
+    assert world.init(name, timeout_ms=timeout_ms) == code
+    assert len(world.machine) == 0
+    assert world.init(timeout_ms=900_000) == (101, 0)
+
+
+def test_checks_come_in_kafkas_order() -> None:
+    world = World()
+    assert world.add((1, 0), A0, name="") == ErrorCode.INVALID_REQUEST
+    assert world.end((1, 0), name="") == ErrorCode.INVALID_REQUEST
+    assert world.add((1, 0), A0) == MAPPING
+    assert world.end((1, 0)) == MAPPING
+    producer = world.init()
+    assert world.end(producer, True) == TXN_STATE
+    assert world.end(producer, False) == TXN_STATE
+    world.held = True
+    assert world.add(producer, A0) == []
+    # A change on its way comes first for AddPartitionsToTxn, and after the producer for EndTxn.
+    assert world.add((99, 7), A1) == CONCURRENT
+    assert world.end((99, 7)) == MAPPING
+    assert world.end((101, 7)) == FENCED
+    assert world.end(producer) == CONCURRENT
+    assert world.init() == CONCURRENT
+
+
+def test_limits() -> None:
+    world = World(transaction_max_ids=1, transaction_max_partitions=2)
+    producer = world.init()
+    assert world.init("another") == ErrorCode.POLICY_VIOLATION
+    assert world.add(producer, A0, A1, OFFSETS) == ErrorCode.POLICY_VIOLATION
+    assert world.add(producer, A0, A1) == 0
+    assert world.add(producer, OFFSETS) == ErrorCode.POLICY_VIOLATION
+
+
+def test_nothing_is_said_before_it_is_durable() -> None:
+    world = World()
+    world.held = True
+    assert world.init() == []
+    assert world.init() == CONCURRENT
+    assert world.end((101, 0)) == MAPPING
+    assert world.machine.verify("t", Producer(101, 0), A0) == MAPPING
+    world.release()
+    world.held = True
+    assert world.add((101, 0), A0) == []
+    assert world.machine.verify("t", Producer(101, 0), A0) == TXN_STATE
+    world.release()
+    world.held = True
+    assert world.end((101, 0)) == []
+    assert world.finishes == []
+    world.release()
+    assert len(world.finishes) == 1
+
+
+def test_what_could_not_be_stored_has_not_happened() -> None:
+    world = World()
+    world.held = True
+    answers = world.ask("init_producer_id", "t", 1, None, 101)
+    world.fail()
+    assert answers == [Result(ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    assert len(world.machine) == 0
+    producer = world.init()
+    world.held = True
+    answers = world.ask("add_partitions", "t", Producer(*producer), [A0])
+    world.fail()
+    assert answers == [Result(ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    assert world.state() == State.EMPTY
+    world.add(producer, A0)
+    world.held = True
+    answers = world.ask("end", "t", Producer(*producer), True)
+    world.fail(ErrorCode.NOT_COORDINATOR)
+    assert answers == [Result(ErrorCode.NOT_COORDINATOR)]
+    assert world.state() == State.ONGOING
+    assert world.end(producer, False) == 0, "it may still go either way"
+
+
+def test_an_end_that_could_not_be_stored_is_tried_again() -> None:
+    world = World()
+    producer = world.init()
+    world.add(producer, A0)
+    world.end(producer)
+    world.held = True
+    world.finish()
+    world.fail()
+    assert world.state() == State.PREPARE_COMMIT
+    world.pass_ms(world.settings.transaction_retry_ms)
+    assert world.state() == State.COMPLETE_COMMIT
+    assert (
+        world.machine.next_deadline()
+        == world.settings.transaction_remove_expired_transaction_cleanup_interval_ms
+    )
+
+
+def test_a_transaction_whose_time_is_over_is_aborted_and_its_producer_fenced() -> None:
+    world = World()
+    producer = world.init(timeout_ms=5_000)
+    world.pass_ms(100_000)
+    assert world.add(producer, A0) == 0
+    world.pass_ms(3_000)
+    assert world.add(producer, A1) == 0, "the time counts from the first partition"
+    assert world.pass_ms(1_999) == []
+    assert world.pass_ms(1) == ["t"]
+    assert world.finish() == Finish("t", 101, 1, False, frozenset({A0, A1}))
+    assert world.end(producer) == FENCED
+    assert world.add(producer, A0) == FENCED
+    assert world.init(expected=producer) == (101, 1), "if nobody else began, it may go on (KIP-588)"
+    assert world.pass_ms(100_000) == []
+
+
+def test_a_timeout_waits_for_a_change_that_is_on_its_way() -> None:
+    world = World()
+    producer = world.init(timeout_ms=5_000)
+    world.add(producer, A0)
+    world.held = True
+    assert world.end(producer) == []
+    assert world.pass_ms(5_000) == []
+    world.release()
+    assert world.pass_ms(60_000) == []
+    assert world.finish().committed
+
+
+def test_a_timeout_that_could_not_be_stored_comes_again() -> None:
+    world = World()
+    world.add(world.init(timeout_ms=5_000), A0)
+    world.held = True
+    assert world.pass_ms(5_000) == ["t"]
+    world.fail()
+    assert world.state() == State.ONGOING
+    assert world.pass_ms(world.settings.transaction_retry_ms) == ["t"]
+    assert world.finish().epoch == 1
+
+
+def test_ids_that_nobody_uses_are_forgotten() -> None:
+    world = World(transaction_remove_expired_transaction_cleanup_interval_ms=DAY_MS)
+    world.init("idle")
+    world.add(world.init("open", timeout_ms=900_000), A0, name="open")
+    world.pass_ms(DAY_MS)
+    world.finish()
+    assert len(world.store) == 2
+    for _ in range(5):
+        world.pass_ms(DAY_MS)
+    world.init("busy")
+    world.pass_ms(DAY_MS)
+    assert [world.state(name) for name in ("idle", "open", "busy")] == [
+        None,
+        State.COMPLETE_ABORT,
+        State.EMPTY,
+    ]
+    world.pass_ms(DAY_MS)
+    assert [world.state(name) for name in ("idle", "open", "busy")] == [None, None, State.EMPTY]
+    assert list(world.store) == [encode_key("busy")]
+    assert world.init("idle") == (104, 0)
+
+
+def test_what_was_begun_goes_on_after_a_restart() -> None:
+    world = World()
+    for name in ("empty", "open", "decided", "aborted", "complete"):
+        producer = world.init(name, timeout_ms=5_000)
+        if name != "empty":
+            world.add(producer, A0, OFFSETS, name=name)
+        if name in ("decided", "aborted", "complete"):
+            world.end(producer, name != "aborted", name=name)
+        if name == "complete":
+            world.finishes = world.finishes[-1:]
+            world.finish()
+    world.now_ms += 2_000
+    after = world.restarted()
+    assert {found[0]: found[3] for found in after.finishes} == {"decided": True, "aborted": False}
+    assert {found[4] for found in after.finishes} == {frozenset({A0, OFFSETS})}
+    assert [after.state(name) for name in ("empty", "open", "complete")] == [
+        State.EMPTY,
+        State.ONGOING,
+        State.COMPLETE_COMMIT,
+    ]
+    assert after.init("decided") == CONCURRENT
+    assert set(after.machine.open()) == {
+        (producer_id, partition) for producer_id in (102, 103, 104) for partition in (A0, OFFSETS)
+    }
+    assert after.pass_ms(2_999) == []
+    assert after.pass_ms(1) == ["open"]
+    for found in after.finishes:
+        after.machine.finished(found.transactional_id, after.wall_ms)
+    after.settle()
+    assert after.init("decided") == (103, 1)
+
+
+def test_time_that_passed_while_nobody_was_there_counts() -> None:
+    world = World()
+    world.add(world.init(timeout_ms=5_000), A0)
+    world.now_ms += 3_600_000
+    assert world.restarted().pass_ms(0) == ["t"]
+
+
+def test_who_may_write_in_a_transaction() -> None:
+    world = World()
+    producer = Producer(*world.init())
+    verify = world.machine.verify
+    assert verify("", producer, A0) == ErrorCode.INVALID_REQUEST
+    assert verify("none", producer, A0) == MAPPING
+    assert verify("t", producer, A0) == TXN_STATE
+    world.add(producer, A0)
+    assert verify("t", producer, A0) == 0
+    assert verify("t", producer, A1) == TXN_STATE
+    assert verify("t", Producer(99, 0), A0) == MAPPING
+    assert verify("t", Producer(101, 1), A0) == FENCED
+    world.end(producer)
+    assert verify("t", producer, A0) == CONCURRENT
+    world.finish()
+    assert verify("t", producer, A0) == TXN_STATE
+
+
+def test_the_table_of_states_has_no_way_out_of_a_decision() -> None:
+    assert set(NEXT) == set(State)
+    assert IDLE | PREPARED | {State.ONGOING} == set(State)
+    for state in PREPARED:
+        assert NEXT[state] == {COMPLETE[state]}
+    for state in set(State) - PREPARED:
+        assert not NEXT[state] & set(COMPLETE.values())
+
+
+def test_deadlines_of_transactions_that_are_over_do_not_pile_up() -> None:
+    world = World()
+    producer = world.init()
+    for _ in range(3_000):
+        world.add(producer, A0)
+        world.end(producer)
+        world.finish()
+    assert len(world.machine._deadlines) < 1_100

@@ -1,0 +1,48 @@
+"""What is stored of transactions, byte for byte as Kafka's records."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_key, encode_value
+from ringleader.coordinator.transactions.states import State, Transaction
+from ringleader.protocol.errors import MalformedError
+
+
+def test_a_key_and_a_value_byte_by_byte() -> None:
+    assert encode_key("tä") == b"\0\0\0\3t\xc3\xa4"
+    transaction = Transaction(
+        7, 3, 60_000, State.PREPARE_ABORT, frozenset({("b", 2), ("a", 1), ("b", 0)}), 1_000, 2_000
+    )
+    assert encode_value(transaction) == (
+        b"\0\0" + (7).to_bytes(8, "big") + b"\0\3" + (60_000).to_bytes(4, "big") + b"\3"
+        b"\0\0\0\2"
+        b"\0\1a\0\0\0\1\0\0\0\1"
+        b"\0\1b\0\0\0\2\0\0\0\0\0\0\0\2" + (2_000).to_bytes(8, "big") + (1_000).to_bytes(8, "big")
+    )
+
+
+@pytest.mark.parametrize("state", State)
+def test_what_is_written_is_read(state: State) -> None:
+    partitions = frozenset({("a", 1)}) if state != State.EMPTY else frozenset()
+    transaction = Transaction(2**40, 32_767, 1, state, partitions, 5, 6)
+    assert decode_value(encode_value(transaction)) == transaction
+    assert decode_key(encode_key("id")) == "id"
+
+
+def test_a_transaction_without_partitions_has_none_in_kafkas_record() -> None:
+    assert encode_value(Transaction(1, 0, 1))[17:21] == b"\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\0", b"\0\0", b"\0\5" + bytes(40), b"\0\0" + bytes(14) + b"\x09" + bytes(20)]
+)
+def test_what_is_no_record_is_refused(value: bytes) -> None:
+    with pytest.raises(MalformedError):
+        decode_value(value)
+
+
+def test_keys_of_another_version_are_passed_over() -> None:
+    assert decode_key(b"\0\1abc") is None
+    with pytest.raises(MalformedError):
+        decode_key(b"\0")
