@@ -404,7 +404,8 @@ def _list_offsets(places: Iterable[TopicPartition], times: Mapping[TopicPartitio
 
 def _described_group(response: Any, node: Node) -> GroupDescription:
     group = response.groups[0]
-    _check(group.error_code, f"describe group {group.group_id!r}")
+    if group.error_code != ErrorCode.GROUP_ID_NOT_FOUND:  # before v6 it was described as dead
+        _check(group.error_code, f"describe group {group.group_id!r}")
     consumers = group.protocol_type == "consumer"
     members = tuple(_described_member(member, consumers) for member in group.members)
     return GroupDescription(

@@ -20,7 +20,7 @@ from ringleader.protocol.messages import (
 
 _NONE = int(ErrorCode.NONE)
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 6
-GROUP_TYPE = "Classic"
+GROUP_TYPE = "classic"
 """Type of all our groups in ListGroups v5 (KIP-848)."""
 
 
@@ -66,13 +66,14 @@ class Admin:
         if self.core.phase is Phase.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.strip().lower() for state in states}
-        if types and GROUP_TYPE.lower() not in {one.strip().lower() for one in types}:
+        if types and GROUP_TYPE not in {one.lower() for one in types}:
             return []
         return [
             ListGroupsResponseListedGroup(
                 group_id=group.group_id,
                 protocol_type=group.protocol_type or "",
                 group_state=group.state.value,
+                group_type=GROUP_TYPE,
             )
             for group in self.core.groups.values()
             if not group.is_void and (not wanted or group.state.value.lower() in wanted)
@@ -134,6 +135,7 @@ def _missing(group_id: str, version: int) -> DescribeGroupsResponseDescribedGrou
     )
     if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
         found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
+        found.error_message = f"Group {group_id} not found."
     return found
 
 

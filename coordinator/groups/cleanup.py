@@ -24,8 +24,9 @@ _STEP_PAUSE_MS = 10
 _MS_PER_MINUTE = 60_000
 
 
-_Entries = dict[bytes, object]
-"""Offsets of a topic in a group by their keys, those of open transactions too."""
+_Entries = frozenset[tuple[int, bytes]]
+"""Offsets of a topic in a group, those of open transactions too: partition, and the value of the record, which
+is the same once the transaction has committed."""
 
 
 class Cleanup:
@@ -124,9 +125,9 @@ class Cleanup:
         if group is None:
             return
         entries = _entries(group, topic)
-        gone: Records = [(key, None) for key, one in entries.items() if only is None or only.get(key) is one]
+        gone: Records = [(key, None) for key, entry in entries if only is None or entry in only]
         if gone:
-            self._delete(group, gone, topic, entries)
+            self._delete(group, gone, topic, frozenset(entry for _, entry in entries))
 
     def _delete(
         self, group: Group, gone: Records, topic: str | None = None, entries: _Entries | None = None
@@ -143,15 +144,17 @@ class Cleanup:
         self.core.write(group, gone, decided)
 
 
-def _entries(group: Group, topic: str) -> _Entries:
-    found: _Entries = {
-        records.offset_key(group.group_id, topic, partition): one
-        for partition, one in group.offsets.get(topic, {}).items()
-    }
+def _entries(group: Group, topic: str) -> list[tuple[bytes, tuple[int, bytes]]]:
+    """The record key of each of the topic's offsets with its entry."""
+    found = [
+        (records.offset_key(group.group_id, topic, partition), (partition, records.value_of(offset)))
+        for partition, offset in group.offsets.get(topic, {}).items()
+    ]
     for producer_id, table in group.uncommitted.items():
         for (named, partition), open_one in table.items():
             if named == topic:
-                found[records.pending_key(group.group_id, topic, partition, producer_id)] = open_one
+                key = records.pending_key(group.group_id, topic, partition, producer_id)
+                found.append((key, (partition, open_one.value)))
     return found
 
 

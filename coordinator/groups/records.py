@@ -140,6 +140,13 @@ def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, 
     return _OFFSET_HEAD_V3.pack(3, offset, leader_epoch, len(raw)) + raw + _STAMP.pack(commit_ms)
 
 
+def value_of(offset: CommittedOffset) -> bytes:
+    """The value that was written for an offset."""
+    return offset_value(
+        offset.offset, offset.leader_epoch, offset.metadata, offset.commit_ms, offset.expire_ms
+    )
+
+
 def decode_offset_value(value: bytes) -> CommittedOffset:
     """Any version of OffsetCommitValue. Raises `MalformedError`."""
     if len(value) == _OFFSET_V3_NO_METADATA.size:

@@ -290,3 +290,60 @@ def encode_v5(message: DescribeGroupsRequest) -> bytes:
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsRequest, 5, error) from error
+
+
+def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+    start = pos
+    try:
+        end = len(data)
+        n_2 = data[pos]
+        if n_2 > 127:
+            n_2, pos = read_uvarint(data, pos)
+        else:
+            pos += 1
+        if n_2 == 0:
+            raise ValueError
+        n_2 -= 1
+        if n_2 > end - pos:
+            raise ValueError
+        items_3: list[str] = []
+        for _ in range(n_2):
+            n_5 = data[pos]
+            if n_5 > 127:
+                n_5, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_5 == 0:
+                raise ValueError
+            stop_6 = pos + n_5 - 1
+            if stop_6 > end:
+                raise ValueError
+            groups_4 = data[pos:stop_6].decode()
+            pos = stop_6
+            items_3.append(groups_4)
+        groups_1 = items_3
+        include_authorized_operations_7, = _READ_Z(data, pos)
+        pos += 1
+        if data[pos]:
+            pos = skip_tags(data, pos)
+        else:
+            pos += 1
+        return DescribeGroupsRequest(groups_1, include_authorized_operations_7), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(DescribeGroupsRequest, 6, data, start) from None
+
+
+def encode_v6(message: DescribeGroupsRequest) -> bytes:
+    try:
+        out: list[bytes] = []
+        groups_1 = message.groups
+        n_2 = len(groups_1) + 1
+        out.append(UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
+        for item_3 in groups_1:
+            item_4 = item_3.encode()
+            n_5 = len(item_4) + 1
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), item_4)
+        out.append(_WRITE_Zx(message.include_authorized_operations))
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(DescribeGroupsRequest, 6, error) from error

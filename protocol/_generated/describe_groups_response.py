@@ -125,7 +125,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 pos = stop_34
                 items_19.append(DescribeGroupsResponseDescribedGroupMember(member_id_20, None, client_id_23, client_host_26, member_metadata_29, member_assignment_32))
             members_17 = items_19
-            items_3.append(DescribeGroupsResponseDescribedGroup(error_code_4, group_id_5, group_state_8, protocol_type_11, protocol_data_14, members_17, -2147483648))
+            items_3.append(DescribeGroupsResponseDescribedGroup(error_code_4, None, group_id_5, group_state_8, protocol_type_11, protocol_data_14, members_17, -2147483648))
         groups_1 = items_3
         return DescribeGroupsResponse(0, groups_1), pos
     except (IndexError, ValueError, struct_error):
@@ -138,6 +138,8 @@ def encode_v0(message: DescribeGroupsResponse) -> bytes:
         groups_1 = message.groups
         out.append(_WRITE_i(len(groups_1)))
         for item_2 in groups_1:
+            if item_2.error_message is not None:
+                raise ValueError("error_message cannot be sent in version 0")
             group_id_3 = item_2.group_id.encode()
             group_state_4 = item_2.group_state.encode()
             protocol_type_5 = item_2.protocol_type.encode()
@@ -261,7 +263,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 pos = stop_35
                 items_20.append(DescribeGroupsResponseDescribedGroupMember(member_id_21, None, client_id_24, client_host_27, member_metadata_30, member_assignment_33))
             members_18 = items_20
-            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, -2147483648))
+            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, None, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, -2147483648))
         groups_2 = items_4
         return DescribeGroupsResponse(throttle_time_ms_1, groups_2), pos
     except (IndexError, ValueError, struct_error):
@@ -274,6 +276,8 @@ def encode_v1(message: DescribeGroupsResponse) -> bytes:
         groups_1 = message.groups
         out.append(_WRITE_ii(message.throttle_time_ms, len(groups_1)))
         for item_2 in groups_1:
+            if item_2.error_message is not None:
+                raise ValueError("error_message cannot be sent in version 1")
             group_id_3 = item_2.group_id.encode()
             group_state_4 = item_2.group_state.encode()
             protocol_type_5 = item_2.protocol_type.encode()
@@ -397,7 +401,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 pos = stop_35
                 items_20.append(DescribeGroupsResponseDescribedGroupMember(member_id_21, None, client_id_24, client_host_27, member_metadata_30, member_assignment_33))
             members_18 = items_20
-            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, -2147483648))
+            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, None, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, -2147483648))
         groups_2 = items_4
         return DescribeGroupsResponse(throttle_time_ms_1, groups_2), pos
     except (IndexError, ValueError, struct_error):
@@ -410,6 +414,8 @@ def encode_v2(message: DescribeGroupsResponse) -> bytes:
         groups_1 = message.groups
         out.append(_WRITE_ii(message.throttle_time_ms, len(groups_1)))
         for item_2 in groups_1:
+            if item_2.error_message is not None:
+                raise ValueError("error_message cannot be sent in version 2")
             group_id_3 = item_2.group_id.encode()
             group_state_4 = item_2.group_state.encode()
             protocol_type_5 = item_2.protocol_type.encode()
@@ -535,7 +541,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             members_18 = items_20
             authorized_operations_36, = _READ_i(data, pos)
             pos += 4
-            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, authorized_operations_36))
+            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, None, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, authorized_operations_36))
         groups_2 = items_4
         return DescribeGroupsResponse(throttle_time_ms_1, groups_2), pos
     except (IndexError, ValueError, struct_error):
@@ -548,6 +554,8 @@ def encode_v3(message: DescribeGroupsResponse) -> bytes:
         groups_1 = message.groups
         out.append(_WRITE_ii(message.throttle_time_ms, len(groups_1)))
         for item_2 in groups_1:
+            if item_2.error_message is not None:
+                raise ValueError("error_message cannot be sent in version 3")
             group_id_3 = item_2.group_id.encode()
             group_state_4 = item_2.group_state.encode()
             protocol_type_5 = item_2.protocol_type.encode()
@@ -683,7 +691,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             members_18 = items_20
             authorized_operations_39, = _READ_i(data, pos)
             pos += 4
-            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, authorized_operations_39))
+            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, None, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, authorized_operations_39))
         groups_2 = items_4
         return DescribeGroupsResponse(throttle_time_ms_1, groups_2), pos
     except (IndexError, ValueError, struct_error):
@@ -696,6 +704,8 @@ def encode_v4(message: DescribeGroupsResponse) -> bytes:
         groups_1 = message.groups
         out.append(_WRITE_ii(message.throttle_time_ms, len(groups_1)))
         for item_2 in groups_1:
+            if item_2.error_message is not None:
+                raise ValueError("error_message cannot be sent in version 4")
             group_id_3 = item_2.group_id.encode()
             group_state_4 = item_2.group_state.encode()
             protocol_type_5 = item_2.protocol_type.encode()
@@ -881,7 +891,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
-            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, authorized_operations_39))
+            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, None, group_id_6, group_state_9, protocol_type_12, protocol_data_15, members_18, authorized_operations_39))
         groups_2 = items_4
         if data[pos]:
             pos = skip_tags(data, pos)
@@ -899,6 +909,8 @@ def encode_v5(message: DescribeGroupsResponse) -> bytes:
         n_2 = len(groups_1) + 1
         out += (_WRITE_i(message.throttle_time_ms), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
         for item_3 in groups_1:
+            if item_3.error_message is not None:
+                raise ValueError("error_message cannot be sent in version 5")
             group_id_4 = item_3.group_id.encode()
             n_5 = len(group_id_4) + 1
             group_state_6 = item_3.group_state.encode()
@@ -934,3 +946,241 @@ def encode_v5(message: DescribeGroupsResponse) -> bytes:
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 5, error) from error
+
+
+def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
+    start = pos
+    try:
+        end = len(data)
+        throttle_time_ms_1, = _READ_i(data, pos)
+        pos += 4
+        n_3 = data[pos]
+        if n_3 > 127:
+            n_3, pos = read_uvarint(data, pos)
+        else:
+            pos += 1
+        if n_3 == 0:
+            raise ValueError
+        n_3 -= 1
+        if n_3 > (end - pos) // 13:
+            raise ValueError
+        items_4: list[DescribeGroupsResponseDescribedGroup] = []
+        for _ in range(n_3):
+            error_code_5, = _READ_h(data, pos)
+            pos += 2
+            n_7 = data[pos]
+            if n_7 > 127:
+                n_7, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            error_message_6: str | None = None
+            if n_7 > 0:
+                stop_8 = pos + n_7 - 1
+                if stop_8 > end:
+                    raise ValueError
+                error_message_6 = data[pos:stop_8].decode()
+                pos = stop_8
+            n_10 = data[pos]
+            if n_10 > 127:
+                n_10, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_10 == 0:
+                raise ValueError
+            stop_11 = pos + n_10 - 1
+            if stop_11 > end:
+                raise ValueError
+            group_id_9 = data[pos:stop_11].decode()
+            pos = stop_11
+            n_13 = data[pos]
+            if n_13 > 127:
+                n_13, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_13 == 0:
+                raise ValueError
+            stop_14 = pos + n_13 - 1
+            if stop_14 > end:
+                raise ValueError
+            group_state_12 = data[pos:stop_14].decode()
+            pos = stop_14
+            n_16 = data[pos]
+            if n_16 > 127:
+                n_16, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_16 == 0:
+                raise ValueError
+            stop_17 = pos + n_16 - 1
+            if stop_17 > end:
+                raise ValueError
+            protocol_type_15 = data[pos:stop_17].decode()
+            pos = stop_17
+            n_19 = data[pos]
+            if n_19 > 127:
+                n_19, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_19 == 0:
+                raise ValueError
+            stop_20 = pos + n_19 - 1
+            if stop_20 > end:
+                raise ValueError
+            protocol_data_18 = data[pos:stop_20].decode()
+            pos = stop_20
+            n_22 = data[pos]
+            if n_22 > 127:
+                n_22, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_22 == 0:
+                raise ValueError
+            n_22 -= 1
+            if n_22 > (end - pos) // 7:
+                raise ValueError
+            items_23: list[DescribeGroupsResponseDescribedGroupMember] = []
+            for _ in range(n_22):
+                n_25 = data[pos]
+                if n_25 > 127:
+                    n_25, pos = read_uvarint(data, pos)
+                else:
+                    pos += 1
+                if n_25 == 0:
+                    raise ValueError
+                stop_26 = pos + n_25 - 1
+                if stop_26 > end:
+                    raise ValueError
+                member_id_24 = data[pos:stop_26].decode()
+                pos = stop_26
+                n_28 = data[pos]
+                if n_28 > 127:
+                    n_28, pos = read_uvarint(data, pos)
+                else:
+                    pos += 1
+                group_instance_id_27: str | None = None
+                if n_28 > 0:
+                    stop_29 = pos + n_28 - 1
+                    if stop_29 > end:
+                        raise ValueError
+                    group_instance_id_27 = data[pos:stop_29].decode()
+                    pos = stop_29
+                n_31 = data[pos]
+                if n_31 > 127:
+                    n_31, pos = read_uvarint(data, pos)
+                else:
+                    pos += 1
+                if n_31 == 0:
+                    raise ValueError
+                stop_32 = pos + n_31 - 1
+                if stop_32 > end:
+                    raise ValueError
+                client_id_30 = data[pos:stop_32].decode()
+                pos = stop_32
+                n_34 = data[pos]
+                if n_34 > 127:
+                    n_34, pos = read_uvarint(data, pos)
+                else:
+                    pos += 1
+                if n_34 == 0:
+                    raise ValueError
+                stop_35 = pos + n_34 - 1
+                if stop_35 > end:
+                    raise ValueError
+                client_host_33 = data[pos:stop_35].decode()
+                pos = stop_35
+                n_37 = data[pos]
+                if n_37 > 127:
+                    n_37, pos = read_uvarint(data, pos)
+                else:
+                    pos += 1
+                if n_37 == 0:
+                    raise ValueError
+                stop_38 = pos + n_37 - 1
+                if stop_38 > end:
+                    raise ValueError
+                member_metadata_36 = data[pos:stop_38]
+                pos = stop_38
+                n_40 = data[pos]
+                if n_40 > 127:
+                    n_40, pos = read_uvarint(data, pos)
+                else:
+                    pos += 1
+                if n_40 == 0:
+                    raise ValueError
+                stop_41 = pos + n_40 - 1
+                if stop_41 > end:
+                    raise ValueError
+                member_assignment_39 = data[pos:stop_41]
+                pos = stop_41
+                if data[pos]:
+                    pos = skip_tags(data, pos)
+                else:
+                    pos += 1
+                items_23.append(DescribeGroupsResponseDescribedGroupMember(member_id_24, group_instance_id_27, client_id_30, client_host_33, member_metadata_36, member_assignment_39))
+            members_21 = items_23
+            authorized_operations_42, = _READ_i(data, pos)
+            pos += 4
+            if data[pos]:
+                pos = skip_tags(data, pos)
+            else:
+                pos += 1
+            items_4.append(DescribeGroupsResponseDescribedGroup(error_code_5, error_message_6, group_id_9, group_state_12, protocol_type_15, protocol_data_18, members_21, authorized_operations_42))
+        groups_2 = items_4
+        if data[pos]:
+            pos = skip_tags(data, pos)
+        else:
+            pos += 1
+        return DescribeGroupsResponse(throttle_time_ms_1, groups_2), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(DescribeGroupsResponse, 6, data, start) from None
+
+
+def encode_v6(message: DescribeGroupsResponse) -> bytes:
+    try:
+        out: list[bytes] = []
+        groups_1 = message.groups
+        n_2 = len(groups_1) + 1
+        out += (_WRITE_i(message.throttle_time_ms), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
+        for item_3 in groups_1:
+            raw_5 = item_3.error_message
+            if raw_5 is None:
+                error_message_4 = b""
+                n_6 = 0
+            else:
+                error_message_4 = raw_5.encode()
+                n_6 = len(error_message_4) + 1
+            group_id_7 = item_3.group_id.encode()
+            n_8 = len(group_id_7) + 1
+            group_state_9 = item_3.group_state.encode()
+            n_10 = len(group_state_9) + 1
+            protocol_type_11 = item_3.protocol_type.encode()
+            n_12 = len(protocol_type_11) + 1
+            protocol_data_13 = item_3.protocol_data.encode()
+            n_14 = len(protocol_data_13) + 1
+            members_15 = item_3.members
+            n_16 = len(members_15) + 1
+            out += (_WRITE_h(item_3.error_code), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), error_message_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), group_id_7, UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), group_state_9, UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), protocol_type_11, UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), protocol_data_13, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16))
+            for item_17 in members_15:
+                member_id_18 = item_17.member_id.encode()
+                n_19 = len(member_id_18) + 1
+                raw_21 = item_17.group_instance_id
+                if raw_21 is None:
+                    group_instance_id_20 = b""
+                    n_22 = 0
+                else:
+                    group_instance_id_20 = raw_21.encode()
+                    n_22 = len(group_instance_id_20) + 1
+                client_id_23 = item_17.client_id.encode()
+                n_24 = len(client_id_23) + 1
+                client_host_25 = item_17.client_host.encode()
+                n_26 = len(client_host_25) + 1
+                member_metadata_27 = item_17.member_metadata
+                n_28 = len(member_metadata_27) + 1
+                member_assignment_29 = item_17.member_assignment
+                n_30 = len(member_assignment_29) + 1
+                out += (UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), member_id_18, UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), group_instance_id_20, UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), client_id_23, UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), client_host_25, UVARINT[n_28] if n_28 < 4096 else write_uvarint(n_28), member_metadata_27, UVARINT[n_30] if n_30 < 4096 else write_uvarint(n_30), member_assignment_29, b"\0")
+            out.append(_WRITE_ix(item_3.authorized_operations))
+        out.append(b"\0")
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(DescribeGroupsResponse, 6, error) from error

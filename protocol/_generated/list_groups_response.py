@@ -50,7 +50,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
                 raise ValueError
             protocol_type_8 = data[pos:stop_10].decode()
             pos = stop_10
-            items_4.append(ListGroupsResponseListedGroup(group_id_5, protocol_type_8, ''))
+            items_4.append(ListGroupsResponseListedGroup(group_id_5, protocol_type_8, '', ''))
         groups_2 = items_4
         return ListGroupsResponse(0, error_code_1, groups_2), pos
     except (IndexError, ValueError, struct_error):
@@ -101,7 +101,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
                 raise ValueError
             protocol_type_9 = data[pos:stop_11].decode()
             pos = stop_11
-            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, ''))
+            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, '', ''))
         groups_3 = items_5
         return ListGroupsResponse(throttle_time_ms_1, error_code_2, groups_3), pos
     except (IndexError, ValueError, struct_error):
@@ -152,7 +152,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
                 raise ValueError
             protocol_type_9 = data[pos:stop_11].decode()
             pos = stop_11
-            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, ''))
+            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, '', ''))
         groups_3 = items_5
         return ListGroupsResponse(throttle_time_ms_1, error_code_2, groups_3), pos
     except (IndexError, ValueError, struct_error):
@@ -219,7 +219,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
-            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, ''))
+            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, '', ''))
         groups_3 = items_5
         if data[pos]:
             pos = skip_tags(data, pos)
@@ -306,7 +306,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
-            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, group_state_12))
+            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, group_state_12, ''))
         groups_3 = items_5
         if data[pos]:
             pos = skip_tags(data, pos)
@@ -335,3 +335,106 @@ def encode_v4(message: ListGroupsResponse) -> bytes:
         return b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 4, error) from error
+
+
+def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
+    start = pos
+    try:
+        end = len(data)
+        throttle_time_ms_1, error_code_2 = _READ_ih(data, pos)
+        pos += 6
+        n_4 = data[pos]
+        if n_4 > 127:
+            n_4, pos = read_uvarint(data, pos)
+        else:
+            pos += 1
+        if n_4 == 0:
+            raise ValueError
+        n_4 -= 1
+        if n_4 > (end - pos) // 5:
+            raise ValueError
+        items_5: list[ListGroupsResponseListedGroup] = []
+        for _ in range(n_4):
+            n_7 = data[pos]
+            if n_7 > 127:
+                n_7, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_7 == 0:
+                raise ValueError
+            stop_8 = pos + n_7 - 1
+            if stop_8 > end:
+                raise ValueError
+            group_id_6 = data[pos:stop_8].decode()
+            pos = stop_8
+            n_10 = data[pos]
+            if n_10 > 127:
+                n_10, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_10 == 0:
+                raise ValueError
+            stop_11 = pos + n_10 - 1
+            if stop_11 > end:
+                raise ValueError
+            protocol_type_9 = data[pos:stop_11].decode()
+            pos = stop_11
+            n_13 = data[pos]
+            if n_13 > 127:
+                n_13, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_13 == 0:
+                raise ValueError
+            stop_14 = pos + n_13 - 1
+            if stop_14 > end:
+                raise ValueError
+            group_state_12 = data[pos:stop_14].decode()
+            pos = stop_14
+            n_16 = data[pos]
+            if n_16 > 127:
+                n_16, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_16 == 0:
+                raise ValueError
+            stop_17 = pos + n_16 - 1
+            if stop_17 > end:
+                raise ValueError
+            group_type_15 = data[pos:stop_17].decode()
+            pos = stop_17
+            if data[pos]:
+                pos = skip_tags(data, pos)
+            else:
+                pos += 1
+            items_5.append(ListGroupsResponseListedGroup(group_id_6, protocol_type_9, group_state_12, group_type_15))
+        groups_3 = items_5
+        if data[pos]:
+            pos = skip_tags(data, pos)
+        else:
+            pos += 1
+        return ListGroupsResponse(throttle_time_ms_1, error_code_2, groups_3), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(ListGroupsResponse, 5, data, start) from None
+
+
+def encode_v5(message: ListGroupsResponse) -> bytes:
+    try:
+        out: list[bytes] = []
+        groups_1 = message.groups
+        n_2 = len(groups_1) + 1
+        out += (_WRITE_ih(message.throttle_time_ms, message.error_code), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
+        for item_3 in groups_1:
+            group_id_4 = item_3.group_id.encode()
+            n_5 = len(group_id_4) + 1
+            protocol_type_6 = item_3.protocol_type.encode()
+            n_7 = len(protocol_type_6) + 1
+            group_state_8 = item_3.group_state.encode()
+            n_9 = len(group_state_8) + 1
+            group_type_10 = item_3.group_type.encode()
+            n_11 = len(group_type_10) + 1
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), group_state_8, UVARINT[n_11] if n_11 < 4096 else write_uvarint(n_11), group_type_10, b"\0")
+        out.append(b"\0")
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(ListGroupsResponse, 5, error) from error

@@ -205,9 +205,10 @@ class LeaveGroupResponse(Message):
     )
 
 
-@message(key=15, versions=(0, 5), flexible=5, kind="request")
+@message(key=15, versions=(0, 6), flexible=5, kind="request")
 class DescribeGroupsRequest(Message):
-    """Ask for the state and members of groups (DescribeGroups, API 15, v0-5; KIP-345, KIP-430)."""
+    """Ask for the state and members of groups (DescribeGroups, API 15, v0-6; KIP-345, KIP-430,
+    KIP-1043)."""
 
     groups: list[str] = array("string", factory=list)
     include_authorized_operations: bool = field("bool", versions=(3, LAST), default=False)
@@ -232,6 +233,7 @@ class DescribeGroupsResponseDescribedGroup:
     """One of `DescribeGroupsResponse.groups`."""
 
     error_code: int = field("int16", default=0)
+    error_message: str | None = field("string", versions=(6, LAST), nullable=(6, LAST), default=None)
     group_id: str = field("string", default="")
     group_state: str = field("string", default="")
     protocol_type: str = field("string", default="")
@@ -242,9 +244,10 @@ class DescribeGroupsResponseDescribedGroup:
     authorized_operations: int = field("int32", versions=(3, LAST), default=-2147483648)
 
 
-@message(key=15, versions=(0, 5), flexible=5, kind="response")
+@message(key=15, versions=(0, 6), flexible=5, kind="response")
 class DescribeGroupsResponse(Message):
-    """State and members of each group (DescribeGroups, API 15, v0-5; KIP-345, KIP-430)."""
+    """State and members of each group (DescribeGroups, API 15, v0-6; KIP-345, KIP-430,
+    KIP-1043)."""
 
     throttle_time_ms: int = field("int32", versions=(1, LAST), default=0, ignorable=True)
     groups: list[DescribeGroupsResponseDescribedGroup] = array(
@@ -252,11 +255,12 @@ class DescribeGroupsResponse(Message):
     )
 
 
-@message(key=16, versions=(0, 4), flexible=3, kind="request")
+@message(key=16, versions=(0, 5), flexible=3, kind="request")
 class ListGroupsRequest(Message):
-    """Ask for the groups of this node (ListGroups, API 16, v0-4; KIP-518)."""
+    """Ask for the groups of this node (ListGroups, API 16, v0-5; KIP-518, KIP-848)."""
 
     states_filter: list[str] = array("string", versions=(4, LAST), factory=list)
+    types_filter: list[str] = array("string", versions=(5, LAST), factory=list)
 
 
 @struct
@@ -266,11 +270,12 @@ class ListGroupsResponseListedGroup:
     group_id: str = field("string", default="")
     protocol_type: str = field("string", default="")
     group_state: str = field("string", versions=(4, LAST), default="", ignorable=True)
+    group_type: str = field("string", versions=(5, LAST), default="", ignorable=True)
 
 
-@message(key=16, versions=(0, 4), flexible=3, kind="response")
+@message(key=16, versions=(0, 5), flexible=3, kind="response")
 class ListGroupsResponse(Message):
-    """The groups of this node (ListGroups, API 16, v0-4; KIP-518)."""
+    """The groups of this node (ListGroups, API 16, v0-5; KIP-518, KIP-848)."""
 
     throttle_time_ms: int = field("int32", versions=(1, LAST), default=0, ignorable=True)
     error_code: int = field("int16", default=0)

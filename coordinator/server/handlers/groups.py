@@ -2,7 +2,8 @@
 
 FindCoordinator (10) v0-4: v1 key types, v3 flexible, v4 several keys. JoinGroup (11) v0-9, Heartbeat (12)
 v0-4, LeaveGroup (13) v0-5, SyncGroup (14) v0-5: the group machine knows their versions. DescribeGroups (15)
-v0-5, ListGroups (16) v0-4: v4 state filter. DeleteGroups (42) v0-2.
+v0-6: v6 says that there is no such group. ListGroups (16) v0-5: v4 state filter, v5 type filter. DeleteGroups
+(42) v0-2.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ from ringleader.protocol.messages import (
 GROUP_KEY_TYPE = 0
 TRANSACTION_KEY_TYPE = 1
 
+ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
+"""Read, delete, describe, describe and alter configurations: what everybody may do without an authorizer
+(KIP-430)."""
+
+_UNKNOWN_KEY_TYPE = (
+    "This most likely occurs because of a request being malformed by the client library or the message was "
+    "sent to an incompatible broker. See the broker logs for more details."
+)
+
 
 def register(services: Services) -> dict[int, Handler]:
     """Handlers of this family."""
@@ -65,14 +75,19 @@ class _Groups:
             node, host, port = self._services.node_id, self._services.host, self._services.port
         if call.api_version < 4:
             # Kafka answers the word NONE here on success; clients show it at most.
-            text = "NONE" if known else "unknown type of key"
+            text = "NONE" if known else _UNKNOWN_KEY_TYPE
             return FindCoordinatorResponse(
                 error_code=error, error_message=text, node_id=node, host=host, port=port
             )
         return FindCoordinatorResponse(
             coordinators=[
                 FindCoordinatorResponseCoordinator(
-                    key=key, node_id=node, host=host, port=port, error_code=error, error_message=""
+                    key=key,
+                    node_id=node,
+                    host=host,
+                    port=port,
+                    error_code=error,
+                    error_message="" if known else _UNKNOWN_KEY_TYPE,
                 )
                 for key in request.coordinator_keys
             ]
@@ -107,14 +122,18 @@ class _Groups:
     def describe(self, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
         """One entry per id, in the order of the request."""
         version = call.api_version
-        return DescribeGroupsResponse(
-            groups=[self._runtime.describe(group_id, version) for group_id in request.groups]
-        )
+        groups = [self._runtime.describe(group_id, version) for group_id in request.groups]
+        if request.include_authorized_operations:
+            for group in groups:
+                if not group.error_code:
+                    group.authorized_operations = ALL_GROUP_OPERATIONS
+        return DescribeGroupsResponse(groups=groups)
 
     def list(self, call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
-        """All groups, or those in the asked states."""
+        """All groups, or those in the asked states and of the asked types."""
         try:
-            return ListGroupsResponse(groups=self._runtime.list_groups(request.states_filter))
+            found = self._runtime.list_groups(request.states_filter, request.types_filter)
+            return ListGroupsResponse(groups=found)
         except KafkaError as error:
             return ListGroupsResponse(error_code=error.code)
 

@@ -91,9 +91,7 @@ class _Offsets:
                 existing.merge(response.topics, refused, OffsetDeleteResponseTopic)
             return response
 
-        if not accepted and refused:
-            return merged(OffsetDeleteResponse())
-        request.topics = accepted
+        request.topics = accepted  # perhaps nothing: whether there is such a group is told in any case
         return existing.handle(self._runtime, call, request, merged)
 
     # ---- OffsetFetch ----
