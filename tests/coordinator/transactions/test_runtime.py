@@ -179,6 +179,8 @@ async def test_a_decision_that_is_not_durable_is_none() -> None:
         producer = await world.begin()
         world.storage.hold()
         answer = asyncio.ensure_future(world.ask("end", "t", producer, True))
+        for _ in range(9):
+            await asyncio.sleep(0)
         assert (await world.init()).error == ErrorCode.CONCURRENT_TRANSACTIONS, "it is on its way"
         assert not answer.done()
         async with coordinator(world.storage.power_loss()) as after:
