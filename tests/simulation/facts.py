@@ -1,47 +1,174 @@
-"""What the checks of a simulated run keep in mind."""
+"""What the checks of a simulated run keep in mind, and how they complain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import State
 
+if TYPE_CHECKING:
+    from tests.simulation.world import Call, World
+
+Place = tuple[str, str, int]
+"""Where an offset is committed: group, topic, partition."""
+
 
 class ViolationError(AssertionError):
-    """An invariant does not hold."""
+    """An invariant does not hold. `name` is its id in the module docstring of checks.py."""
+
+    def __init__(self, name: str, text: str, seed: int, where: str) -> None:
+        again = f"python -m tests.simulation --seed {seed}{' --clocks' if name == 'D6' else ''}"
+        super().__init__(f"{name}: {text} ({where}; again: {again})")
+        self.name = name
+        self.seed = seed
 
 
 @dataclass
 class Generation:
     """What has been said about one generation."""
 
-    leader: str
+    leaders: set[str]
+    """The leader's member id, and for a static one those that it took later."""
     listed: dict[str, bytes] | None = None
     answered: set[str] = field(default_factory=set)
     submissions: list[dict[str, bytes]] = field(default_factory=list)
+    owners: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Partition -> who was told to read it."""
+    overlapping: bool = False
+    """The leader itself gave a partition to two members."""
 
 
 @dataclass
 class Life:
-    """One incarnation of a group: from its first record to its deletion."""
+    """One incarnation of a group: from its first record to its deletion. Restarts do not end it."""
 
     group: Group | None
     highest: int = 0
+    """The highest generation of any member set."""
+    emptied: int = 0
+    """The generation in which the group became empty last."""
     current: int = 0
     generations: dict[int, Generation] = field(default_factory=dict)
     rows: set[int] = field(default_factory=set)
     crashed_since: bool = False
+    disturbed: int = 0
+    """How often something came that may cause a rebalance."""
 
 
 @dataclass
 class Facts:
     """What held when a request arrived."""
 
+    serving: bool = False
     state: State | None = None
-    valid: bool = False
     gated: bool = False
-    allowed: bool = False
-    unchanged_follower: bool = False
+    code: int | list[int] | None = None
+    """The error code that the request must get (for LeaveGroup one for each member); None: not certain."""
     generation: int = -1
-    deleted: dict[tuple[str, int], int] = field(default_factory=dict)
+    unchanged: bool = False
+    """A JoinGroup that changes nothing: its member gets its generation once more."""
+    quiet_restart: bool = False
+    """A static member comes back unchanged to a stable group: no rebalance."""
+    disturbed: int = 0
+    holder: str = ""
+    """Who has the request's group instance id."""
+    places: dict[Place, int] = field(default_factory=dict)
+    """Commits and deletions: where in the histories they stand."""
+    taken: set[Place] = field(default_factory=set)
+    """Commits: what was answered with success."""
+
+
+class Seen(NamedTuple):
+    """A member between two steps."""
+
+    instance_id: str | None
+    awaiting_join: bool
+    awaiting_sync: bool
+    is_new: bool
+    owes_sync: bool
+    session_timeout_ms: int
+
+
+@dataclass
+class GroupSeen:
+    """A group between two steps."""
+
+    state: State
+    generation: int
+    since_ms: int
+    shortest_ms: int
+    """The rebalance timeout of the group, the longest of its members: the least since the state began."""
+    longest_ms: int
+    """The most since the state began."""
+    members: dict[str, Seen]
+    pending: set[str]
+    collecting_ms: int = 0
+    """Preparing: since when somebody waits for its end."""
+    held: bool = False
+    """The join phase is over, and waits for its generation number to be durable."""
+    from_empty: bool = False
+    """Preparing began from Empty: an initial rebalance."""
+
+
+class Memory:
+    """What all checks of one run share."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.lives: dict[str, Life] = {}
+        self.open_calls: list[Call] = []
+        """Joins and leaves that are unanswered, and those answered in this step."""
+        self.fenced: set[str] = set()
+        """Member ids that were replaced: they never come back."""
+        self.replaces: dict[str, str] = {}
+        """Member id of a static member -> the one that it had before."""
+        self.instances: dict[str, str] = {}
+        """Member id of a static member -> its group instance id."""
+        self.seen: dict[str, GroupSeen] = {}
+        """The groups after the last step."""
+
+    def must(self, condition: Any, name: str, text: str) -> None:
+        """Raise unless the condition holds."""
+        if not condition:
+            world = self.world
+            raise ViolationError(name, text, world.seed, f"{world.now_ms} ms, step {world.steps}")
+
+    def person(self, member_id: str) -> str:
+        """Who has this member id: for a static member its instance id, which outlives its member ids."""
+        instance_id = self.instances.get(member_id)
+        return member_id if instance_id is None else self.static(instance_id)
+
+    def static(self, instance_id: str) -> str:
+        """A static member as a person."""
+        return f"instance {instance_id}"
+
+    def learn(self, group_id: str) -> None:
+        """See who is in a group, and which static members have taken their places again since the last
+        step."""
+        group, before = self.groups().get(group_id), self.seen.get(group_id)
+        if group is None:
+            return
+        seen = before.members if before is not None else {}
+        holders = {one.instance_id: member_id for member_id, one in seen.items()}
+        for member_id, member in group.members.items():
+            if member.group_instance_id is None or member_id in self.instances:
+                continue
+            self.instances[member_id] = member.group_instance_id
+            old_id = holders.get(member.group_instance_id)
+            if old_id is not None:
+                self.replaces[member_id] = old_id
+
+    def groups(self) -> dict[str, Group]:
+        """The groups as the machine has them; none while nobody serves."""
+        return self.world.shard._groups if self.world.serving else {}
+
+    def life(self, group_id: str) -> Life:
+        """The present incarnation of a group: deleted and made again, it is another object and starts
+        clean."""
+        group = self.groups().get(group_id)
+        known = self.lives.get(group_id)
+        if known is None or (group is not None and known.group is not group):
+            known = self.lives[group_id] = Life(group)
+        return known

@@ -1,0 +1,303 @@
+"""What is said to members: G1 to G9, G16, G17, G19, and the journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.groups.states import State
+from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.errors import ErrorCode, MalformedError
+from ringleader.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+)
+from tests.simulation.facts import Generation, Life, Memory
+from tests.simulation.oracle import holder_of
+from tests.simulation.store import CLIENT_ERRORS
+
+if TYPE_CHECKING:
+    from tests.simulation.world import Call
+
+_OK = int(ErrorCode.NONE)
+_FENCED = int(ErrorCode.FENCED_INSTANCE_ID)
+_UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
+_BY_CODE = {
+    _FENCED: "G9",
+    int(ErrorCode.GROUP_MAX_SIZE_REACHED): "G15",
+    int(ErrorCode.MEMBER_ID_REQUIRED): "G14",
+    int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL): "G4",
+}
+_BY_REQUEST = {
+    HeartbeatRequest: "G16",
+    SyncGroupRequest: "G5",
+    OffsetCommitRequest: "G8",
+    TxnOffsetCommitRequest: "G8",
+    LeaveGroupRequest: "G10",
+    JoinGroupRequest: "G17",
+}
+_LATER: dict[type, frozenset[int]] = {
+    # What may become of a request that was accepted: somebody else decides while it waits.
+    SyncGroupRequest: frozenset((_OK, _UNKNOWN_MEMBER_ID, _FENCED, int(ErrorCode.REBALANCE_IN_PROGRESS))),
+    JoinGroupRequest: frozenset((_OK, _UNKNOWN_MEMBER_ID, _FENCED)),
+    OffsetCommitRequest: frozenset((_OK, int(ErrorCode.OFFSET_METADATA_TOO_LARGE))),
+    TxnOffsetCommitRequest: frozenset((_OK, int(ErrorCode.OFFSET_METADATA_TOO_LARGE))),
+    HeartbeatRequest: frozenset((_OK,)),
+}
+_LOADING_CODES: dict[type, int] = {
+    SyncGroupRequest: int(ErrorCode.REBALANCE_IN_PROGRESS),  # Java takes the other one for fatal
+    HeartbeatRequest: _OK,
+}
+
+
+class Answers:
+    """Remembers what was said, and holds each new answer against it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.must = memory.must
+        self.offers: dict[str, list[dict[str, bytes]]] = {}
+
+    # ---- requests arrive ----
+
+    def before(self, call: Call, group: Group | None) -> None:
+        """Note what holds when a request arrives."""
+        if isinstance(call.request, JoinGroupRequest):
+            self._before_join(call, call.request, group)
+        elif isinstance(call.request, SyncGroupRequest):
+            self._before_sync(call, call.request, group)
+
+    def _before_join(self, call: Call, request: JoinGroupRequest, group: Group | None) -> None:
+        offer = {one.name: one.metadata for one in reversed(request.protocols)}
+        person = self.memory.person(request.member_id)
+        if request.group_instance_id is not None:
+            person = self.memory.static(request.group_instance_id)
+        if person:
+            self.offers.setdefault(person, []).append(offer)
+        facts = call.facts
+        facts.holder = holder_of(group, request.group_instance_id) if not request.member_id else ""
+        if group is None or facts.gated or facts.code != _OK:
+            return
+        member = group.members.get(request.member_id or facts.holder)
+        if member is None or [(p.name, p.metadata) for p in request.protocols] != list(member.protocols):
+            return
+        if facts.holder:
+            facts.quiet_restart = group.state is State.STABLE
+        elif group.state is State.COMPLETING:
+            facts.unchanged = True
+        elif group.state is State.STABLE:
+            facts.unchanged = group.leader != member.member_id
+
+    def _before_sync(self, call: Call, request: SyncGroupRequest, group: Group | None) -> None:
+        if group is None or group.leader != request.member_id or request.generation_id != group.generation:
+            return
+        refused = call.facts.code != _OK and not call.facts.gated
+        generation = self.memory.life(request.group_id).generations.get(group.generation)
+        if generation is None or group.state is not State.COMPLETING or refused:
+            return
+        given = {self.memory.person(one.member_id): one.assignment for one in request.assignments}
+        generation.submissions.append(given)
+        parts = [part for content in given.values() for part in _partitions(content)]
+        generation.overlapping |= len(parts) != len(set(parts))
+
+    # ---- answers leave ----
+
+    def answered(self, call: Call, response: Any) -> None:
+        """Hold an answer against everything known."""
+        request = call.request
+        if not call.facts.serving:
+            self._check_loading(request, response)
+            return
+        self._check_code(call, response)
+        self._check_fenced(request, response)
+        self.memory.learn(request.group_id)
+        if isinstance(request, JoinGroupRequest):
+            self._join_answered(call, request, response)
+        elif isinstance(request, SyncGroupRequest) and response.error_code == _OK:
+            self._sync_answered(request, response)
+
+    def _check_loading(self, request: Any, response: Any) -> None:
+        """D3."""
+        code = _codes(request, response)[0]
+        right = _LOADING_CODES.get(type(request), int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        invalid = (int(ErrorCode.INVALID_GROUP_ID), int(ErrorCode.INVALID_SESSION_TIMEOUT))
+        self.must(code == right or code in invalid, "D3", f"{request!r} was told {code} while loading")
+
+    def _check_code(self, call: Call, response: Any) -> None:
+        request, right = call.request, call.facts.code
+        if right is None:
+            return
+        codes = _codes(request, response)
+        if isinstance(right, list):
+            top = response.error_code
+            if top not in CLIENT_ERRORS:
+                self.must(codes == right, "G10", f"{request!r} was told {codes}, {right} is right")
+            return
+        for code in codes:
+            if right != _OK:
+                fits = code == right
+            else:
+                fits = code in _LATER[type(request)] or code in CLIENT_ERRORS
+                fits = fits and not (isinstance(request, HeartbeatRequest) and code != _OK)
+            name = _BY_CODE.get(right) or _BY_CODE.get(code) or _BY_REQUEST[type(request)]
+            self.must(fits, name, f"{request!r} was told {code}, {right} is right in {call.facts.state}")
+
+    def _check_fenced(self, request: Any, response: Any) -> None:
+        """G9: for a replaced member id there is no success any more, whatever it asks for."""
+        if isinstance(request, LeaveGroupRequest):
+            return
+        if getattr(request, "member_id", "") in self.memory.fenced:
+            admin = isinstance(request, OffsetCommitRequest) and request.generation_id_or_member_epoch < 0
+            good = [code for code in _codes(request, response) if code == _OK]
+            self.must(admin or not good, "G9", f"{request!r} of a replaced member was accepted")
+
+    # ---- JoinGroup ----
+
+    def _join_answered(self, call: Call, request: JoinGroupRequest, response: Any) -> None:
+        facts = call.facts
+        number, member_id = response.generation_id, response.member_id
+        if facts.unchanged:
+            same = response.error_code == _OK and number == facts.generation
+            self.must(same, "G17", f"{request.member_id}, unchanged, was not told its generation once more")
+        if response.error_code:
+            return
+        if request.group_instance_id is not None and not request.member_id:
+            self._check_replaced(request, member_id)
+        if not request.member_id:
+            offer = {one.name: one.metadata for one in reversed(request.protocols)}
+            self.offers.setdefault(self.memory.person(member_id), []).append(offer)
+        life = self.memory.life(request.group_id)
+        if facts.quiet_restart and life.disturbed == facts.disturbed:
+            self.must(number == facts.generation, "G19", f"the restart of {member_id} caused a rebalance")
+        self._check_leader(life, request, response)
+        self._check_floor(request.group_id, number)
+
+    def _check_floor(self, group_id: str, number: int) -> None:
+        floor = self.memory.world.store.durable.get(records.floor_key(group_id))
+        reserved = records.decode_floor_value(floor) if floor else 0
+        self.must(reserved >= number, "O2", f"generation {number} was answered, {reserved} is reserved")
+
+    def _check_replaced(self, request: JoinGroupRequest, member_id: str) -> None:
+        """If it took somebody's place, that was durable before."""
+        memory = self.memory
+        memory.instances.setdefault(member_id, request.group_instance_id or "")
+        old_id = memory.replaces.get(member_id)
+        if old_id is None:
+            return
+        memory.fenced.add(old_id)
+        value = memory.world.store.durable.get(records.group_key(request.group_id))
+        stored = records.decode_group_value(value).members if value else []
+        holders = [m.member_id for m in stored if m.group_instance_id == request.group_instance_id]
+        self.must(holders in ([], [member_id]), "G9", f"{member_id} was told, durable is {holders}")
+
+    def _check_leader(self, life: Life, request: JoinGroupRequest, response: Any) -> None:
+        number, member_id, leader = response.generation_id, response.member_id, response.leader
+        generation = life.generations.get(number)
+        if generation is None:
+            generation = life.generations[number] = Generation({leader})
+        if self.memory.person(leader) in map(self.memory.person, generation.leaders):
+            generation.leaders.add(leader)  # the same static member under another id
+        self.must(leader in generation.leaders, "G1", f"two leaders in generation {number}")
+        is_leader = member_id == leader
+        self.must(bool(response.members) == is_leader, "G1", f"list and leadership of {member_id} differ")
+        generation.answered.add(self.memory.person(member_id))
+        if is_leader:
+            self._listed(generation, number, response)
+        if generation.listed is not None:
+            strangers = generation.answered - set(generation.listed)
+            self.must(not strangers, "G3", f"answered, but not in the leader's list: {strangers}")
+
+    def _listed(self, generation: Generation, number: int, response: Any) -> None:
+        listed = {one.member_id: one.metadata for one in response.members}
+        self.must(response.member_id in listed, "G3", "the leader's list lacks the leader")
+        for one in response.members:
+            if one.group_instance_id is not None:
+                self.memory.instances.setdefault(one.member_id, one.group_instance_id)
+        people = {self.memory.person(one): metadata for one, metadata in listed.items()}
+        known = generation.listed
+        same = known is None or set(known) == set(people)
+        self.must(same, "G2", f"generation {number} has two member sets")
+        if known is None:
+            generation.listed = people
+        for member_id, metadata in listed.items():
+            self._check_bytes(member_id, response.protocol_name, metadata)
+
+    def _check_bytes(self, member_id: str, protocol: str, metadata: bytes) -> None:
+        # A record may still hold what a static member offered before its restart.
+        offers = self.offers.get(self.memory.person(member_id))
+        if offers is not None:  # else nobody was told of this member yet
+            known = any(offer.get(protocol) == metadata for offer in offers)
+            self.must(known, "G6", f"metadata of {member_id} is not what it sent")
+
+    # ---- SyncGroup ----
+
+    def _sync_answered(self, request: SyncGroupRequest, response: Any) -> None:
+        member_id, number = request.member_id, request.generation_id
+        generation = self.memory.life(request.group_id).generations.get(number)
+        self.must(generation, "G5", f"an assignment of generation {number}, which nobody was told about")
+        assert generation is not None
+        person, given = self.memory.person(member_id), response.assignment
+        fitting = [one for one in generation.submissions if one.get(person, b"") == given]
+        self.must(fitting, "G5", f"{member_id} got {given!r}, the leader sent something else")
+        generation.submissions = fitting
+        self._check_owners(generation, person, given)
+        value = self.memory.world.store.durable.get(records.group_key(request.group_id))
+        self.must(value, "O2", "an assignment was answered without a record")
+        assert value is not None
+        record = records.decode_group_value(value)
+        stored = {one.member_id: one.assignment for one in record.members}
+        durable = record.generation == number and stored.get(member_id) == given
+        self.must(durable, "O2", f"the assignment of {member_id} in generation {number} is not durable")
+
+    def _check_owners(self, generation: Generation, person: str, given: bytes) -> None:
+        if generation.overlapping:
+            return
+        for part in _partitions(given):
+            owner = generation.owners.setdefault(part, person)
+            self.must(owner == person, "G7", f"{part} was given to {owner} and to {person}")
+
+    # ---- the journal, and descriptions ----
+
+    def journal(self, entry: JournalEntry) -> None:
+        """One row for each generation; the phases sum to the duration."""
+        life = self.memory.life(entry.group_id)
+        self.must(entry.generation not in life.rows, "J1", f"two rows for generation {entry.generation}")
+        life.rows.add(entry.generation)
+        phases = entry.join_ms + entry.leader_ms + entry.sync_ms
+        self.must(phases == entry.duration_ms, "J1", "phases do not sum to the duration")
+        self.must(min(entry.join_ms, entry.leader_ms, entry.sync_ms) >= 0, "J1", "a negative phase")
+
+    def look(self, group_id: str) -> None:
+        """What an operator sees is what members sent."""
+        shard = self.memory.world.shard
+        described = shard.describe(group_id, 5)
+        listed = {one.group_id for one in shard.list_groups()}
+        fits = described.group_id == group_id and (described.group_state == "Dead" or group_id in listed)
+        self.must(fits, "G6", f"described as {described.group_state}, listed are {listed}")
+        if described.group_state != State.STABLE.value:
+            return
+        for one in described.members:
+            self._check_bytes(one.member_id, described.protocol_data, one.member_metadata)
+
+
+def _codes(request: Any, response: Any) -> list[int]:
+    """All error codes of an answer."""
+    if isinstance(request, OffsetCommitRequest | TxnOffsetCommitRequest):
+        return [one.error_code for topic in response.topics for one in topic.partitions]
+    if isinstance(request, LeaveGroupRequest) and response.members:
+        return [one.error_code for one in response.members]
+    return [response.error_code]
+
+
+def _partitions(content: bytes) -> list[tuple[str, int]]:
+    try:
+        given = Assignment.decode(content).partitions
+    except MalformedError:
+        return []
+    return [(topic, partition) for topic, numbers in given.items() for partition in numbers]

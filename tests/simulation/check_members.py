@@ -1,0 +1,401 @@
+"""Who is in a group, and for how long: G2 to G4, G9 to G15, G17. Groups are compared between steps; whoever
+came or went must have had a reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.states import State
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
+from tests.simulation.facts import GroupSeen, Life, Memory, Seen
+
+if TYPE_CHECKING:
+    from tests.simulation.world import Call
+
+_SLACK_MS = 25_000
+"""What a slow or failing store may add to a bound."""
+_LONGEST_WAIT_MS = 35_000
+"""The longest rebalance timeout and what may come before it: first delays, sessions of the absent."""
+_ACCEPTED = (int(ErrorCode.NONE), int(ErrorCode.REBALANCE_IN_PROGRESS))
+_FULL = int(ErrorCode.GROUP_MAX_SIZE_REACHED)
+_AT_WORK = (State.COMPLETING, State.STABLE)
+
+
+class Members:
+    """Remembers the groups of the last step, and when each member was last heard of."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.must = memory.must
+        self.contacts: dict[str, tuple[int, int]] = {}
+        """Member id -> when its session last began, for certain; session timeout then."""
+        self.heard: dict[str, int] = {}
+        """Member id -> the latest time at which its session can have begun."""
+        self.longest: dict[
+            str, int
+        ] = {}  # member id -> session timeout that it may have from its predecessor
+        self.first: dict[str, int] = {}  # member id -> since when it is a member
+        self.given_out: dict[str, tuple[int, int]] = {}
+        """Member id -> when it expires: not before, not after. It may have waited for a record."""
+        self.synced: dict[str, tuple[int, int, int]] = {}  # group -> generation, since, rebalance timeout
+
+    # ---- contact with members ----
+
+    def before(self, call: Call, group: Group | None) -> None:
+        """A request keeps its member alive, if it is accepted."""
+        request, facts = call.request, call.facts
+        member_id = getattr(request, "member_id", "") or facts.holder
+        if member_id:
+            self.heard[member_id] = self.memory.world.now_ms
+        sign = isinstance(request, OffsetCommitRequest) and request.generation_id_or_member_epoch >= 0
+        if sign and facts.code == 0 and group is not None:
+            self._contact(group, member_id)
+
+    def answered(self, call: Call, response: Any) -> None:
+        """An answer starts a session, or gives out a member id."""
+        request, now_ms = call.request, self.memory.world.now_ms
+        member_id = getattr(request, "member_id", "")
+        if isinstance(request, JoinGroupRequest):
+            member_id = response.member_id
+            if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+                timeout_ms = request.session_timeout_ms
+                self.given_out[member_id] = (call.sent_ms + timeout_ms, now_ms + timeout_ms)
+        if member_id:
+            self.heard[member_id] = now_ms
+        group = self.memory.groups().get(request.group_id)
+        if group is None or not call.facts.serving:
+            return
+        heartbeat = isinstance(request, HeartbeatRequest) and response.error_code in _ACCEPTED
+        parked = isinstance(request, SyncGroupRequest) and not response.error_code and call.parked
+        if heartbeat or parked:
+            self._contact(group, member_id)
+
+    def _contact(self, group: Group, member_id: str) -> None:
+        member = group.members.get(member_id)
+        if member is not None:
+            self.contacts[member_id] = (self.memory.world.now_ms, member.session_timeout_ms)
+            self.heard[member_id] = self.memory.world.now_ms
+
+    # ---- after each step ----
+
+    def after_step(self, groups: dict[str, Group]) -> None:
+        """Compare with the last step."""
+        for group_id in groups:
+            self.memory.learn(group_id)
+        for group_id, before in self.memory.seen.items():
+            if group_id not in groups:
+                gone = [one for one, seen in before.members.items() if not seen.is_new]
+                self.must(not gone, "O8", f"{group_id} is gone with its members {gone}")
+        after = {}
+        for group in groups.values():
+            known = self.memory.seen.get(group.group_id)
+            life = self.memory.life(group.group_id)
+            if known is None:
+                known = GroupSeen(State.EMPTY, 0, self.memory.world.now_ms, 0, 0, {}, set())
+            now = after[group.group_id] = self._look(group, known)
+            self._check_group(group, known, now)
+            if group.state is State.EMPTY:
+                life.emptied = max(life.emptied, group.generation)
+        self.memory.seen = after
+        self._check_parked()
+
+    def _look(self, group: Group, before: GroupSeen) -> GroupSeen:
+        now_ms = self.memory.world.now_ms
+        members = {
+            member_id: Seen(
+                member.group_instance_id,
+                member.awaiting_join,
+                member.awaiting_sync,
+                member.is_new,
+                member_id in group.pending_sync,
+                member.session_timeout_ms,
+            )
+            for member_id, member in group.members.items()
+        }
+        since_ms, shortest_ms, longest_ms = before.since_ms, before.shortest_ms, before.longest_ms
+        timeout_ms = _rebalance_timeout_ms(group)
+        if (before.state, before.generation) != (group.state, group.generation):
+            since_ms, shortest_ms, longest_ms = now_ms, timeout_ms, timeout_ms
+        shortest_ms, longest_ms = min(shortest_ms, timeout_ms), max(longest_ms, timeout_ms)
+        pending = set(group.pending)
+        return GroupSeen(group.state, group.generation, since_ms, shortest_ms, longest_ms, members, pending)
+
+    def _check_group(self, group: Group, before: GroupSeen, now: GroupSeen) -> None:
+        for member_id, seen in before.members.items():
+            if member_id not in now.members:
+                self._gone(group, before, now, member_id, seen)
+            elif seen.awaiting_join or seen.awaiting_sync:
+                self.heard[member_id] = self.memory.world.now_ms
+        come = [member_id for member_id in now.members if member_id not in before.members]
+        if come:
+            self._come(group, before, come)
+        changed = (before.state, before.generation) != (now.state, now.generation)
+        if changed and now.state is State.PREPARING:
+            now.from_empty = before.state is State.EMPTY
+        now.collecting_ms, now.held = now.since_ms, group.held
+        if not changed:
+            now.from_empty, now.collecting_ms = before.from_empty, before.collecting_ms
+        if changed and now.state in _AT_WORK and self._is_new_generation(group):
+            self._completed(group, before)
+        self._check_instances(group)
+        self._check_pending(group, before)
+        self._check_phases(group, now)
+        self._check_silence(group, now)
+
+    # ---- who went ----
+
+    def _gone(self, group: Group, before: GroupSeen, now: GroupSeen, member_id: str, seen: Seen) -> None:
+        static = seen.instance_id is not None
+        if static and any(one.instance_id == seen.instance_id for one in now.members.values()):
+            asked = any(
+                isinstance(call.request, JoinGroupRequest)
+                and not call.request.member_id
+                and call.request.group_instance_id == seen.instance_id
+                for call in self.memory.open_calls
+            )
+            self.must(asked, "G9", f"{member_id} was replaced, and nobody asked for it")
+            return
+        self.memory.life(group.group_id).disturbed += 1
+        if self._left(group.group_id, member_id, seen) or self._was_silent(member_id, seen):
+            return
+        now_ms = self.memory.world.now_ms
+        if seen.is_new and self._gave_up():
+            return
+        if before.shortest_ms <= 0 or now.generation - before.generation > 1:
+            return  # several phases have ended in one step
+        awaited = before.state is State.PREPARING and not static and not seen.awaiting_join
+        if awaited and now_ms - before.since_ms >= before.shortest_ms:
+            return
+        generation, since_ms, timeout_ms = self.synced.get(group.group_id, (-1, 0, 0))
+        owed = seen.owes_sync and before.state in _AT_WORK and before.generation == generation
+        if owed and now_ms - since_ms >= timeout_ms:
+            return
+        silent_ms = now_ms - self.contacts.get(member_id, (0, 0))[0]
+        self.must(
+            False,
+            "G10" if static else "G11",
+            f"{member_id} is out of {group.group_id} for no reason: {seen}, {before.state} for "
+            f"{now_ms - before.since_ms} ms, heard of {silent_ms} ms ago",
+        )
+
+    def _left(self, group_id: str, member_id: str, seen: Seen) -> bool:
+        """Whether a LeaveGroup names it, or it was turned away from a full group."""
+        for call in self.memory.open_calls:
+            request = call.request
+            if request.group_id != group_id:
+                continue
+            if isinstance(request, LeaveGroupRequest):
+                named: set[tuple[str, str | None]]
+                named = {(request.member_id, None)} if call.api_version < 3 else set()
+                named |= {(one.member_id, one.group_instance_id) for one in request.members}
+                ways = {(member_id, None), (member_id, seen.instance_id), ("", seen.instance_id)}
+                if named & (ways - {("", None)}):
+                    return True
+            elif request.member_id == member_id and call.code == _FULL:
+                return True
+        return False
+
+    def _was_silent(self, member_id: str, seen: Seen) -> bool:
+        """Whether its session was over, or it had waited too long for its first join phase."""
+        now_ms = self.memory.world.now_ms
+        since_ms, timeout_ms = self.contacts.get(member_id, (0, 0))
+        if seen.is_new:  # parked or not; by a heartbeat it chooses its own session (Kafka behaviour)
+            longest_ms = self.memory.world.settings.new_member_join_timeout_ms
+            over = now_ms - self.first.get(member_id, now_ms) >= longest_ms
+            return over or (member_id in self.contacts and now_ms - since_ms >= timeout_ms)
+        if seen.awaiting_join or seen.awaiting_sync:
+            return False  # it waits for us
+        return now_ms - since_ms >= timeout_ms
+
+    def _gave_up(self) -> bool:
+        """Whether a store that failed took the group's new members with it."""
+        world = self.memory.world
+        return world.store.failed_step == world.steps
+
+    # ---- who came ----
+
+    def _come(self, group: Group, before: GroupSeen, come: list[str]) -> None:
+        """G17: each new member has a JoinGroup of its own."""
+        joins = [
+            call.request
+            for call in self.memory.open_calls
+            if isinstance(call.request, JoinGroupRequest) and call.request.group_id == group.group_id
+        ]
+        named = {request.member_id for request in joins}
+        anonymous = sum(not request.member_id for request in joins)
+        for member_id in come:
+            self.first[member_id] = self.heard[member_id] = self.memory.world.now_ms
+            instance_id = group.members[member_id].group_instance_id
+            for one in before.members.values():
+                if instance_id is not None and one.instance_id == instance_id:
+                    # Its own timeout counts from the next time on (Kafka behaviour). There may have been
+                    # another one in between.
+                    own_ms = group.members[member_id].session_timeout_ms
+                    timeout_ms = min(one.session_timeout_ms, own_ms)
+                    self.longest[member_id] = max(one.session_timeout_ms, own_ms)
+                    self.contacts[member_id] = (self.memory.world.now_ms, timeout_ms)
+            if member_id not in named:
+                anonymous -= 1
+        self.must(anonymous >= 0, "G17", f"{come} came to {group.group_id}, nobody asked for that many")
+
+    # ---- a join phase is over ----
+
+    def _is_new_generation(self, group: Group) -> bool:
+        return self.memory.life(group.group_id).current != group.generation
+
+    def _completed(self, group: Group, before: GroupSeen) -> None:
+        memory, now_ms = self.memory, self.memory.world.now_ms
+        life = memory.life(group.group_id)
+        number = group.generation
+        last = max(life.highest, life.emptied)
+        self.must(number > last, "G2", f"generation {number} of {group.group_id} after {last}")
+        between = set(range(last + 1, number)) - life.rows
+        self.must(life.crashed_since or not between, "G2", f"generations {between} were skipped")
+        if life.current and not life.crashed_since:
+            self.must(life.current in life.rows, "J1", f"no row for generation {life.current}")
+        life.highest = life.current = number
+        life.crashed_since = False
+        self.synced[group.group_id] = (number, now_ms, _rebalance_timeout_ms(group))
+        joined = 0
+        asked = {call.request.member_id for call in memory.open_calls}
+        for member_id, member in group.members.items():
+            seen = before.members.get(member_id)
+            here = seen is None or seen.awaiting_join or member_id in asked
+            static = member.group_instance_id is not None
+            # Who takes its own place back had it already.
+            joined += here and not (static and self._had_place(before, member.group_instance_id))
+            self.must(here or static, "G11", f"{member_id} did not rejoin and is in generation {number}")
+            self._contact(group, member_id)
+        limit = memory.world.settings.group_max_size
+        self.must(joined <= limit, "G15", f"{joined} members joined {group.group_id}, the limit is {limit}")
+        generation = life.generations.get(number)
+        if generation is not None and generation.listed is not None and group.state is State.COMPLETING:
+            count = len(generation.listed)
+            self.must(count == len(group.members), "G3", f"{count} listed of {len(group.members)} members")
+        early = now_ms - before.since_ms < before.shortest_ms and before.state is State.PREPARING
+        awaited = before.pending & set(group.pending)
+        if early and not (before.from_empty or before.held):
+            self.must(not awaited, "G14", f"{awaited} had an id, and were not waited for: {before}")
+        self._check_vote(group)
+
+    def _had_place(self, before: GroupSeen, instance_id: str | None) -> bool:
+        return any(seen.instance_id == instance_id for seen in before.members.values())
+
+    def _check_vote(self, group: Group) -> None:
+        """G4: most first preferences among what all offer; of equals, what the leader likes best."""
+        offers = {one: [name for name, _ in m.protocols] for one, m in group.members.items()}
+        common = set.intersection(*map(set, offers.values()))
+        votes = [next((name for name in offer if name in common), "") for offer in offers.values()]
+        best = max(votes.count(name) for name in votes)
+        leader = offers[group.leader or ""]
+        right = next((name for name in leader if name in common and votes.count(name) == best), None)
+        self.must(group.protocol == right, "G4", f"{group.protocol} was chosen of {offers}, not {right}")
+
+    # ---- what always holds ----
+
+    def _check_instances(self, group: Group) -> None:
+        instances = [m.group_instance_id for m in group.members.values() if m.group_instance_id is not None]
+        twice = len(instances) != len(set(instances))
+        back = self.memory.fenced.intersection(group.members)
+        self.must(not back, "G9", f"{back} of {group.group_id} was replaced and is back")
+        self.must(not twice, "G9", f"{group.group_id} has an instance id twice: {list(group.members)}")
+
+    def _check_pending(self, group: Group, before: GroupSeen) -> None:
+        now_ms, limit = self.memory.world.now_ms, self.memory.world.settings.group_max_pending_members
+        self.must(len(group.pending) <= limit, "G14", "too many member ids are given out")
+        for member_id in group.pending:
+            due_ms = self.given_out.get(member_id, (0, now_ms))[1]
+            late = now_ms > due_ms
+            self.must(not late, "G14", f"{member_id} was given out and should have expired at {due_ms}")
+        for member_id in before.pending - set(group.pending) - set(group.members):
+            early = now_ms < self.given_out.get(member_id, (0, 0))[0]
+            named = any(
+                call.request.member_id == member_id
+                or any(one.member_id == member_id for one in getattr(call.request, "members", ()))
+                for call in self.memory.open_calls
+            )
+            deleted = group.state is State.EMPTY or before.state is State.EMPTY
+            fine = not early or named or deleted or self._gave_up()
+            self.must(fine, "G14", f"{member_id} was given out and forgotten before its time")
+
+    def _check_phases(self, group: Group, now: GroupSeen) -> None:
+        """G11, G13: both phases end within the rebalance timeout, whatever members do."""
+        now_ms = self.memory.world.now_ms
+        if group.state is State.PREPARING:
+            if not any(seen.awaiting_join for seen in now.members.values()):
+                now.collecting_ms = now_ms  # only absent static members: it goes on until somebody comes
+            lasts_ms = now_ms - now.collecting_ms
+            longest = max(now.longest_ms, self.memory.world.settings.group_initial_rebalance_delay_ms)
+            self.must(lasts_ms <= longest + _SLACK_MS, "G11", f"collecting JoinGroups for {lasts_ms} ms")
+        elif group.state in _AT_WORK:
+            generation, since_ms, timeout_ms = self.synced.get(group.group_id, (-1, 0, 0))
+            if generation != group.generation:
+                return  # from the log: nobody owes a sync
+            owed = bool(group.pending_sync)
+            lasts_ms = now_ms - since_ms
+            self.must(not owed or lasts_ms <= max(timeout_ms, 0), "G13", f"syncs miss for {lasts_ms} ms")
+            late = group.state is State.COMPLETING and lasts_ms > max(timeout_ms, 0) + _SLACK_MS
+            self.must(not late, "G13", f"no assignment for {lasts_ms} ms")
+
+    def _check_silence(self, group: Group, now: GroupSeen) -> None:
+        """G11, the other way round: sessions do end."""
+        now_ms = self.memory.world.now_ms
+        for member_id, seen in now.members.items():
+            if seen.is_new or seen.awaiting_join or seen.awaiting_sync:
+                continue
+            silent_ms = now_ms - self.heard.get(member_id, now_ms)
+            longest_ms = max(seen.session_timeout_ms, self.longest.get(member_id, 0))
+            self.must(silent_ms <= longest_ms, "G11", f"{member_id} has been silent for {silent_ms} ms")
+
+    def _check_parked(self) -> None:
+        for call in self.memory.world.calls:
+            age_ms = self.memory.world.now_ms - call.sent_ms
+            late = age_ms > _LONGEST_WAIT_MS + _SLACK_MS
+            self.must(not late, "G12", f"{call.request!r} is unanswered for {age_ms} ms")
+            return  # they are in order of arrival: the first is the oldest
+
+    # ---- restarts ----
+
+    def crashed(self) -> None:
+        """What was only live is gone."""
+        self.synced.clear()
+        self.given_out.clear()
+
+    def restarted(self, groups: dict[str, Group]) -> None:
+        """Sessions are full, the last synced generation is back."""
+        for group_id in groups:
+            self.memory.learn(group_id)  # a place that was taken, though nobody has been told
+        self.memory.seen.clear()
+        for group in groups.values():
+            life = self.memory.lives.setdefault(group.group_id, Life(group))
+            life.group = group
+            life.crashed_since = True
+            life.current = group.generation
+            # Nobody is told the number of an empty group; it counts when it is durable.
+            life.emptied = min(life.emptied, group.generation)
+            known = group.generation <= life.highest or not group.members
+            self.must(known, "G2", f"generation {group.generation} from nowhere")
+            for member_id in group.members:
+                self._contact(group, member_id)
+            self._check_record(group)
+            self.memory.seen[group.group_id] = self._look(
+                group, GroupSeen(State.EMPTY, -1, self.memory.world.now_ms, 0, 0, {}, set())
+            )
+
+    def _check_record(self, group: Group) -> None:
+        stored = [] if group.record is None else records.decode_group_value(group.record).members
+        same = {one.member_id for one in stored} == set(group.members)
+        self.must(same, "O3", f"{group.group_id} was loaded with members {list(group.members)}")
+
+
+def _rebalance_timeout_ms(group: Group) -> int:
+    return max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
