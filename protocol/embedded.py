@@ -7,6 +7,7 @@ ignored. Nothing here keeps a view of the bytes it was given.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Self
@@ -18,6 +19,8 @@ MAX_VERSION = 3
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
+_FLOAT64 = Struct(">d")
+_WEIGHT_BYTES = 2 + 8
 _NO_GENERATION = -1
 
 
@@ -103,6 +106,33 @@ class StickyUserData:
         reader = _Reader(data, "StickyUserData", versioned=False)
         partitions = reader.partitions("partitions")
         return cls(partitions, reader.int32("generation") if reader.left >= 4 else _NO_GENERATION)
+
+
+@dataclass(slots=True)
+class WeightUserData:
+    """User data of a `weighted` member's Subscription: int16 version 0, float64 weight, then what a `sticky`
+    member says. Ours."""
+
+    weight: float = 1.0
+    last: StickyUserData = field(default_factory=lambda: StickyUserData({}))
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < math.inf:
+            raise ValueError(f"a weight is above 0 and finite, not {self.weight}")
+
+    def encode(self) -> bytes:
+        """The bytes. Raises EncodeError."""
+        return _INT16.pack(0) + _FLOAT64.pack(self.weight) + self.last.encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Read it; a later version is read as 0. Raises MalformedError."""
+        if len(data) < _WEIGHT_BYTES or data[0] & 0x80:
+            raise MalformedError("WeightUserData", 0, "weight", 0)
+        (weight,) = _FLOAT64.unpack_from(data, 2)
+        if not 0 < weight < math.inf:
+            raise MalformedError("WeightUserData", 0, "weight", 2, "a weight is above 0 and finite")
+        return cls(weight, StickyUserData.decode(data[_WEIGHT_BYTES:]))
 
 
 def encode_generation(generation: int) -> bytes:

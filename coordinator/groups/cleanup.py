@@ -25,8 +25,8 @@ _MS_PER_MINUTE = 60_000
 
 
 _Entries = frozenset[tuple[int, bytes]]
-"""Offsets of a topic in a group, those of open transactions too: partition, and the value of the record, which
-is the same once the transaction has committed."""
+"""Offsets of a topic in a group, those of open transactions too: partition, and the value of the record,
+which is the same once the transaction has committed."""
 
 
 class Cleanup:
