@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.interop.kafka import TEST_PROPERTIES, KafkaBroker
+from tests.interop.language import RESTARTED
 from tests.interop.worlds import Caller, create_topic
 from tests.support.daemon import Daemon
 
@@ -25,8 +27,12 @@ PROPERTIES: dict[str, dict[str, str]] = {
     "delay": {"group.initial.rebalance.delay.ms": "1000"},
     "small": {"group.max.size": "2"},
     "brief": {"offsets.retention.check.interval.ms": "200"},
+    RESTARTED: {},
 }
 """By name of `broker:` in a scenario: what it has besides `TEST_PROPERTIES`."""
+
+AFTER_RESTART = {"group.max.size": "2"}
+"""What RESTARTED has from its restart on."""
 
 _OFFSETS_PARTITIONS = 50
 _WARM_TIMEOUT_S = 60
@@ -45,9 +51,10 @@ def properties_of(broker: str) -> dict[str, str]:
     return {**TEST_PROPERTIES, **PROPERTIES[broker]}
 
 
-def settings_of(broker: str) -> dict[str, Any]:
-    """The same for `Settings`."""
-    return {name.replace(".", "_"): value for name, value in properties_of(broker).items()}
+def settings_of(broker: str, more: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The same for `Settings`, with some more of them."""
+    chosen = {**properties_of(broker), **(more or {})}
+    return {name.replace(".", "_"): value for name, value in chosen.items()}
 
 
 def kafka(broker: str, directory: Path) -> KafkaBroker:
@@ -56,16 +63,32 @@ def kafka(broker: str, directory: Path) -> KafkaBroker:
     return KafkaBroker(directory, properties={**PROPERTIES[broker], "num.io.threads": "4"})
 
 
-def daemon(broker: str, directory: Path) -> Daemon:
-    """Our daemon with these settings, not started."""
-    options = [
-        word
-        for name, value in properties_of(broker).items()
-        for word in ("--" + name.replace(".", "-"), value)
-    ]
-    # Hundreds of connections from one address.
-    options += ["--storage-sync", "off", "--log-level", "warning"]
-    return Daemon(directory, topics=[f"{name}:{count}" for name, count in TOPICS.items()], options=options)
+def kafka_again(broker: KafkaBroker) -> None:
+    """Stop it and start it again, with `AFTER_RESTART`."""
+    broker.stop()
+    with (broker.directory / "server.properties").open("a") as properties:
+        properties.writelines(f"{name}={value}\n" for name, value in AFTER_RESTART.items())
+    broker.start()
+
+
+class OurDaemon(Daemon):
+    """Our daemon with the settings of a scenario."""
+
+    def __init__(self, broker: str, directory: Path) -> None:
+        # Hundreds of connections from one address, and tests that wait for no disk.
+        self._words = ["--storage-sync", "off", "--log-level", "warning", *_flags(properties_of(broker))]
+        topics = [f"{name}:{count}" for name, count in TOPICS.items()]
+        super().__init__(directory, topics=topics, options=self._words)
+
+    def again(self) -> None:
+        """Stop it and start it again, with `AFTER_RESTART`."""
+        self.stop()
+        self._words += _flags(AFTER_RESTART)
+        self.start()
+
+
+def _flags(properties: Mapping[str, str]) -> list[str]:
+    return [word for name, value in properties.items() for word in ("--" + name.replace(".", "-"), value)]
 
 
 async def warm_up(host: str, port: int) -> None:

@@ -9,12 +9,14 @@ import difflib
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from tests.interop.brokers import daemon, kafka, warm_up
-from tests.interop.language import Entry, Said, Scenario, ScenarioFile, render_said
+from tests.interop.brokers import OurDaemon, kafka, kafka_again, warm_up
+from tests.interop.language import RESTARTED, Entry, Said, Scenario, ScenarioFile, render_said
 from tests.interop.maven import InteropError
 from tests.interop.play import Player
 from tests.interop.worlds import COMPARING, RECORDING, Patience, SocketWorld
@@ -26,6 +28,10 @@ AT_ONCE_RECORDING = 12
 
 AGAIN = 2
 """A play that differs is played again by itself, this often at most: two processors have busy moments."""
+
+PLAY_TIMEOUT_S = 120
+
+T = TypeVar("T")
 
 Play = tuple[Scenario, Entry]
 Result = list[Said] | str
@@ -84,12 +90,41 @@ def _script(scenario: Scenario, said: list[Said]) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Target:
-    """A running server."""
+    """A running server. Plays that restart it say so before they begin, and meet at the restart."""
 
     host: str
     port: int
+    again: Callable[[], None]
+    """Restart it on the same port."""
+    expected: int = 0
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
+
+    async def restart(self) -> None:
+        """Returns after the restart, which comes when all expected plays wait for it."""
+        arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(arrived)
+        if len(self._waiting) == self.expected:
+            await self._do_restart()
+        await arrived
+
+    async def _do_restart(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self.expected = 0
+        try:
+            await asyncio.to_thread(self.again)
+            await _warm(self, "the restarted server")
+        finally:
+            for one in waiting:
+                one.set_result(None)
+
+    async def gone(self) -> None:
+        """An expected play has ended without coming to the restart."""
+        if self.expected:
+            self.expected -= 1
+            if self._waiting and len(self._waiting) == self.expected:
+                await self._do_restart()
 
 
 @contextlib.asynccontextmanager
@@ -102,7 +137,7 @@ async def kafkas(brokers: Sequence[str]) -> AsyncIterator[dict[str, Target]]:
             stack.callback(one.stop)
         await asyncio.gather(*(asyncio.to_thread(one.start) for one in started))
         for name, one in zip(brokers, started, strict=True):
-            found[name] = Target(one.host, one.port)
+            found[name] = Target(one.host, one.port, partial(kafka_again, one))
             await _warm(found[name], "Apache Kafka")
         yield found
 
@@ -113,8 +148,9 @@ async def daemons(brokers: Sequence[str]) -> AsyncIterator[dict[str, Target]]:
     with tempfile.TemporaryDirectory(prefix="interop-") as directory, contextlib.ExitStack() as stack:
         found = {}
         for name in brokers:
-            one = stack.enter_context(daemon(name, Path(directory) / name))
-            found[name] = Target("127.0.0.1", one.port)
+            one = OurDaemon(name, Path(directory) / name)
+            stack.enter_context(one)
+            found[name] = Target("127.0.0.1", one.port, one.again)
             await _warm(found[name], "the daemon")
         yield found
 
@@ -129,16 +165,47 @@ async def _warm(target: Target, what: str) -> None:
 async def play_one(play: Play, target: Target, patience: Patience, expected: list[Said] | None) -> Result:
     """One play over sockets."""
     scenario, entry = play
-    world = SocketWorld(target.host, target.port, patience)
+    restarted = scenario.broker != RESTARTED
+
+    async def restart() -> None:
+        nonlocal restarted
+        restarted = True
+        await target.restart()
+
+    world = SocketWorld(target.host, target.port, patience, restart)
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PLAY_TIMEOUT_S):
             return await Player(scenario, entry, world, secrets.token_hex(6), expected).play()
     except TimeoutError:
-        return "did not come to its end in 2 minutes"
+        return f"did not come to its end in {PLAY_TIMEOUT_S} seconds"
     except (OSError, EOFError, RuntimeError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     finally:
         await world.close()
+        if not restarted:
+            await target.gone()
+
+
+async def play_all(
+    plays: Sequence[Play],
+    targets: Mapping[str, Target],
+    at_once: int,
+    one: Callable[[Play, Target], Awaitable[T]],
+) -> list[T]:
+    """Many plays side by side. Those that meet at a restart wait for each other, and for no free place."""
+    gate = asyncio.Semaphore(at_once)
+    meeting = [play for play in plays if play[0].broker == RESTARTED]
+    if meeting:
+        targets[RESTARTED].expected = len(meeting)
+
+    async def run(play: Play) -> T:
+        target = targets[play[0].broker]
+        if play[0].broker == RESTARTED:
+            return await one(play, target)
+        async with gate:
+            return await one(play, target)
+
+    return await asyncio.gather(*(run(play) for play in plays))
 
 
 async def compare(
@@ -148,25 +215,19 @@ async def compare(
     began = time.monotonic()
     plays = plays_of(files)
     report = Report(title, len(plays))
-    gate = asyncio.Semaphore(AT_ONCE)
 
-    async def attempt(play: Play) -> str:
-        target = targets[play[0].broker]
+    async def attempt(play: Play, target: Target) -> str:
         result = await play_one(play, target, COMPARING, expected_of(play, ours=ours))
         return difference(play, result, ours=ours)
 
-    async def one(play: Play) -> str:
-        async with gate:
-            return await attempt(play)
-
-    found = await asyncio.gather(*(one(play) for play in plays))
+    found = await play_all(plays, targets, AT_ONCE, attempt)
     for play, first in zip(plays, found, strict=True):
         differs = first
         for _ in range(AGAIN):
             if not differs:
                 break
             report.again += 1
-            differs = await attempt(play)
+            [differs] = await play_all([play], targets, 1, attempt)
         if differs:
             report.differences.append(differs)
     report.seconds = time.monotonic() - began
@@ -175,13 +236,11 @@ async def compare(
 
 async def record(files: Sequence[ScenarioFile], targets: dict[str, Target]) -> list[str]:
     """Put the answers of Apache Kafka into the scenarios. Returns what could not be played."""
-    gate = asyncio.Semaphore(AT_ONCE_RECORDING)
     trouble = []
 
-    async def one(play: Play) -> None:
+    async def one(play: Play, target: Target) -> None:
         scenario, entry = play
-        async with gate:
-            result = await play_one(play, targets[scenario.broker], RECORDING, None)
+        result = await play_one(play, target, RECORDING, None)
         if isinstance(result, str):
             trouble.append(f"{scenario.name} {entry.label}: {result}")
             return
@@ -192,5 +251,5 @@ async def record(files: Sequence[ScenarioFile], targets: dict[str, Target]) -> l
     for scenario, _ in plays:
         for step in scenario.steps:
             step.said = {}
-    await asyncio.gather(*(one(play) for play in plays))
+    await play_all(plays, targets, AT_ONCE_RECORDING, one)
     return trouble

@@ -12,7 +12,12 @@ from pathlib import Path
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
-BROKERS = ("plain", "delay", "small", "brief")
+RESTARTED = "restart"
+"""The broker of scenarios with the step RESTART: all of them go through the same restart."""
+
+RESTART = "the broker restarts"
+
+BROKERS = ("plain", "delay", "small", "brief", RESTARTED)
 """The settings that a scenario can ask for; see `brokers.PROPERTIES`."""
 
 Block = tuple[str, ...]
@@ -120,6 +125,11 @@ def parse(text: str, path: Path) -> ScenarioFile:
 def _check(scenario: Scenario) -> None:
     if not scenario.covers or not scenario.steps:
         raise ScenarioError(f"{scenario.path.name}: {scenario.title!r} has no `covers:` or no steps")
+    restarts = sum(step.command == RESTART for step in scenario.steps)
+    if restarts != (scenario.broker == RESTARTED):
+        raise ScenarioError(
+            f"{scenario.path.name}: {scenario.title!r} needs `broker: {RESTARTED}` and one step {RESTART!r}"
+        )
 
 
 class _Reader:

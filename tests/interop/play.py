@@ -17,7 +17,7 @@ from ringleader.protocol.frames import decode_response, encode_request, response
 from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from ringleader.protocol.schema import Message
 from tests.interop.asks import APIS, KEYS, STICKY, USUAL_VERSIONS, Actor, Ask, build, duration_ms, split_words
-from tests.interop.language import Block, Entry, Said, Scenario, ScenarioError
+from tests.interop.language import RESTART, Block, Entry, Said, Scenario, ScenarioError
 from tests.interop.words import Names, answer
 
 PARKING = ("JoinGroup", "SyncGroup")
@@ -68,6 +68,9 @@ class World(Protocol):
 
     async def delete_topic(self, name: str) -> None:
         """Delete it again."""
+
+    async def restart(self) -> None:
+        """Stop the server and start it again; nothing that was durable is lost."""
 
 
 @dataclass(eq=False, slots=True)
@@ -166,6 +169,8 @@ class Player:
             case ["delete", "topic", name]:
                 await self._world.delete_topic(self._names.private(name))
                 return []
+            case _ if command == RESTART:
+                return await self._restart()
             case [name, "is", *_]:
                 _, named = split_words(command.split(" is ", 1)[1])
                 self._remember(self._actor(name), named)
@@ -245,6 +250,18 @@ class Player:
                 line.link.close()
         await self._world.settle("", self._arrived)
         return self._collect(None)
+
+    async def _restart(self) -> Said:
+        """Who waits for an answer, and with what the connection ends, depends on how the server is ended."""
+        for actor in list(self._lines):
+            for line in self._lines.pop(actor):
+                if line.link is not None and not line.closed:
+                    line.link.close()
+        for sent in self._requests:
+            sent.said = sent.closed = True
+        self._pulses.clear()
+        await self._world.restart()
+        return []
 
     # ---- waiting ----
 

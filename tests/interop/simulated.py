@@ -21,7 +21,7 @@ from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.coordinator.transactions.runtime import TransactionRuntime
-from tests.interop.brokers import TOPICS, settings_of
+from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario
 from tests.interop.play import Player, Receiver
 
@@ -186,42 +186,17 @@ class SimulatedWorld:
     """See `World`. Has a node of its own: `start`, then `stop`."""
 
     def __init__(self, broker: str, loop: SimulatedLoop) -> None:
-        chosen = Settings(**settings_of(broker))
-        log = structlog.wrap_logger(None, processors=[_drop])
-        self.runtime = GroupRuntime(
-            chosen.group_settings(),
-            MemoryStorage(),
-            partitions=PARTITIONS,
-            now_ms=loop.now_ms,
-            wall_ms=lambda: WALL_START_MS + loop.now_ms(),
-            log=log,
-        )
+        self._broker, self._loop = broker, loop
+        self._log = structlog.wrap_logger(None, processors=[_drop])
         self._catalogue = _Catalogue()
-        self._topics: Any = self._catalogue
-        self._transactions = TransactionRuntime(
-            chosen.transaction_settings(),
-            MemoryStorage(),
-            self._catalogue,
-            self.runtime,
-            now_ms=loop.now_ms,
-            wall_ms=lambda: WALL_START_MS + loop.now_ms(),
-            log=log,
-        )
-        self._server = Server(chosen, self.runtime, now_ms=loop.now_ms, log=log)
+        self._stores = MemoryStorage(), MemoryStorage()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._services = Services(
-            settings=chosen,
-            runtime=self.runtime,
-            topics=self._topics,
-            node_id=chosen.node_id,
-            host="127.0.0.1",
-            port=9092,
-            cluster_id="simulated",
-            spawn=self._spawn,
-            transactions=self._transactions,
-            now_ms=loop.now_ms,
-            wall_ms=lambda: WALL_START_MS + loop.now_ms(),
-        )
+        self.runtime: GroupRuntime
+        self._transactions: TransactionRuntime
+        self._server: Server
+
+    def _wall_ms(self) -> int:
+        return WALL_START_MS + self._loop.now_ms()
 
     def _spawn(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -230,12 +205,47 @@ class SimulatedWorld:
         if call is not None:
             call.on_closed = task.cancel
 
-    async def start(self) -> None:
-        """As `Node.start`, but that nobody listens."""
+    async def start(self, more: Mapping[str, str] | None = None) -> None:
+        """As `Node.start`, but that nobody listens; with more settings than those of the scenario."""
+        settings = Settings(**settings_of(self._broker, more))
+        now_ms, wall_ms, log = self._loop.now_ms, self._wall_ms, self._log
+        groups, transactions = self._stores
+        self.runtime = GroupRuntime(
+            settings.group_settings(),
+            groups,
+            partitions=PARTITIONS,
+            now_ms=now_ms,
+            wall_ms=wall_ms,
+            log=log,
+        )
+        self._transactions = TransactionRuntime(
+            settings.transaction_settings(),
+            transactions,
+            self._catalogue,
+            self.runtime,
+            now_ms=now_ms,
+            wall_ms=wall_ms,
+            log=log,
+        )
         await self.runtime.start()
         await self._transactions.start()
-        self._server.commits = Commits(self.runtime, self._topics)
-        self._server.routes = build_routes(build(self._services))
+        topics: Any = self._catalogue
+        services = Services(
+            settings=settings,
+            runtime=self.runtime,
+            topics=topics,
+            node_id=settings.node_id,
+            host="127.0.0.1",
+            port=9092,
+            cluster_id="simulated",
+            spawn=self._spawn,
+            transactions=self._transactions,
+            now_ms=now_ms,
+            wall_ms=wall_ms,
+        )
+        self._server = Server(settings, self.runtime, now_ms=now_ms, log=log)
+        self._server.commits = Commits(self.runtime, topics)
+        self._server.routes = build_routes(build(services))
 
     async def stop(self) -> None:
         """Everything ends."""
@@ -244,6 +254,14 @@ class SimulatedWorld:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def restart(self) -> None:
+        """See `World`. As after a crash: what comes back is what was synced."""
+        groups, transactions = self._stores
+        found = groups.power_loss(), transactions.power_loss()
+        await self.stop()
+        self._stores = found
+        await self.start(AFTER_RESTART)
 
     async def connect(self, receive: Receiver) -> _Link:
         """See `World`."""

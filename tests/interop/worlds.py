@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,13 @@ class SocketLink:
 class SocketWorld:
     """See `World`. One for each play: it has connections of its own for what no scenario shows."""
 
-    def __init__(self, host: str, port: int, patience: Patience) -> None:
+    def __init__(
+        self, host: str, port: int, patience: Patience, restart: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`restart` restarts the server, together with all other plays that come to this point."""
         self._host, self._port = host, port
         self._patience = patience
+        self._restart = restart
         self._own: Caller | None = None
 
     async def connect(self, receive: Receiver) -> SocketLink:
@@ -120,6 +124,11 @@ class SocketWorld:
         response = await caller.call(DeleteTopicsRequest(topic_names=[name], timeout_ms=20_000), 1)
         _check(name, [one.error_code for one in response.responses])
 
+    async def restart(self) -> None:
+        """See `World`."""
+        await self.close()
+        await self._restart()
+
     async def _caller(self) -> Caller:
         if self._own is None:
             self._own = await Caller.connect(self._host, self._port)
@@ -127,8 +136,9 @@ class SocketWorld:
 
     async def close(self) -> None:
         """After the play."""
-        if self._own is not None:
-            await self._own.close()
+        own, self._own = self._own, None
+        if own is not None:
+            await own.close()
 
 
 class Caller:
