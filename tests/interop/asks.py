@@ -205,6 +205,8 @@ def _protocols(text: str) -> list[tuple[str, bytes]]:
         name, _, rest = one.partition(":")
         if rest.startswith("0x"):
             found.append((name, bytes.fromhex(rest[2:])))
+        elif rest.startswith("zeros-"):
+            found.append((name, bytes(int(rest.removeprefix("zeros-")))))
         elif rest.startswith("text-"):
             found.append((name, rest.encode()))
         else:
@@ -290,7 +292,8 @@ def _commit(ask: Ask) -> Message:
 def _offsets(ask: Ask, topic_class: Any, partition_class: Any) -> list[Any]:
     metadata = ask.maybe("meta", "")
     if metadata is not None and metadata.startswith("long-"):
-        metadata = "x" * int(metadata.removeprefix("long-"))
+        letter, _, count = metadata.removeprefix("long-").rpartition("*")
+        metadata = (letter or "x") * int(count)
     epoch = ask.number("epoch", -1)
     return [
         topic_class(
@@ -355,7 +358,10 @@ def _describe(ask: Ask) -> Message:
 
 
 def _list(ask: Ask) -> Message:
-    return m.ListGroupsRequest(states_filter=list(filter(None, ask.text("states").split(","))))
+    return m.ListGroupsRequest(
+        states_filter=list(filter(None, ask.text("states").split(","))),
+        types_filter=list(filter(None, ask.text("types").split(","))),
+    )
 
 
 def _delete(ask: Ask) -> Message:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ringleader.protocol.frames import REQUESTS
+from tests.interop.asks import APIS, KEYS, USUAL_VERSIONS
 from tests.interop.language import Scenario, load
 
 HERE = Path(__file__).parent
@@ -79,3 +81,33 @@ def test_there_are_many_scenarios_and_titles_are_told_apart() -> None:
     names = [scenario.name for scenario in SCENARIOS]
     assert len(names) >= 300
     assert len(names) == len(set(names))
+
+
+def played_versions() -> set[tuple[str, int]]:
+    """API and version of every request that a step names."""
+    found = set()
+    for scenario in SCENARIOS:
+        for entry in scenario.entries:
+            for step in scenario.steps:
+                for api, version in _sent(step.command):
+                    chosen = entry.version(api) if version is None else version
+                    found.add((api, USUAL_VERSIONS[api] if chosen is None else chosen))
+    return found
+
+
+def _sent(command: str) -> list[tuple[str, int | None]]:
+    words = command.split()
+    if len(words) > 1 and words[1] in APIS:
+        given = re.fullmatch(r"v(\d+)", words[2]) if len(words) > 2 else None
+        return [(words[1], int(given[1]) if given else None)]
+    return [("JoinGroup", None)] if " joins" in command else []
+
+
+def test_every_version_is_played() -> None:
+    served = {
+        (api, version)
+        for api in APIS
+        for version in range(REQUESTS[KEYS[api]].MIN_VERSION, REQUESTS[KEYS[api]].MAX_VERSION + 1)
+    }
+    missing = sorted(served - played_versions())
+    assert not missing, f"no scenario sends {missing}"

@@ -23,6 +23,9 @@ _MEMBER_ID = re.compile(rf"(.*)-({_UUID})", re.DOTALL)
 
 _ERRORS = ("error_code", "partition_error_code")
 
+LONG_BYTES = 500
+"""Longer values are shown as their length."""
+
 _ALWAYS = {"committed_offset", "producer_id"}
 """Shown also when they have their default."""
 
@@ -197,6 +200,8 @@ def show_bytes(value: bytes, names: Names) -> str:
     """A consumer's subscription as its topics, a text as it is, everything else in hex."""
     if not value:
         return "''"
+    if len(value) > LONG_BYTES:
+        return f"({len(value)} bytes)"
     if value.isascii() and value.decode().isprintable():
         return quote(names.show(value.decode()))
     try:
