@@ -11,11 +11,12 @@ READY := $(VENV)/.ready
 # What mypy reads besides the installed package.
 TYPED := bench demo tools
 
-.PHONY: help demo test interop lint bench clean
+.PHONY: help demo test mutants interop lint bench clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
 	@echo "make test    all tests"
+	@echo "make mutants does the simulation notice a broken group machine? (about a minute)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
 	@echo "make bench   the benchmarks of docs/performance.md"
@@ -32,6 +33,9 @@ test: $(READY) ## Run all tests; ARGS="-k name" chooses some
 	@echo "Running the tests on two processes"
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
 		&& export JAVA_HOME CC && $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+
+mutants: $(READY) ## Break the group machine on purpose, in each way that is known: is it caught? ARGS="name" chooses
+	@$(PY) -m tests.simulation.mutants $(ARGS)
 
 interop: $(READY) ## Compare with a real Apache Kafka broker; ARGS are passed on
 	@$(PY) -m tests.interop $(ARGS)

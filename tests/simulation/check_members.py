@@ -182,7 +182,7 @@ class Members:
         silent_ms = now_ms - self.contacts.get(member_id, (0, 0))[0]
         self.must(
             False,
-            "G10" if static else "G11",
+            "G10" if static and not (seen.awaiting_join or seen.awaiting_sync) else "G11",
             f"{member_id} is out of {group.group_id} for no reason: {seen}, {before.state} for "
             f"{now_ms - before.since_ms} ms, heard of {silent_ms} ms ago",
         )
@@ -200,8 +200,10 @@ class Members:
                 ways = {(member_id, None), (member_id, seen.instance_id), ("", seen.instance_id)}
                 if named & (ways - {("", None)}):
                     return True
-            elif request.member_id == member_id and call.code == _FULL:
-                return True
+            elif call.code == _FULL:
+                own = seen.instance_id is not None and seen.instance_id == request.group_instance_id
+                if request.member_id == member_id or (own and not request.member_id):
+                    return True
         return False
 
     def _was_silent(self, member_id: str, seen: Seen) -> bool:
@@ -271,8 +273,7 @@ class Members:
             seen = before.members.get(member_id)
             here = seen is None or seen.awaiting_join or member_id in asked
             static = member.group_instance_id is not None
-            # Who takes its own place back had it already.
-            joined += here and not (static and self._had_place(before, member.group_instance_id))
+            joined += here
             self.must(here or static, "G11", f"{member_id} did not rejoin and is in generation {number}")
             self._contact(group, member_id)
         limit = memory.world.settings.group_max_size
@@ -286,9 +287,6 @@ class Members:
         if early and not (before.from_empty or before.held):
             self.must(not awaited, "G14", f"{awaited} had an id, and were not waited for: {before}")
         self._check_vote(group)
-
-    def _had_place(self, before: GroupSeen, instance_id: str | None) -> bool:
-        return any(seen.instance_id == instance_id for seen in before.members.values())
 
     def _check_vote(self, group: Group) -> None:
         """G4: most first preferences among what all offer; of equals, what the leader likes best."""

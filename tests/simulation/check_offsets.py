@@ -44,7 +44,6 @@ class Offsets:
         self.hidden: set[int] = set()  # offsets of transactions that have not been committed
         self.transactions: dict[int, list[Call]] = {}  # producer -> its commits in the open transaction
         self.ending: dict[int, bool] = {}  # producer -> committed, while its transaction ends
-        self._ended_ms: dict[int, int] = {}  # offset of a transaction -> when that was committed
         self._deleting: list[Call] = []
         self._topics_gone: list[tuple[int, dict[Place, int]]] = []
         self._pending: set[tuple[int, Place]] = set()  # durable offsets of open transactions
@@ -107,7 +106,6 @@ class Offsets:
                 for place, position in call.facts.places.items():
                     offset = self.history[place][position]
                     self.hidden.discard(-1 if offset is None else offset)
-                    self._ended_ms[-1 if offset is None else offset] = self.memory.world.now_ms
 
     def transaction_ended(self, producer_id: int, error: int) -> None:
         """The machine says so."""
@@ -301,11 +299,8 @@ class Offsets:
         if self._deleting:
             self._deleting = [one for one in self._deleting if one.answered_step in (-1, world.steps)]
         while self._topics_gone and world.now_ms - self._topics_gone[0][0] > _TOPIC_GONE_MS:
-            gone_ms, places = self._topics_gone.pop(0)
+            _, places = self._topics_gone.pop(0)
             for place, position in places.items():
-                ended_ms = self._ended_ms.get(self._durable(place) or 0, -1)
-                if world.store.failed_ms >= gone_ms <= ended_ms:
-                    continue  # a transaction may end while the deletion is tried again
                 self._acknowledge(place, position)
                 self._check(place, self._durable(place), "O9")
                 same = [one for one in self._pending if one[1] == place]

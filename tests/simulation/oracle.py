@@ -169,7 +169,7 @@ def _join(
         return None  # it may have to wait for a group that is going
     holder = holder_of(group, instance_id)
     comes_back = not member_id and bool(holder)
-    if not comes_back and not _has_room(group, member_id, settings):
+    if not _has_room(group, holder if comes_back else member_id, settings):
         return int(ErrorCode.GROUP_MAX_SIZE_REACHED)
     if not _is_supported(group, request.protocol_type, offer):
         return int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -42,7 +42,7 @@ class Store:
         self.durable: dict[bytes, bytes | None] = {}
         """The log after a complete compaction; None: a tombstone."""
         self.version = 0
-        self.stored_step = self.failed_step = self.failed_ms = -1
+        self.stored_step = self.failed_step = -1
         self._gathered: list[Append] = []
         self._writing: list[Append] = []
 
@@ -89,7 +89,7 @@ class Store:
             return {}
         code = int(rng.choice(ERRORS))
         failed = batch if rng.random() < 0.5 else [rng.choice(batch)]
-        self.failed_step, self.failed_ms = self.world.steps, self.world.now_ms
+        self.failed_step = self.world.steps
         return {append.position: code for append in failed}
 
     def _land(self, append: Append) -> None:
