@@ -179,6 +179,15 @@ class _ThreadMember:
             assert not self._thread.is_alive(), f"{self.name} does not end"
 
 
+def know_topic(consumer: Any, topic: str) -> None:
+    """Let a kafka-python consumer that has subscribed learn the partitions before it joins.
+
+    Elected without them it assigns nothing and rejoins once it knows; if that takes longer than one poll, it
+    never looks at the answer, sends no heartbeats, and stands still for good (3.0.12).
+    """
+    assert consumer.partitions_for_topic(topic), f"there is no topic {topic}"
+
+
 class KafkaPythonMember(_ThreadMember):
     """A kafka-python consumer in its group."""
 
@@ -190,6 +199,7 @@ class KafkaPythonMember(_ThreadMember):
         try:
             listener = _KafkaPythonListener(_Listening(self._board, self.name))
             consumer.subscribe([self._topic], listener=listener)
+            know_topic(consumer, self._topic)
             while not self._stop.is_set():
                 for tp, records in consumer.poll(timeout_ms=int(POLL_S * 1000)).items():
                     self._board.receives(self.name, [(tp.partition, one.offset) for one in records])

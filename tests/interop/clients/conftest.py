@@ -6,6 +6,8 @@ neither. Without a JDK or Maven they fail and say what to install.
 
 from __future__ import annotations
 
+import gc
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,3 +47,15 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClien
 def member(daemon: Daemon, java_clients: JavaClients) -> MakeMember:
     """Makes Java members."""
     return MakeMember(daemon, java_clients)
+
+
+@pytest.fixture
+def sockets_forgotten() -> Iterator[None]:
+    """kafka-python leaves the sockets of failed attempts to the garbage collector: here, in no other test."""
+    log = logging.getLogger("kafka")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)  # pytest keeps what is logged, and so the sockets
+    yield
+    log.setLevel(level)
+    while gc.collect():
+        pass  # what held them is finalised first

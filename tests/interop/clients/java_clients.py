@@ -12,7 +12,7 @@ import json
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -96,8 +96,8 @@ class JavaClients:
             event = json.loads(line)
             if "id" in event:
                 self._answer(self._answers.pop(event["id"]), event)
-            else:
-                self._sinks[event["name"]](event)
+            elif (sink := self._sinks.get(event["name"])) is not None:
+                sink(event)
         for answer in self._answers.values():
             answer.set_exception(JavaError("gone", f"the JVM has ended; its log is {self.log_path}"))
 
@@ -113,6 +113,10 @@ class JavaClients:
         name = f"{wish}/{next(self._numbers)}"
         self._sinks[name] = sink
         return name
+
+    def forget(self, name: str) -> None:
+        """That client has ended: nobody wants to know of it any more."""
+        self._sinks.pop(name, None)
 
     async def call(self, op: str, name: str, **arguments: Any) -> Any:
         """Send a command and wait for its result. Raises `JavaError`."""
@@ -168,6 +172,7 @@ class JavaMember:
         ends_with: str = "",
     ) -> None:
         self.name = name
+        self._topic = topic
         self._board = board
         self._java = java_clients
         self._client = java_clients.name(name, self._happens)
@@ -200,12 +205,27 @@ class JavaMember:
         """A command of ``ConsumerClient.java``. Raises `JavaError`."""
         return await self._java.call(op, self._client, **arguments)
 
+    async def commit(self, offsets: dict[int, int] | None = None) -> None:
+        """Commit these, or all positions. Raises `JavaError`."""
+        if offsets is None:
+            await self.call("commit")
+        else:
+            await self.call("commit", offsets=[[self._topic, *one] for one in offsets.items()])
+
+    async def committed(self, partitions: Sequence[int]) -> list[int | None]:
+        """Committed offsets."""
+        found: list[int | None] = await self.call(
+            "committed", partitions=[[self._topic, partition] for partition in partitions]
+        )
+        return found
+
     async def leave(self, how: str = "DEFAULT") -> None:
         """Close it: DEFAULT (a static member stays in the group), LEAVE_GROUP or REMAIN_IN_GROUP."""
         if self._ended:
             return
         self._ended = True
         await self.call("close", how=how)
+        self._java.forget(self._client)
         self._board.owns(self.name, None)
 
     def _happens(self, event: dict[str, Any]) -> None:

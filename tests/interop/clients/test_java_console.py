@@ -19,6 +19,7 @@ TOOLS = "org.apache.kafka.tools."
 MAIN_CLASSES = {
     "kafka-topics": f"{TOOLS}TopicCommand",
     "kafka-consumer-groups": f"{TOOLS}consumer.group.ConsumerGroupCommand",
+    "kafka-groups": f"{TOOLS}GroupsCommand",
     "kafka-console-producer": f"{TOOLS}ConsoleProducer",
     "kafka-console-consumer": f"{TOOLS}consumer.ConsoleConsumer",
     "kafka-configs": "kafka.admin.ConfigCommand",
@@ -150,12 +151,14 @@ async def test_a_group_at_work_is_listed_described_and_protected(
         await board.until_read(len(produced))
         mine = board.owned["a"]
         assert mine is not None
-        await first.call("commit", offsets=[[TOPIC, partition, 2] for partition in mine])
+        await first.commit(dict.fromkeys(mine, 2))
         group = await described(daemon.bootstrap, GROUP)
         owners = {one.client_id: one for one in group.members}
 
         assert await console.lines(f"{groups} --list") == [GROUP]
         assert await console.table(f"{groups} --list --state") == [{"GROUP": GROUP, "STATE": "Stable"}]
+        kinds = await console.table("kafka-groups --list")
+        assert kinds == [{"GROUP": GROUP, "TYPE": "Classic", "PROTOCOL": "consumer"}]
         offsets = await console.table(f"{groups} --describe --group {GROUP}")
         assert len(offsets) == PARTITIONS
         for row in offsets:
@@ -187,7 +190,7 @@ async def test_a_group_at_work_is_listed_described_and_protected(
         assert "Assignments can only be reset if the group" in reset
         assert "GroupNotEmptyException" in deleted
         assert "GroupSubscribedToTopicException" in forgotten
-        assert await first.call("committed", partitions=[[TOPIC, mine[0]]]) == [2]
+        assert await first.committed(mine[:1]) == [2]
         assert not [event for event in board.events if event.kind == "lost"]
 
 
@@ -199,7 +202,7 @@ async def test_offsets_of_an_empty_group_are_reset_and_deleted_and_the_group_too
     reader = member(board, "a")
     await reader.join()
     await board.until_read(len(produced))
-    await reader.call("commit")
+    await reader.commit()
     await reader.leave()
     group = f"kafka-consumer-groups --group {GROUP}"
 
@@ -230,4 +233,5 @@ async def test_offsets_of_an_empty_group_are_reset_and_deleted_and_the_group_too
     assert sorted(await committed()) == [partition for partition in ALL if partition != 0]
     await console.lines(f"{group} --delete")
     assert await console.lines("kafka-consumer-groups --list") == []
-    assert await console.lines(f"{group} --describe") == [f"Error: Consumer group '{GROUP}' does not exist."]
+    (line,) = await console.lines(f"{group} --describe")
+    assert line.endswith(f"GroupIdNotFoundException: Group {GROUP} not found.")

@@ -134,8 +134,7 @@ async def test_a_commit_in_the_revoke_callback_counts(
         await board.until_owned({"a": (0, 1, 2), "b": (3, 4, 5)})
         (committed,) = board.of("a", "committed")
         assert committed.error == ""
-        places = [[TOPIC, partition] for partition in ALL]
-        assert await second.call("committed", partitions=places) == [EACH] * PARTITIONS
+        assert await second.committed(ALL) == [EACH] * PARTITIONS
         # So b has nothing to read again.
         more = await produce(java_clients, daemon, 1)
         await board.until_read(len(produced) + len(more))
@@ -150,7 +149,7 @@ async def test_seek_and_resume_from_what_was_committed(
     first = member(board, "a")
     await first.join()
     await board.until_read(len(produced))
-    await first.call("commit", offsets=[[TOPIC, 0, 3], [TOPIC, 1, EACH]])
+    await first.commit({0: 3, 1: EACH})
     await first.call("seek", to=[TOPIC, 0, 1])
     again = [(0, offset) for offset in range(1, EACH)]
     await board.until_read(len(produced) + len(again))
@@ -205,7 +204,7 @@ async def test_a_restart_of_the_daemon_goes_unnoticed(
         produced = await produce(java_clients, daemon)
         await board.until_read(len(produced))
         for one in members:
-            await one.call("commit")
+            await one.commit()
         assert [await one.call("metadata") for one in members] == identities
         assert shares(await described(daemon.bootstrap, GROUP)) == shares(group)
         assert board.events == events

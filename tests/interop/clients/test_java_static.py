@@ -55,7 +55,7 @@ async def test_a_restart_costs_no_rebalance(
         produced = await produce(java_clients, daemon)
         await board.until_read(len(produced))
         for one in (stays, again):
-            await one.call("commit")
+            await one.commit()
         assert await stays.call("metadata") == identity
         assert rebalances(daemon, GROUP) == rounds
     assert read_by_all(board) == sorted(produced)
