@@ -266,9 +266,9 @@ class Joins:
         unchanged = member.protocols == protocols
         if state is State.COMPLETING and unchanged:
             members = self.rebalances.member_list(group) if is_leader else []
-            return self.rebalances.join_success(group, member, members)
+            return self.rebalances.join_success(group, member, members, ticket.api_version)
         if state is State.STABLE and unchanged and not is_leader:
-            return self.rebalances.join_success(group, member, [])
+            return self.rebalances.join_success(group, member, [], ticket.api_version)
         timeout_ms = _rebalance_timeout_ms(request, ticket)
         group.update(member, protocols, request.session_timeout_ms, timeout_ms)
         self.rebalances.park_join(group, member, ticket, now_ms)

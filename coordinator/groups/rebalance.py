@@ -12,7 +12,7 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
 from ringleader.coordinator.groups.outbox import Records, Ticket
-from ringleader.coordinator.groups.replies import join_error, sync_error
+from ringleader.coordinator.groups.replies import join_error, no_protocol, sync_error
 from ringleader.coordinator.groups.states import CAN_REBALANCE, State
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember
@@ -135,7 +135,7 @@ class Rebalances:
             ticket = self.unpark_join(group, member)
             if ticket is not None:
                 members = listed if member.member_id == leader else []
-                core.answer(ticket, self.join_success(group, member, members))
+                core.answer(ticket, self.join_success(group, member, members, ticket.api_version))
             member.is_new = False
             core.arm_session(member, now_ms)
         core.arm(group.sync_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
@@ -164,14 +164,15 @@ class Rebalances:
         ]
 
     def join_success(
-        self, group: Group, member: Member, members: list[JoinGroupResponseMember]
+        self, group: Group, member: Member, members: list[JoinGroupResponseMember], version: int
     ) -> JoinGroupResponse:
-        """The answer for a member of the present generation."""
+        """The answer for a member of the present generation. A protocol without a name is none (Kafka
+        behaviour)."""
         return JoinGroupResponse(
             error_code=_NONE,
             generation_id=group.generation,
             protocol_type=group.protocol_type,
-            protocol_name=group.protocol,
+            protocol_name=group.protocol or no_protocol(version),
             leader=group.leader or "",
             skip_assignment=False,
             member_id=member.member_id,

@@ -25,14 +25,18 @@ from ringleader.protocol.messages import (
 _FIRST_NULLABLE_PROTOCOL_NAME = 7
 
 
+def no_protocol(version: int) -> str | None:
+    """The protocol name of a JoinGroup answer that has none: below v7 it cannot be null on the wire."""
+    return None if version >= _FIRST_NULLABLE_PROTOCOL_NAME else ""
+
+
 def join_error(version: int, error: int, member_id: str) -> JoinGroupResponse:
     """A refused JoinGroup: generation -1, no leader, no members, no protocol type (KIP-559)."""
     return JoinGroupResponse(
         error_code=error,
         generation_id=-1,
         protocol_type=None,
-        # Below v7 the name cannot be null on the wire.
-        protocol_name=None if version >= _FIRST_NULLABLE_PROTOCOL_NAME else "",
+        protocol_name=no_protocol(version),
         member_id=member_id,
     )
 

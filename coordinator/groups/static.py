@@ -134,7 +134,7 @@ class Replacement:
     def _no_rebalance(self, group: Group, member: Member, leader_before: str) -> JoinGroupResponse:
         """The present generation. A leader is told so from v9 on (KIP-814), with the word not to assign; an
         older one is told the leader's former id, so that it takes itself for a follower."""
-        success = self.rebalances.join_success(group, member, [])
+        success = self.rebalances.join_success(group, member, [], self.ticket.api_version)
         if self.ticket.api_version < _FIRST_WITH_SKIP_ASSIGNMENT:
             success.leader = leader_before
         elif group.leader == member.member_id:
