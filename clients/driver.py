@@ -47,12 +47,18 @@ from ringleader.clients.model import (
 from ringleader.clients.positions import Positions
 from ringleader.clients.requests import Request
 from ringleader.clients.settings import MemberSettings
+from ringleader.clients.state import Phase
 from ringleader.clients.transport import Cluster
 
 logger = logging.getLogger("ringleader.clients.membership")
 
 GROUP_LANE = "group"
 """The coordinator's connection is kept apart: a parked JoinGroup holds back everything behind it."""
+
+JOINING_LANE = "joining"
+"""So what a cooperative member commits while it joins again goes over another one."""
+
+JOINING_PHASES = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
 
 T = TypeVar("T")
 
@@ -198,7 +204,8 @@ class Driver:
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
         """Ask the coordinator."""
         assert self._cluster is not None
-        return await self._cluster.send(node, request, timeout_ms=timeout_ms, lane=GROUP_LANE)
+        lane = JOINING_LANE if self.machine.phase in JOINING_PHASES else GROUP_LANE
+        return await self._cluster.send(node, request, timeout_ms=timeout_ms, lane=lane)
 
     async def change(self) -> None:
         """Wait until the machine has moved."""

@@ -18,7 +18,14 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ringleader.clients.actions import Action, ComputeAssignment, Disconnect, TellAssigned
+from ringleader.clients.actions import (
+    Action,
+    CancelRevoked,
+    ComputeAssignment,
+    Disconnect,
+    TellAssigned,
+    TellLost,
+)
 from ringleader.clients.errors import (
     AssignmentFailedError,
     ClientError,
@@ -29,7 +36,7 @@ from ringleader.clients.errors import (
     is_retriable,
 )
 from ringleader.clients.link import Pending
-from ringleader.clients.model import Assigned, MemberInfo
+from ringleader.clients.model import Assigned, Lost, MemberInfo
 from ringleader.clients.requests import (
     find_coordinator,
     found_coordinator,
@@ -80,7 +87,8 @@ class MemberMachine(MemberState):
         hold_until_ms = now_ms + min(hold_ms, self.settings.rebalance_timeout_ms)
         if self.phase is Phase.REVOKING:
             self._hold_until_ms = min(self._hold_until_ms, hold_until_ms)
-        elif self.phase is Phase.STABLE:
+        elif self.held is not None and self.phase is not Phase.LEAVING:
+            self._stop_joining()
             self._revoke(f"leaving: {reason}", hold_until_ms)
         else:
             self._start_leaving(now_ms)
@@ -161,7 +169,7 @@ class MemberMachine(MemberState):
     def tick(self, now_ms: int) -> None:
         """Do what is due."""
         if self.phase is Phase.REVOKING and now_ms >= self._hold_until_ms:
-            self._lose("on_revoked did not end in time: going on without it")
+            self._give_up_late()
             self._given_up(now_ms)
         elif self.phase is Phase.LEAVING and now_ms >= self._leave_until_ms:
             self._say(logging.WARNING, "leaving without an answer: the session timeout will tell the group")
@@ -201,7 +209,7 @@ class MemberMachine(MemberState):
             return
         if self.phase is Phase.STABLE and self._rejoin_reason is not None:
             reason, self._rejoin_reason = self._rejoin_reason, None
-            self._revoke(reason, now_ms + self.settings.rebalance_timeout_ms)
+            self._rebalance(reason, now_ms + self.settings.rebalance_timeout_ms, now_ms)
         phase, link = self.phase, self.link
         waited = now_ms >= link.not_before_ms
         if link.coordinator is None:
@@ -324,13 +332,19 @@ class MemberMachine(MemberState):
         held = Assigned(
             self.generation, self.member_id, election.leader_id, election.protocol, response.assignment
         )
-        self.held = held
+        before, self.held = self.held, held
+        self.last_held = held
         leads = " as its leader" if held.is_leader else ""
         self._say(
             logging.INFO,
             f"in generation {held.generation}{leads}, member id {held.member_id}, protocol {held.protocol}",
         )
-        self._actions.append(TellAssigned(held))
+        given_up = self.settings.given_up
+        moving = None if given_up is None or before is None else given_up(before.assignment, held.assignment)
+        if not moving:
+            self._actions.append(TellAssigned(held))
+        else:
+            self._revoke("it moves to another member", now_ms + self.settings.rebalance_timeout_ms, moving)
 
     # ---- heartbeats ----
 
@@ -357,7 +371,7 @@ class MemberMachine(MemberState):
             began_ms + rebalance_ms - self.settings.hold_margin_ms, pending.sent_ms + rebalance_ms // 4
         )
         if self.phase is Phase.STABLE:
-            self._revoke("the group is rebalancing", until_ms)
+            self._rebalance("the group is rebalancing", until_ms, now_ms)
         elif self.phase is Phase.REVOKING:
             self._hold_until_ms = min(self._hold_until_ms, until_ms)
 
@@ -393,7 +407,8 @@ class MemberMachine(MemberState):
             self._join_again(why, now_ms)
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:
             if self.phase is Phase.STABLE:
-                self._revoke("the group is rebalancing", now_ms + self.settings.rebalance_timeout_ms)
+                until_ms = now_ms + self.settings.rebalance_timeout_ms
+                self._rebalance("the group is rebalancing", until_ms, now_ms)
             elif self.phase in (Phase.JOINING, Phase.SYNCING):
                 self._join_again(why, now_ms)
         elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -412,17 +427,45 @@ class MemberMachine(MemberState):
 
     # ---- giving up and losing the share ----
 
+    def _rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
+        """Join again; an eager member gives up its share first."""
+        if self.settings.cooperative:
+            self._say(logging.INFO, f"joining again with generation {self.generation} in hand: {reason}")
+            self._to_join(reason, now_ms)
+        else:
+            self._revoke(reason, hold_until_ms)
+
     def _given_up(self, now_ms: int) -> None:
-        self.held = None
+        moved, self._moving = self._moving, b""
+        if not moved:
+            self.held = None
+        elif self.held is not None:
+            self._actions.append(TellAssigned(self.held))
+            if self._leave_reason is not None:
+                self._revoke(f"leaving: {self._leave_reason}", self._hold_until_ms)
+                return
         self._to_join(self._join_reason, now_ms)
+
+    def _give_up_late(self) -> None:
+        """`on_revoked` did not end in time."""
+        why, held, moving = "on_revoked did not end in time: going on without it", self.held, self._moving
+        if held is None or not moving:
+            self._lose(why)
+            return
+        self._actions.append(CancelRevoked(self._round))
+        self._say(logging.WARNING, f"lost a part of generation {held.generation}: {why}")
+        self._actions.append(TellLost(Lost(held.generation, held.member_id, moving, why, partial=True)))
 
     # ---- the end ----
 
-    def _start_leaving(self, now_ms: int) -> None:
+    def _stop_joining(self) -> None:
         if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:
             self._actions.append(Disconnect(self.link.coordinator))
-        self._round += 1
         self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
+
+    def _start_leaving(self, now_ms: int) -> None:
+        self._stop_joining()
+        self._round += 1
         self.phase = Phase.LEAVING
         self._leave_until_ms = now_ms + self._leave_wait_ms
         if self._leave_silently or not self.member_id:

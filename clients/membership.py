@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from ringleader.clients.callers import LoopCaller, ThreadCaller
 from ringleader.clients.driver import Driver, Leader, Listener, Watch
 from ringleader.clients.errors import MembershipError, MembershipOverError
+from ringleader.clients.machine import MemberMachine
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -29,7 +30,7 @@ from ringleader.clients.model import (
     Revoked,
     TopicPartition,
 )
-from ringleader.clients.settings import MemberSettings
+from ringleader.clients.settings import GivenUp, MemberSettings
 from ringleader.clients.transport import Cluster, parse_bootstrap
 
 __all__ = [
@@ -78,16 +79,20 @@ class _Member:
         group_instance_id: str | None = None,
         client_id: str = "ringleader-member",
         tls: ssl.SSLContext | None = None,
+        given_up: GivenUp | None = None,
         leader: Leader | None = None,
         watch: Watch | None = None,
     ) -> None:
         """Does not connect yet. Raises ValueError for settings that cannot work.
 
         `assign(protocol, members)` runs when this member leads: it returns each member's share as bytes.
-        `on_assigned` gets the new share; `on_revoked` has to give it up before the group goes on (the rejoin
-        waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
-        `on_failed` that the membership ended with an error. `leader` and `watch` are for code that works with
-        the cluster from inside of the driver, see `ringleader.clients.subscription`.
+        `on_assigned` gets the new share; `on_revoked` has to give it up before the group goes on (the
+        rejoin waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
+        `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
+        its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
+        the share before and not in the new one, and then the member joins once more. `leader` and `watch`
+        are for code that works with the cluster from inside of the driver, see
+        `ringleader.clients.subscription`.
         """
         parse_bootstrap(bootstrap)
         if assign is None and leader is None:
@@ -102,6 +107,7 @@ class _Member:
             request_timeout_ms=request_timeout_ms,
             retry_backoff_ms=retry_backoff_ms,
             retry_backoff_max_ms=retry_backoff_max_ms,
+            given_up=given_up,
         )
 
         def make_cluster() -> Cluster:
@@ -133,8 +139,13 @@ class _Member:
     # ---- what it is ----
 
     @property
+    def machine(self) -> MemberMachine:
+        """The member as a machine. It is run by the member's own thread: look, and do not touch."""
+        return self._driver.machine
+
+    @property
     def assigned(self) -> Assigned | None:
-        """The share that this member holds; None from the moment a rebalance asks for it."""
+        """The share that this member holds; None from the moment a rebalance asks for all of it."""
         return self._share
 
     @property
@@ -296,11 +307,13 @@ class GroupMember(_Member):
             self._wake()
 
     async def _run_revoked(self, revoked: Revoked) -> None:
-        self._share = None
+        if not revoked.partial:
+            self._share = None
         await _call(self._on_revoked, revoked)
 
     async def _run_lost(self, lost: Lost) -> None:
-        self._share = None
+        if not lost.partial:
+            self._share = None
         await _call(self._on_lost, lost)
 
     async def _run_over(self, error: MembershipError | None) -> None:
@@ -402,13 +415,15 @@ class SyncGroupMember(_Member):
                 self._changed.notify_all()
 
     def _run_revoked(self, revoked: Revoked) -> Any:
-        with self._changed:
-            self._share = None
+        if not revoked.partial:
+            with self._changed:
+                self._share = None
         return None if self._on_revoked is None else self._on_revoked(revoked)
 
     def _run_lost(self, lost: Lost) -> None:
-        with self._changed:
-            self._share = None
+        if not lost.partial:
+            with self._changed:
+                self._share = None
         if self._on_lost is not None:
             self._on_lost(lost)
 

@@ -67,6 +67,8 @@ class Revoked:
     member_id: str
     assignment: bytes
     reason: str
+    partial: bool = False
+    """A cooperative member keeps the rest of its share: `assignment` is only what moves away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class Lost:
     member_id: str
     assignment: bytes
     reason: str
+    partial: bool = False
+    """A cooperative member keeps the rest of its share."""
 
 
 @dataclass(frozen=True, slots=True)

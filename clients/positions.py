@@ -83,7 +83,9 @@ class Positions:
         group = f"group {self._settings.group_id!r}"
         if machine.phase in OVER:
             raise MembershipOverError(f"{group}: this member is not running ({machine.phase.value})")
-        if machine.phase not in COMMITTING or identity[0] < 0:
+        # A cooperative member may commit while it joins again, in the generation that it still holds.
+        holds = machine.phase in COMMITTING or machine.held is not None
+        if not holds or identity[0] < 0:
             raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
         if identity != (machine.generation, machine.member_id):
             now = machine.generation
@@ -119,6 +121,7 @@ class _Tries:
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
         self._deadline_ms = host.now_ms() + timeout_ms
         self._found = 0
+        self._refusal: ClientError | None = None  # the last answer that said to try again
 
     async def ask(self, request: Request) -> Any | None:
         """The answer; None when the connection failed: try again. Raises what is to be raised when time is
@@ -128,6 +131,8 @@ class _Tries:
         try:
             return await self._host.ask(node, request, timeout_ms)
         except RetriableError as error:
+            if self._left_ms() <= 0:  # the caller's time is over, which says nothing about the coordinator
+                raise self._refusal or error from None
             await self.after(Verdict.FIND, error)
             return None
 
@@ -138,6 +143,8 @@ class _Tries:
             self._host.pump()
         elif verdict is not Verdict.RETRY:
             raise error
+        else:
+            self._refusal = error
         wait_ms = self._backoff.next_ms()
         if wait_ms >= self._left_ms():
             raise error

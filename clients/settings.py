@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
 """As the Java client limits it."""
+
+
+GivenUp = Callable[[bytes, bytes], bytes | None]
+"""From the share that a member holds and the one that it is given now: what it has to give up, in the same
+form; None for nothing. Keep it quick: it runs in the member's own thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,10 @@ class MemberSettings:
     plus 5 s if that is longer."""
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
+    given_up: GivenUp | None = None
+    """Makes the member cooperative (KIP-429): it keeps its share while it joins again, then gives up what is
+    not in the new one, and joins once more so that others can have it. Without it the member is eager: it
+    gives up everything before it joins."""
     leave_timeout_ms: int = 5_000
     """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
 
@@ -42,6 +52,11 @@ class MemberSettings:
             raise ValueError("heartbeat_interval_ms has to be above 0 and below session_timeout_ms")
         if self.rebalance_timeout_ms <= 0:
             raise ValueError("rebalance_timeout_ms has to be above 0")
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the member keeps its share while it rejoins."""
+        return self.given_up is not None
 
     @property
     def parked_timeout_ms(self) -> int:

@@ -63,6 +63,8 @@ class MemberState:
         self.member_id = ""
         self.held: Assigned | None = None
         """The share that the user has been given and has not given up."""
+        self.last_held: Assigned | None = None
+        """The newest share that there was, given up or not: what sticky assignors go by."""
         self.error: MembershipError | None = None
         self._actions: list[Action] = []
         self.link = Link(settings, random, self._actions)
@@ -74,6 +76,7 @@ class MemberState:
         self._beat_at_ms = 0
         self._contact_ms = 0
         self._hold_until_ms = 0
+        self._moving = b""  # of the share, what is being given up in a cooperative member; b"": all of it
         self._leave_reason: str | None = None
         self._leave_silently = False
         self._leave_until_ms = 0
@@ -92,20 +95,24 @@ class MemberState:
 
     # ---- how a share ends ----
 
-    def _revoke(self, reason: str, hold_until_ms: int) -> None:
+    def _revoke(self, reason: str, hold_until_ms: int, moving: bytes = b"") -> None:
+        """Ask the user to give up the share, or only the part of it that moves to another member."""
         held = self.held
         assert held is not None
         self.phase = Phase.REVOKING
         self._round += 1
         self._hold_until_ms = hold_until_ms
         self._join_reason = reason
-        self._say(logging.INFO, f"giving up generation {held.generation}: {reason}")
-        revoked = Revoked(held.generation, held.member_id, held.assignment, reason)
+        self._moving = moving
+        part = "a part of " if moving else ""
+        self._say(logging.INFO, f"giving up {part}generation {held.generation}: {reason}")
+        revoked = Revoked(held.generation, held.member_id, moving or held.assignment, reason, bool(moving))
         self._actions.append(TellRevoked(self._round, revoked))
 
     def _lose(self, reason: str) -> None:
         """The share, if there is one, is gone without asking."""
         held, self.held = self.held, None
+        self._moving = b""
         if held is None:
             return
         if self.phase is Phase.REVOKING:

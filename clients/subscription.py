@@ -9,17 +9,27 @@ import asyncio
 import logging
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from ringleader.clients.assignors import ASSIGNORS, AssignorMember
+from ringleader.clients.assignors import (
+    ASSIGNORS,
+    AssignorMember,
+    cooperative_user_data,
+    sticky_user_data,
+    weight_user_data,
+)
 from ringleader.clients.backoff import Backoff
 from ringleader.clients.driver import Driver
 from ringleader.clients.errors import RetriableError
+from ringleader.clients.machine import MemberMachine
 from ringleader.clients.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol, TopicPartition
 from ringleader.clients.transport import Cluster, ClusterMetadata, retrying
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import MalformedError
+
+M = TypeVar("M", GroupMember, SyncGroupMember)
 
 logger = logging.getLogger("ringleader.clients.subscription")
 
@@ -46,19 +56,23 @@ def consumer_member(
     *,
     assignors: Sequence[str] = ("range", "roundrobin"),
     rack: str | None = None,
+    weight: float = 1.0,
     metadata_check_ms: int = METADATA_CHECK_MS,
     **options: Any,
 ) -> GroupMember:
     """A `GroupMember` that shares the partitions of these topics; `partitions_of` reads what it is assigned.
 
-    `assignors`: names out of `ringleader.clients.assignors.ASSIGNORS`, in order of preference. `rack`: where
-    this member is (KIP-881). As the leader it looks at the topics every `metadata_check_ms` and rejoins when
-    their partitions have changed. `options`: as for `GroupMember`. Raises ValueError for unknown assignors.
+    `assignors`: names out of `ringleader.clients.assignors.ASSIGNORS`, in order of preference. If all of them
+    are cooperative, so is the member (KIP-429): it goes on with its partitions while the group rebalances;
+    `on_revoked` is asked for those only that move away, and `on_assigned` gets the whole new share each time.
+    `rack`: where this member is (KIP-881). `weight`: what it tells the assignor `weighted`. As the leader it
+    looks at the topics every `metadata_check_ms` and rejoins when their partitions have changed. `options`:
+    as for `GroupMember`. Raises ValueError for unknown assignors and a weight that is not above 0.
     """
+    subscriber = _Subscriber(topics, assignors, rack, weight)
     leader = _Leader(metadata_check_ms)
-    protocols = _protocols(topics, assignors, rack)
-    options |= {"protocols": protocols, "protocol_type": PROTOCOL_TYPE}
-    return GroupMember(bootstrap, group_id, leader=leader.lead, watch=leader.watch, **options)
+    given = options | subscriber.options()
+    return subscriber.bound(GroupMember(bootstrap, group_id, leader=leader.lead, watch=leader.watch, **given))
 
 
 def sync_consumer_member(
@@ -68,25 +82,89 @@ def sync_consumer_member(
     *,
     assignors: Sequence[str] = ("range", "roundrobin"),
     rack: str | None = None,
+    weight: float = 1.0,
     metadata_check_ms: int = METADATA_CHECK_MS,
     **options: Any,
 ) -> SyncGroupMember:
     """The same as a `SyncGroupMember`."""
+    subscriber = _Subscriber(topics, assignors, rack, weight)
     leader = _Leader(metadata_check_ms)
-    protocols = _protocols(topics, assignors, rack)
-    options |= {"protocols": protocols, "protocol_type": PROTOCOL_TYPE}
-    return SyncGroupMember(bootstrap, group_id, leader=leader.lead, watch=leader.watch, **options)
+    given = options | subscriber.options()
+    return subscriber.bound(
+        SyncGroupMember(bootstrap, group_id, leader=leader.lead, watch=leader.watch, **given)
+    )
 
 
-def _protocols(topics: Iterable[str], assignors: Sequence[str], rack: str | None) -> list[MemberProtocol]:
-    wanted = sorted({topics} if isinstance(topics, str) else set(topics))
-    if not wanted:
-        raise ValueError("no topics to subscribe to")
-    unknown = sorted(set(assignors) - set(ASSIGNORS))
-    if unknown:
-        raise ValueError(f"unknown assignors {unknown}; there are {sorted(ASSIGNORS)}")
-    metadata = Subscription(wanted, rack_id=rack).encode()
-    return [MemberProtocol(name, metadata) for name in assignors]
+def partitions_given_up(before: bytes, after: bytes) -> bytes | None:
+    """Of two consumer assignments, the partitions of the first that are not in the second, as an assignment;
+    None if there are none. What cannot be read has no partitions."""
+    had, has = _readable(before), _readable(after)
+    gone = {topic: sorted(set(ps) - set(has.get(topic, ()))) for topic, ps in had.items()}
+    moving = {topic: ps for topic, ps in gone.items() if ps}
+    return Assignment(moving).encode() if moving else None
+
+
+def _readable(assignment: bytes) -> dict[str, list[int]]:
+    try:
+        return Assignment.decode(assignment).partitions if assignment else {}
+    except MalformedError:
+        return {}
+
+
+class _Subscriber:
+    """What a member tells the leader about itself, anew at each join."""
+
+    def __init__(
+        self, topics: Iterable[str], assignors: Sequence[str], rack: str | None, weight: float
+    ) -> None:
+        self._topics = sorted({topics} if isinstance(topics, str) else set(topics))
+        if not self._topics:
+            raise ValueError("no topics to subscribe to")
+        unknown = sorted(set(assignors) - set(ASSIGNORS))
+        if unknown:
+            raise ValueError(f"unknown assignors {unknown}; there are {sorted(ASSIGNORS)}")
+        weight_user_data(weight)
+        self._assignors = tuple(assignors)
+        self._rack = rack
+        self._weight = weight
+        self._cooperative = all(ASSIGNORS[name].cooperative for name in assignors)
+        self._machine: MemberMachine | None = None
+
+    def options(self) -> dict[str, Any]:
+        """What the member is made with."""
+        return {
+            "protocol_type": PROTOCOL_TYPE,
+            "protocols": [MemberProtocol(name, partial(self._metadata, name)) for name in self._assignors],
+            "given_up": partitions_given_up if self._cooperative else None,
+        }
+
+    def bound(self, member: M) -> M:
+        """Watch this member's shares."""
+        self._machine = member.machine
+        return member
+
+    def _metadata(self, assignor: str) -> bytes:
+        held = last = None
+        if self._machine is not None:
+            held, last = self._machine.held, self._machine.last_held
+        owned = {} if held is None else _readable(held.assignment)
+        generation = -1 if last is None else last.generation
+        data = _user_data(assignor, self._weight, last, owned)
+        return Subscription(self._topics, data, owned, generation, self._rack).encode()
+
+
+def _user_data(
+    assignor: str, weight: float, last: Assigned | None, owned: Mapping[str, Sequence[int]]
+) -> bytes | None:
+    had = {} if last is None else _readable(last.assignment)
+    generation = -1 if last is None else last.generation
+    if assignor == "sticky":
+        return sticky_user_data(had, generation)
+    if assignor == "cooperative-sticky":
+        return cooperative_user_data(generation)
+    if assignor == "weighted":
+        return weight_user_data(weight) if owned else weight_user_data(weight, had, generation)
+    return None
 
 
 class _Leader:

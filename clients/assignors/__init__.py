@@ -23,7 +23,10 @@ from ringleader.clients.assignors.sticky import (
 )
 from ringleader.clients.assignors.weighted import WEIGHTED, weight_user_data
 
-ASSIGNORS: dict[str, Assignor] = {assignor.name: assignor for assignor in (RANGE, ROUND_ROBIN)}
+ASSIGNORS: dict[str, Assignor] = {
+    assignor.name: assignor
+    for assignor in (RANGE, ROUND_ROBIN, STICKY, COOPERATIVE_STICKY, WEIGHTED, ORIGINAL, RANDOM)
+}
 
 __all__ = [
     "ASSIGNORS",

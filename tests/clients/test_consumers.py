@@ -157,8 +157,10 @@ async def test_large_groups_are_assigned_in_a_thread() -> None:
 def test_options_that_cannot_work() -> None:
     with pytest.raises(ValueError, match="no topics"):
         consumer_member("h:1", "g", [])
-    with pytest.raises(ValueError, match=r"sticky.*'range', 'roundrobin'"):
-        consumer_member("h:1", "g", ["t"], assignors=["sticky"])
+    with pytest.raises(ValueError, match=r"stickiest.*'range', 'roundrobin', 'sticky'"):
+        consumer_member("h:1", "g", ["t"], assignors=["stickiest"])
+    with pytest.raises(ValueError, match="weight"):
+        consumer_member("h:1", "g", ["t"], weight=0)
 
 
 def test_an_empty_share() -> None:

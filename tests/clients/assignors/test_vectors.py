@@ -25,8 +25,16 @@ def flat(assignment: Assignment) -> dict[str, str]:
 
 
 def test_names() -> None:
-    assert list(ASSIGNORS) == ["range", "roundrobin"]
-    assert not any(assignor.cooperative for assignor in ASSIGNORS.values())
+    cooperative = {name: assignor.cooperative for name, assignor in ASSIGNORS.items()}
+    assert cooperative == {
+        "range": False,
+        "roundrobin": False,
+        "sticky": False,
+        "cooperative-sticky": True,
+        "weighted": True,
+        "original": False,
+        "random": False,
+    }
 
 
 @BOTH
