@@ -9,54 +9,86 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
-from tests.interop.compare import Report, compare, daemons, kafkas, plays_of, record
+from tests.interop.compare import Report, compare, daemons, explore, kafkas, plays_of, record
 from tests.interop.language import ScenarioFile, load, render
 from tests.interop.maven import InteropError
 from tests.interop.simulated import play_simulated
+
+EXPLORED = 60
+"""Random scenarios of a whole comparison."""
+
+EXPLORED_ALONE = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 if nothing differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("compare", "record", "ours"), default="compare")
-    parser.add_argument("files", nargs="*", type=Path, help="scenario files; all without any")
+    parser.add_argument(
+        "what", nargs="?", choices=("compare", "record", "ours", "explore"), default="compare"
+    )
+    parser.add_argument("files", nargs="*", help="scenario files, all without any; or seeds")
     parser.add_argument("-k", metavar="WORDS", default="", help="scenarios with these words in their title")
     parser.add_argument("--only", choices=("kafka", "daemon"), help="compare with one of the two")
     chosen = parser.parse_args(arguments)
-    files = load(chosen.files or None)
+    if chosen.what == "explore":
+        return _run(_explore([int(seed) for seed in chosen.files] or fresh_seeds(EXPLORED_ALONE)))
+    files = load([Path(name) for name in chosen.files] or None)
     for found in files:
         if chosen.k:
             found.scenarios = [one for one in found.scenarios if chosen.k in one.name]
+    if chosen.what == "record":
+        return _run(_record(files, chosen.k))
+    if chosen.what == "ours":
+        return _ours(files, chosen.k)
+    return _run(_compare(files, chosen.only, fresh_seeds(0 if chosen.k or chosen.files else EXPLORED)))
+
+
+def _run(work: Coroutine[Any, Any, int]) -> int:
     try:
-        if chosen.what == "record":
-            return asyncio.run(_record(files, chosen.k))
-        if chosen.what == "ours":
-            return _ours(files, chosen.k)
-        return asyncio.run(_compare(files, chosen.only))
+        return asyncio.run(work)
     except InteropError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def fresh_seeds(count: int) -> list[int]:
+    """Seeds that were not tried before, in all likelihood."""
+    first = random.SystemRandom().randrange(1_000_000_000)
+    return list(range(first, first + count))
 
 
 def _brokers(files: Sequence[ScenarioFile]) -> list[str]:
     return sorted({scenario.broker for found in files for scenario in found.scenarios})
 
 
-async def _compare(files: Sequence[ScenarioFile], only: str | None) -> int:
+async def _compare(files: Sequence[ScenarioFile], only: str | None, seeds: Sequence[int]) -> int:
     reports: list[Report] = []
     if only != "daemon":
         async with kafkas(_brokers(files)) as targets:
             reports.append(await compare("Apache Kafka", files, targets, ours=False))
-        print(reports[-1].text(), flush=True)
+            print(reports[-1].text(), flush=True)
+            if seeds:
+                title = f"Random scenarios from seed {seeds[0]} on"
+                reports.append(await explore(title, seeds, targets["plain"]))
+                print(reports[-1].text(), flush=True)
     if only != "kafka":
         async with daemons(_brokers(files)) as targets:
             reports.append(await compare("Ringleader", files, targets, ours=True))
         print(reports[-1].text(), flush=True)
     return 1 if any(report.differences for report in reports) else 0
+
+
+async def _explore(seeds: Sequence[int]) -> int:
+    async with kafkas(["plain"]) as targets:
+        report = await explore("Random scenarios", seeds, targets["plain"])
+    print(report.text())
+    return 1 if report.differences else 0
 
 
 async def _record(files: Sequence[ScenarioFile], chosen: str) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.interop.brokers import OurDaemon, kafka, kafka_again, warm_up
+from tests.interop.explore import Explorer, play_random_here, random_scenario
 from tests.interop.language import RESTARTED, Entry, Said, Scenario, ScenarioFile, render_said
 from tests.interop.maven import InteropError
 from tests.interop.play import Player
@@ -162,7 +163,13 @@ async def _warm(target: Target, what: str) -> None:
         raise InteropError(f"{what} did not serve groups in time") from None
 
 
-async def play_one(play: Play, target: Target, patience: Patience, expected: list[Said] | None) -> Result:
+async def play_one(
+    play: Play,
+    target: Target,
+    patience: Patience,
+    expected: list[Said] | None,
+    player: Callable[..., Player] = Player,
+) -> Result:
     """One play over sockets."""
     scenario, entry = play
     restarted = scenario.broker != RESTARTED
@@ -175,7 +182,7 @@ async def play_one(play: Play, target: Target, patience: Patience, expected: lis
     world = SocketWorld(target.host, target.port, patience, restart)
     try:
         async with asyncio.timeout(PLAY_TIMEOUT_S):
-            return await Player(scenario, entry, world, secrets.token_hex(6), expected).play()
+            return await player(scenario, entry, world, secrets.token_hex(6), expected).play()
     except TimeoutError:
         return f"did not come to its end in {PLAY_TIMEOUT_S} seconds"
     except (OSError, EOFError, RuntimeError, ValueError) as error:
@@ -220,6 +227,40 @@ async def compare(
         result = await play_one(play, target, COMPARING, expected_of(play, ours=ours))
         return difference(play, result, ours=ours)
 
+    await _attempt_all(plays, targets, attempt, report)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+async def explore(title: str, seeds: Sequence[int], target: Target) -> Report:
+    """Play random scenarios, and compare with what our server answers in simulated time."""
+    began = time.monotonic()
+    report = Report(title, len(seeds))
+    scenarios = [random_scenario(seed) for seed in seeds]
+    for scenario in scenarios:
+        for step, said in zip(
+            scenario.steps, await asyncio.to_thread(play_random_here, scenario), strict=True
+        ):
+            step.said[""] = said
+    plays = [(scenario, scenario.entries[0]) for scenario in scenarios]
+
+    async def attempt(play: Play, target: Target) -> str:
+        expected = expected_of(play, ours=False)
+        result = await play_one(play, target, COMPARING, expected, Explorer)
+        return difference(play, result, ours=False)
+
+    await _attempt_all(plays, {"plain": target}, attempt, report)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+async def _attempt_all(
+    plays: Sequence[Play],
+    targets: Mapping[str, Target],
+    attempt: Callable[[Play, Target], Awaitable[str]],
+    report: Report,
+) -> None:
+    """Put the differences of all plays into the report; those that differ are played again by themselves."""
     found = await play_all(plays, targets, AT_ONCE, attempt)
     for play, first in zip(plays, found, strict=True):
         differs = first
@@ -230,8 +271,6 @@ async def compare(
             [differs] = await play_all([play], targets, 1, attempt)
         if differs:
             report.differences.append(differs)
-    report.seconds = time.monotonic() - began
-    return report
 
 
 async def record(files: Sequence[ScenarioFile], targets: dict[str, Target]) -> list[str]:

@@ -410,7 +410,7 @@ class Player:
             ):
                 await self._join_until_it_waits(actor)
         joins = [one for one in self._requests if one.api == "JoinGroup" and not one.said]
-        await self._world.answered(lambda: all(one.over for one in joins), surely=True)
+        await self._all_over(joins)
         for one in sorted(joins, key=lambda one: one.actor.place):
             if one.over:
                 self._decode(one)
@@ -422,9 +422,8 @@ class Player:
         leader_first = sorted(actors, key=lambda one: one.leader != one.member_id)
         syncs = []
         for actor in leader_first:
-            sync = await self._send(actor, "SyncGroup", None, [], {})
-            await self._world.answered(lambda: sync.over, surely=True)  # noqa: B023
-            syncs.append(sync)
+            syncs.append(await self._send(actor, "SyncGroup", None, [], {}))
+            await self._all_over(syncs[-1:])
         trouble = self._trouble([one for one in self._requests[began:] if not one.said])
         if trouble:
             return trouble
@@ -433,6 +432,14 @@ class Player:
         generations = "/".join(sorted({str(actor.generation) for actor in actors}))
         leaders = "/".join(sorted({self._names.show(actor.leader) for actor in actors}))
         return [(f"stable: generation={generations} leader={leaders}",)]
+
+    async def _all_over(self, requests: list[Sent]) -> None:
+        """Wait for the answers of all; not for long if one is known to wait."""
+        expected = [] if self._expected is None else self._expected[self._step]
+        if any(block[0].endswith(" waits") for block in expected):
+            await self._world.settle(getattr(requests[0].message, "group_id", ""), self._arrived)
+        else:
+            await self._world.answered(lambda: all(one.over for one in requests), surely=True)
 
     def _trouble(self, requests: list[Sent]) -> list[Block]:
         """What stands in the way of a stable group."""

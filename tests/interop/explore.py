@@ -1,0 +1,150 @@
+"""Scenarios that nobody thought of: random requests of a few clients, the same ones to Apache Kafka and to
+our server in simulated time.
+
+What is known to differ is not asked for: see `Explorer`. At most two members are in the group at a time, and
+all prefer protocols in the same order, so that nothing follows from hash order in Kafka.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tests.interop.language import Entry, Said, Scenario, Step
+from tests.interop.play import Player
+from tests.interop.simulated import simulated
+
+STEPS = 30
+
+_PROTOCOLS = ("range:orders", "range:orders,sticky:orders", "range:payments,sticky:payments", "sticky:orders")
+_VERSIONS = {
+    "JoinGroup": range(10),
+    "SyncGroup": range(6),
+    "Heartbeat": range(5),
+    "LeaveGroup": range(6),
+    "OffsetCommit": range(2, 10),
+    "OffsetFetch": range(1, 10),
+    "DescribeGroups": range(7),
+    "TxnOffsetCommit": range(4),
+}
+_INSTANCE_SINCE = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "LeaveGroup": 3, "OffsetCommit": 7}
+_OFTEN = {
+    "join": 30,
+    "sync": 24,
+    "heartbeat": 12,
+    "leave": 8,
+    "commit": 10,
+    "fetch": 6,
+    "look": 8,
+    "delete": 4,
+    "transaction": 4,
+    "rebalance": 6,
+}
+"""How often a client does what."""
+
+_KEPT = "x OffsetCommit payments/1@1"
+"""An offset that nobody deletes: a group of offsets ends with its last one here (simple-group-end)."""
+
+_STRANGER = ("member=ghost", "member=''", "generation=0", "generation=1", "generation=2", "generation=-1")
+
+
+class Explorer(Player):
+    """Leaves out what differs on purpose: a second request of a client whose first one waits, and whoever
+    leaves while a sync waits."""
+
+    async def _run(self, command: str) -> Said:
+        words = command.split()
+        waiting = [sent for sent in self._requests if not sent.over]
+        syncs = [sent.actor.name for sent in waiting if sent.api == "SyncGroup"]
+        own = any(sent.actor.name == words[0] for sent in waiting)
+        if words[-1] == "rebalance":
+            left_out = any(name in syncs for name in words)
+        elif words[1] == "LeaveGroup":
+            left_out = own or bool(syncs)
+        else:
+            left_out = own and words[1] in ("JoinGroup", "joins", "SyncGroup")
+        return [("left out",)] if left_out else await super()._run(command)
+
+
+def random_scenario(seed: int) -> Scenario:
+    """The same for the same seed."""
+    dice = random.Random(seed)
+    scenario = Scenario(f"seed {seed}", Path("explore"))
+    static = dice.choice(((), ("b",), ("a", "b")))
+    members = ["a", "b"]
+    commands = []
+    names = {"a": "ann", "b": "bob"}
+    for actor in static:
+        commands.append(f"{actor} is instance={names[actor]}")
+        double = actor + "2"
+        commands.append(f"{double} is instance={names[actor]}")
+        members.append(double)
+    if dice.random() < 0.7:
+        commands.append("a b form a group" if dice.random() < 0.7 else "a form a group")
+    while len(commands) < STEPS:
+        commands += _commands(dice, members, static)
+    scenario.steps = [Step(command) for command in commands]
+    return scenario
+
+
+def _commands(dice: random.Random, members: list[str], static: tuple[str, ...]) -> list[str]:
+    actor = dice.choice(members)
+    named = actor[0] in static
+
+    def request(api: str, *words: str) -> str:
+        low = _INSTANCE_SINCE.get(api, 0) if named else 0
+        version = dice.choice([one for one in _VERSIONS[api] if one >= low])
+        return " ".join((actor, api, f"v{version}", *filter(None, words)))
+
+    def stranger(words: tuple[str, ...] = _STRANGER) -> str:
+        return dice.choice(words) if dice.random() < 0.15 else ""
+
+    match dice.choices(list(_OFTEN), list(_OFTEN.values()))[0]:
+        case "join":
+            protocols = f"protocols={dice.choice(_PROTOCOLS)}" if dice.random() < 0.25 else ""
+            # A dynamic member's former self would be waited for.
+            fresh = "member=''" if named and dice.random() < 0.2 else ""
+            if named or fresh or dice.random() < 0.3:
+                return [request("JoinGroup", protocols, fresh or stranger(_STRANGER[:1]))]
+            return [f"{actor} joins {protocols}".strip()]
+        case "sync":
+            return [request("SyncGroup", stranger())]
+        case "heartbeat":
+            return [request("Heartbeat", stranger())]
+        case "leave":
+            if named and dice.random() < 0.5:
+                return [f"x LeaveGroup /{'ann' if actor[0] == 'a' else 'bob'}"]
+            return [request("LeaveGroup")]
+        case "commit":
+            place = dice.choice(("orders/0", "orders/1", "payments/0", "nowhere/0"))
+            offset = f"{place}@{dice.randrange(100)}"
+            if dice.random() < 0.2:
+                return [f"x OffsetCommit {offset}"]
+            return [request("OffsetCommit", offset, stranger())]
+        case "fetch":
+            return [dice.choice(("x OffsetFetch all", "x OffsetFetch orders/0 payments/0 stable"))]
+        case "look":
+            return [dice.choice((request("DescribeGroups"), "x ListGroups", "x DescribeGroups"))]
+        case "delete":
+            if dice.random() < 0.4:
+                return ["x DeleteGroups"]
+            # After a restart with other topics (static-subscription) other ones are protected.
+            return [_KEPT, f"x OffsetDelete {'nowhere/0' if static else 'orders/0 payments/0'}"]
+        case "transaction":
+            end = dice.choice(("commit", "abort"))
+            return [
+                _KEPT,
+                "p InitProducerId",
+                "p AddOffsetsToTxn",
+                f"p TxnOffsetCommit orders/{dice.randrange(3)}@{dice.randrange(100)}",
+                dice.choice(("x OffsetFetch all", "x OffsetFetch orders/0 orders/1 orders/2 stable")),
+                f"p EndTxn {end}",
+                "wait 300ms",
+            ]
+        case _:
+            return [f"{' '.join(dice.sample(['a', 'b'], dice.choice((1, 2))))} rebalance"]
+
+
+def play_random_here(scenario: Scenario) -> list[Said]:
+    """What our server answers, in simulated time."""
+    return simulated(scenario, lambda world: Explorer(scenario, Entry(), world, "x"))
