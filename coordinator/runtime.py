@@ -7,8 +7,8 @@ it is on its way to the disk, the next turns' records gather for the next one.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +46,10 @@ _ERRORS = {
 
 
 def fresh_id(prefix: str) -> str:
-    """A member id that nobody has and nobody can guess."""
-    return f"{prefix}-{uuid.uuid4()}"
+    """A member id that nobody has and nobody can guess: the prefix and a random UUID (RFC 9562 v4)."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{prefix}-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,8 +188,11 @@ class Group:
             return bool(protocol_type) and bool(protocols)
         if protocol_type != self.protocol_type:
             return False
-        count = len(self.members)
-        return any(self.supporters.get(name, 0) == count for name, _ in protocols)
+        count, supporters = len(self.members), self.supporters
+        for name, _ in protocols:  # noqa: SIM110 -- asked for every JoinGroup, and a generator takes longer
+            if supporters.get(name, 0) == count:
+                return True
+        return False
 
     def add(self, member: Member, protocol_type: str) -> None:
         """A new member. The first one sets the protocol type; it leads if nobody does (join order, not id
@@ -231,9 +234,10 @@ class Group:
         self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:
         """What a JoinGroup of a known member that takes effect changes."""
-        self._count(member.protocols, -1)
-        self._count(protocols, 1)
-        member.protocols = protocols
+        if member.protocols != protocols:
+            self._count(member.protocols, -1)
+            self._count(protocols, 1)
+            member.protocols = protocols
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
 

@@ -9,7 +9,6 @@ that cannot be read is cut off with one log line.
 from __future__ import annotations
 
 import asyncio
-import socket
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -128,10 +127,6 @@ class Connection(asyncio.Protocol):
             self.address = str(peer[0])
             self.host = java_address(self.address)
             self.peer = f"{self.address}:{peer[1]}"
-        handle = transport.get_extra_info("socket")
-        if handle is not None:
-            # A peer whose machine is gone says nothing; while it is parked, nothing else would tell.
-            handle.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._transport.set_write_buffer_limits(high=self._server.limits.connection_output_max_bytes)
         refusal = self._server.joined(self)
         if refusal:

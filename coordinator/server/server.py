@@ -71,6 +71,10 @@ class Server:
         self._listener = await loop.create_server(
             lambda: Connection(self), host, port, backlog=self.limits.socket_listen_backlog_size
         )
+        for listening in self._listener.sockets:
+            # A peer whose machine is gone says nothing; while it is parked, nothing else would tell. What is
+            # accepted inherits it.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         bound = self._listener.sockets[0].getsockname()
         self._sweep()
         return str(bound[0]), int(bound[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from collections.abc import Callable
 
@@ -446,3 +447,11 @@ async def test_join_waits_and_heartbeats_of_others_go_on() -> None:
         rejoined = await first.call(join_request("group", member.member_id), JOIN_VERSION)
         joined = (await second.receive(type(join_request("group")), JOIN_VERSION))[1]
         assert rejoined.generation_id == joined.generation_id == member.generation + 1
+
+
+async def test_a_peer_whose_machine_is_gone_is_found_out() -> None:
+    async with serving() as served, served.connect() as client:
+        await client.call(ApiVersionsRequest(), 0)
+        [connection] = served.server.connections
+        handle = connection._transport.get_extra_info("socket")
+        assert handle.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0
