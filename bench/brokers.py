@@ -53,7 +53,7 @@ class Broker:
     pid: int
     about: str
     warmup_s: float = 0.0
-    """How long it must be under load before it runs at its speed."""
+    """CPU seconds under load until it runs at its speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def brokers(
 ) -> Iterator[Brokers]:
     """Starts those of `names` that can run here; a line says which cannot, and why.
 
-    `warmup_s`: how long the JVM is to be under load before it is measured.
+    `warmup_s`: CPU seconds of the JVM under each load before it is measured.
     """
     left_out = {name: why for name in names if (why := _missing(name)) is not None}
     for name, why in left_out.items():

@@ -112,7 +112,7 @@ def run(plan: Plan) -> dict[str, Any]:
     """
     pins = Pins.choose()
     results: dict[str, Any] = {}
-    with work_dir(plan.data_dir) as directory, contextlib.ExitStack() as stack:
+    with pins.aside(), work_dir(plan.data_dir) as directory, contextlib.ExitStack() as stack:
         file_system = refuse_memory(directory)
         counts = SyncCounts(directory / "syncs")
         say(f"commits: {plan.members} members, {plan.connections} connections, data on {file_system}")

@@ -51,6 +51,7 @@ def run(plan: Plan) -> dict[str, Any]:
     goals: list[Goal] = []
     say(f"heartbeats: {plan.members} members, {plan.connections} connections")
     with (
+        pins.aside(),
         work_dir(plan.data_dir) as directory,
         daemon(directory, pins.server, topics=[f"{TOPIC}:{plan.members}"]) as server,
         yardstick(pins.server) as (port, pid),

@@ -32,7 +32,7 @@ class Plan:
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
     jvm_warmup_s: float = 15.0
-    """How long a JVM is under each load before that load is measured."""
+    """CPU seconds that a JVM spends under each load before that load is measured."""
     jvm_warmup_rounds: int = 25
     """Of the largest group's rebalances; a warm JVM takes a tenth of the first round's time."""
     pause_s: float = 0.5

@@ -89,6 +89,7 @@ def run(plan: Plan) -> dict[str, Any]:
     results: dict[str, Any] = {}
     say("rebalance: a connection for each member")
     with (
+        pins.aside(),
         work_dir(plan.data_dir) as directory,
         daemon(directory, pins.server) as server,
         brokers(plan.brokers, directory, pins.server, partitions=1, warmup_s=plan.jvm_warmup_s) as others,

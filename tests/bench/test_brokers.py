@@ -27,6 +27,9 @@ MACHINE = {
     "compiler": "cc",
     "load_average_after": 1.0,
 }
+# The first run on a machine fetches Kafka's jars and builds kfake.
+pytestmark = pytest.mark.timeout(600)
+
 CPU = min(os.sched_getaffinity(0))
 
 FAKE_GO = """#!{python}
