@@ -317,19 +317,19 @@ class Topics:
     async def end_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
     ) -> None:
-        """Append the marker that ends a producer's transaction; on return it is synced to disk with all
-        records of the transaction. Raises KafkaError as `append` does."""
+        """Append the marker that ends a producer's transaction; on return it is synced to disk, with all that
+        is before it. Raises KafkaError as `append` does."""
         found = self.partition(topic, partition)
         self._check_open(found)
-        first = found.transactions.open.get(producer_id, found.high_watermark)
         future, done = awaited()
         self._write(
             found.append_marker(producer_id, producer_epoch, self.wall_ms(), done, committed=committed)
         )
-        await future
+        offset = (await future).base_offset
         if self.settings.storage_sync == "full":
-            paths = [segment.path for segment in found.segments if segment.next_offset > first]
-            await self._syncs.sync(paths)
+            files = found.unsynced(offset)
+            await self._syncs.sync([segment.path for segment in files])
+            found.synced_before = max([found.synced_before, *(segment.base_offset for segment in files)])
 
     def open_transactions(self) -> list[tuple[str, int, int, int]]:
         """Topic, partition, producer id and epoch of every transaction that has no marker yet."""

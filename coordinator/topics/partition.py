@@ -12,7 +12,7 @@ import contextlib
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,11 +73,11 @@ class Pending:
     max_timestamp: int
     append_time_ms: int
     undo: Undo | None
-    producer_id: int
+    done: list[Done]
+    producer_id: int = -1
     """Of a transaction's batch or marker, -1 for other batches."""
-    committed: bool | None
+    committed: bool | None = None
     """What a marker says; None for other batches."""
-    done: list[Done] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -124,6 +124,7 @@ class Partition:
         "producers",
         "segments",
         "start_offset",
+        "synced_before",
         "tail",
         "transactions",
         "waiters",
@@ -140,6 +141,8 @@ class Partition:
         """Offset of the next record as far as written: the end that clients see."""
         self.next_offset = found.next_offset
         """The same with what is on its way."""
+        self.synced_before = -1
+        """Files that end at or before this offset are known to be on the disk."""
         self.tail = Tail()
         self.waiters: dict[Waiter, None] = {}
         self.deleted = False
@@ -185,17 +188,9 @@ class Partition:
         data = stamp(batch, base_offset, LEADER_EPOCH)
         segment = self._segment_for(len(data), max_timestamp, undo)
         self.next_offset = base_offset + header.record_count
+        next_offset = self.next_offset
         pending = Pending(
-            self,
-            segment,
-            base_offset,
-            self.next_offset,
-            max_timestamp,
-            append_time,
-            undo,
-            transaction,
-            None,
-            [done],
+            self, segment, base_offset, next_offset, max_timestamp, append_time, undo, [done], transaction
         )
         return self._place(pending, data)
 
@@ -210,7 +205,7 @@ class Partition:
         segment = self._segment_for(len(data), now_ms, undo)
         self.next_offset = base_offset + 1
         pending = Pending(
-            self, segment, base_offset, self.next_offset, now_ms, -1, undo, producer_id, committed, [done]
+            self, segment, base_offset, self.next_offset, now_ms, -1, undo, [done], producer_id, committed
         )
         return self._place(pending, data)
 
@@ -458,6 +453,10 @@ class Partition:
         return 2**63
 
     # ---- closing ----
+
+    def unsynced(self, offset: int) -> list[Segment]:
+        """The files that may have to be synced so that this offset and all before it are on the disk."""
+        return [segment for segment in self.segments if self.synced_before <= segment.base_offset <= offset]
 
     def begun(self) -> Snapshot:
         """What is known before the first record of the last file, which is empty."""

@@ -112,7 +112,7 @@ class TransactionRuntime:
 
     async def _abort_orphans(self) -> None:
         """Records whose transaction nobody knows would hold back readers for ever: a crash of the machine
-        took the marker along with other records that were not synced."""
+        took the marker, or the store of transactions is another one."""
         known = set(self.machine.open())
         for topic, partition, producer_id, epoch in self._topics.open_transactions():
             if (producer_id, (topic, partition)) in known:
