@@ -28,7 +28,7 @@ COMPILE = "compiler:compile"
 ANSWER_S = 60.0
 END_S = 30.0
 
-QUICK = {"heartbeat.interval.ms": "100", "session.timeout.ms": "10000", "fetch.max.wait.ms": "100"}
+QUICK = {"heartbeat.interval.ms": "100", "session.timeout.ms": "60000", "fetch.max.wait.ms": "100"}
 """A member hears of a rebalance at its next heartbeat, and of new records soon."""
 
 Sink = Callable[[dict[str, Any]], None]

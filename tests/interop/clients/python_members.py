@@ -24,6 +24,8 @@ from tests.support.members import POLL_S, AiokafkaMember, _ThreadMember, know_to
 ANSWER_S = 30.0
 HEARTBEAT_MS = 100
 SESSION_MS = 10_000
+PATIENT_MS = 60_000
+"""Session for a test in which the daemon is away, on a machine with other things to do."""
 KAFKA_PYTHON_POLL_MS = 500
 """A join that outlasts one poll is where this library loses its way; longer polls make that rare."""
 
@@ -218,7 +220,13 @@ class WatchedKafkaPython(_Watched):
             consumer.subscribe([self._topic], listener=listener)
             know_topic(consumer, self._topic)
             while not self._stop.is_set():
-                for tp, records in consumer.poll(timeout_ms=KAFKA_PYTHON_POLL_MS).items():
+                try:
+                    polled = consumer.poll(timeout_ms=KAFKA_PYTHON_POLL_MS)
+                except kafka.errors.KafkaError as error:
+                    if not error.retriable:
+                        raise
+                    continue  # this library tells the application, too, of a broker that is away
+                for tp, records in polled.items():
                     self._board.receives(self.name, [(tp.partition, one.offset) for one in records])
                 self._work(consumer)
         finally:

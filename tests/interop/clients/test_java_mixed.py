@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.interop.clients.java_clients import JavaClients, JavaMember
-from tests.interop.clients.python_members import LIBRARIES, WatchedMember
+from tests.interop.clients.python_members import LIBRARIES, PATIENT_MS, WatchedMember
 from tests.interop.clients.team import ALL, EACH, GROUP, PARTITIONS, TOPIC, MakeMember, balanced, produce
 from tests.interop.clients.watch import WatchBoard, described, read_by_all, rebalances, shares
 from tests.support.daemon import Daemon
@@ -63,9 +63,12 @@ async def test_a_crash_of_the_daemon_goes_unnoticed_by_all_four(
     board = WatchBoard()
     async with Stage() as stage:
         for library in LIBRARIES:
-            await stage.enter(library(board, daemon.bootstrap, GROUP, TOPIC, library.library))
+            name = library.library
+            await stage.enter(library(board, daemon.bootstrap, GROUP, TOPIC, name, session_ms=PATIENT_MS))
         await board.until(lambda now: balanced(now, 3))
-        await stage.enter(member(board, "java", metadata_recovery_strategy="none"))
+        await stage.enter(
+            member(board, "java", metadata_recovery_strategy="none", session_timeout_ms=PATIENT_MS)
+        )
         await board.until(lambda now: each_owned_once(now, 4))
         group, rounds = await described(daemon.bootstrap, GROUP), rebalances(daemon, GROUP)
         events = list(board.events)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.interop.clients.python_members import (
     LIBRARIES,
+    PATIENT_MS,
     WatchedConfluent,
     WatchedKafkaPython,
     WatchedMember,
@@ -174,7 +175,10 @@ async def test_a_restart_of_the_daemon_goes_unnoticed(daemon: Daemon, end: str) 
     """A member of each library in one group."""
     board = WatchBoard()
     async with Stage() as stage:
-        members = [one(board, daemon.bootstrap, GROUP, TOPIC, one.library) for one in LIBRARIES]
+        members = [
+            one(board, daemon.bootstrap, GROUP, TOPIC, one.library, session_ms=PATIENT_MS)
+            for one in LIBRARIES
+        ]
         for member in members:
             await stage.enter(member)
         await board.until(lambda now: balanced(now, 3))
