@@ -27,8 +27,10 @@ AT_ONCE = 48
 
 AT_ONCE_RECORDING = 12
 
+AT_ONCE_AGAIN = 4
+
 AGAIN = 2
-"""A play that differs is played again by itself, this often at most: two processors have busy moments."""
+"""Plays that differ are played again with more room, this often at most: two processors have busy moments."""
 
 PLAY_TIMEOUT_S = 120
 
@@ -262,15 +264,13 @@ async def _attempt_all(
 ) -> None:
     """Put the differences of all plays into the report; those that differ are played again by themselves."""
     found = await play_all(plays, targets, AT_ONCE, attempt)
-    for play, first in zip(plays, found, strict=True):
-        differs = first
-        for _ in range(AGAIN):
-            if not differs:
-                break
-            report.again += 1
-            [differs] = await play_all([play], targets, 1, attempt)
-        if differs:
-            report.differences.append(differs)
+    first = {number: differs for number, differs in enumerate(found) if differs}
+    for _ in range(AGAIN):
+        if first:
+            report.again += len(first)
+            again = await play_all([plays[number] for number in first], targets, AT_ONCE_AGAIN, attempt)
+            first = {number: differs for number, differs in zip(first, again, strict=True) if differs}
+    report.differences += first.values()
 
 
 async def record(files: Sequence[ScenarioFile], targets: dict[str, Target]) -> list[str]:

@@ -1,8 +1,8 @@
 """Scenarios that nobody thought of: random requests of a few clients, the same ones to Apache Kafka and to
 our server in simulated time.
 
-What is known to differ is not asked for: see `Explorer`. At most two members are in the group at a time, and
-all prefer protocols in the same order, so that nothing follows from hash order in Kafka.
+What is known to differ is not asked for: see `Explorer`. All members prefer protocols in the same order, and
+no leader leaves two others behind, so that nothing follows from hash order in Kafka.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ _OFTEN = {
 }
 """How often a client does what."""
 
+_INSTANCES = {"a": "ann", "b": "bob"}
+_ACTOR_OF = {instance: name for name, instance in _INSTANCES.items()}
+
 _KEPT = "x OffsetCommit payments/1@1"
 """An offset that nobody deletes: a group of offsets ends with its last one here (simple-group-end)."""
 
@@ -60,10 +63,19 @@ class Explorer(Player):
         if words[-1] == "rebalance":
             left_out = any(name in syncs for name in words)
         elif words[1] == "LeaveGroup":
-            left_out = own or bool(syncs)
+            left_out = own or bool(syncs) or self._leader_leaves(words)
         else:
             left_out = own and words[1] in ("JoinGroup", "joins", "SyncGroup")
         return [("left out",)] if left_out else await super()._run(command)
+
+    def _leader_leaves(self, words: list[str]) -> bool:
+        """In a group of three or more: then Kafka chooses another leader by hash order."""
+        names = {name[0] for name in self._actors} - {"p", "x"}
+        if len(names) < 3:
+            return False
+        leaders = {actor.leader for actor in self._actors.values()}
+        name = _ACTOR_OF.get(words[-1].strip("/"), words[0])
+        return any(actor.member_id in leaders for actor in self._actors.values() if actor.name[0] == name[0])
 
 
 def random_scenario(seed: int) -> Scenario:
@@ -71,16 +83,17 @@ def random_scenario(seed: int) -> Scenario:
     dice = random.Random(seed)
     scenario = Scenario(f"seed {seed}", Path("explore"))
     static = dice.choice(((), ("b",), ("a", "b")))
-    members = ["a", "b"]
-    commands = []
-    names = {"a": "ann", "b": "bob"}
+    members = ["a", "b", "c"][: dice.choice((2, 2, 3))]
+    everybody = list(members)
+    # No timer fires: in simulated time a step may take as long as it likes.
+    commands = [f"{name} is session=10m rebalance=10m" for name in everybody]
     for actor in static:
-        commands.append(f"{actor} is instance={names[actor]}")
         double = actor + "2"
-        commands.append(f"{double} is instance={names[actor]}")
+        commands.append(f"{actor} is instance={_INSTANCES[actor]}")
+        commands.append(f"{double} is instance={_INSTANCES[actor]} session=10m rebalance=10m")
         members.append(double)
     if dice.random() < 0.7:
-        commands.append("a b form a group" if dice.random() < 0.7 else "a form a group")
+        commands.append(f"{' '.join(everybody if dice.random() < 0.7 else ['a'])} form a group")
     while len(commands) < STEPS:
         commands += _commands(dice, members, static)
     scenario.steps = [Step(command) for command in commands]
@@ -113,7 +126,7 @@ def _commands(dice: random.Random, members: list[str], static: tuple[str, ...]) 
             return [request("Heartbeat", stranger())]
         case "leave":
             if named and dice.random() < 0.5:
-                return [f"x LeaveGroup /{'ann' if actor[0] == 'a' else 'bob'}"]
+                return [f"x LeaveGroup /{_INSTANCES[actor[0]]}"]
             return [request("LeaveGroup")]
         case "commit":
             place = dice.choice(("orders/0", "orders/1", "payments/0", "nowhere/0"))
@@ -142,7 +155,9 @@ def _commands(dice: random.Random, members: list[str], static: tuple[str, ...]) 
                 "wait 300ms",
             ]
         case _:
-            return [f"{' '.join(dice.sample(['a', 'b'], dice.choice((1, 2))))} rebalance"]
+            everybody = [name for name in members if len(name) == 1]
+            some = dice.sample(everybody, dice.choice((1, 2, len(everybody))))
+            return [f"{' '.join(some)} rebalance"]
 
 
 def play_random_here(scenario: Scenario) -> list[Said]:
