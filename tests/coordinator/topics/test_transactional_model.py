@@ -1,0 +1,188 @@
+"""Any sequence of transactions, truncations, retention and restarts, read as clients read committed ones."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from ringleader.coordinator.topics import Topics, TopicSettings
+from ringleader.coordinator.topics.transactional import is_commit, next_offset
+from ringleader.protocol.records import BatchView, Record, build_batch, iter_batches
+from tests.support.topiclog import WallClock, killed
+
+SETTINGS = TopicSettings(
+    log_segment_bytes=500, log_retention_ms=50_000, tail_cache_bytes=600, storage_sync="off"
+)
+PRODUCERS = st.integers(1, 4)
+
+
+class Reader:
+    """What a client does with the answers to its fetches (Java's `CompletedFetch`)."""
+
+    def __init__(self, aborted: list[tuple[int, int]]) -> None:
+        self._coming = sorted(aborted, key=lambda entry: entry[1])
+        self._aborted: set[int] = set()
+
+    def take(self, batch: BatchView) -> list[Record]:
+        header = batch.header
+        while self._coming and self._coming[0][1] <= header.last_offset:
+            self._aborted.add(self._coming.pop(0)[0])
+        if header.is_control:
+            if is_commit(batch) is False:
+                self._aborted.discard(header.producer_id)
+            return []
+        if header.is_transactional and header.producer_id in self._aborted:
+            return []
+        return list(batch.records())
+
+
+class TransactionalLog(RuleBasedStateMachine):
+    """One partition with transactions, and what readers of committed records should see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.directory = Path(tempfile.mkdtemp())
+        self.clock = WallClock()
+        self.topics = Topics(self.directory, SETTINGS, self.clock)
+        self.end = 0
+        self.start = 0
+        self.number = 0
+        self.epochs = dict.fromkeys(range(1, 5), 0)
+        self.sequences = dict.fromkeys(range(1, 5), 0)
+        # Producer to the (offset, value) of its open transaction.
+        self.open: dict[int, list[tuple[int, bytes]]] = {}
+        self.decided: list[tuple[int, bytes]] = []
+
+    def run(self, action: Callable[[], Any]) -> Any:
+        async def go() -> Any:
+            return await action()
+
+        return self.loop.run_until_complete(go())
+
+    @initialize()
+    def begin(self) -> None:
+        self.run(self.topics.open)
+        self.run(lambda: self.topics.create("orders", 1))
+
+    def write(self, count: int, **options: Any) -> list[tuple[int, bytes]]:
+        self.clock.now_ms += 300
+        records = []
+        for index in range(count):
+            self.number += 1
+            records.append(Record(index, self.clock.now_ms, None, b"%d" % self.number + bytes(20)))
+        data = build_batch(records, **options)
+        result = self.run(lambda: self.topics.append("orders", 0, data, lambda pid, epoch: None))
+        assert result.base_offset == self.end
+        self.end += count
+        return [(result.base_offset + record.offset, record.value or b"") for record in records]
+
+    @rule(count=st.integers(1, 4))
+    def append(self, count: int) -> None:
+        self.decided += self.write(count)
+
+    @rule(producer=PRODUCERS, count=st.integers(1, 4))
+    def append_in_transaction(self, producer: int, count: int) -> None:
+        written = self.write(
+            count,
+            producer_id=producer,
+            producer_epoch=self.epochs[producer],
+            base_sequence=self.sequences[producer],
+            transactional=True,
+        )
+        self.sequences[producer] += count
+        self.open.setdefault(producer, []).extend(written)
+
+    @rule(producer=PRODUCERS, committed=st.booleans(), fence=st.booleans())
+    def finish(self, producer: int, committed: bool, fence: bool) -> None:
+        if fence:
+            self.epochs[producer] += 1
+            self.sequences[producer] = 0
+        epoch = self.epochs[producer]
+        self.clock.now_ms += 300
+        self.run(lambda: self.topics.end_transaction("orders", 0, producer, epoch, committed=committed))
+        self.end += 1
+        written = self.open.pop(producer, [])
+        if committed:
+            self.decided = sorted(self.decided + written)
+
+    @rule(back=st.integers(0, 40))
+    def truncate(self, back: int) -> None:
+        offset = max(self.end - back, 0)
+        self.start = max(self.start, offset)
+        assert self.run(lambda: self.topics.truncate("orders", 0, offset)) == self.start
+
+    @rule(later_ms=st.integers(0, 30_000))
+    def retain(self, later_ms: int) -> None:
+        self.clock.now_ms += later_ms
+        self.run(self.topics.enforce_retention)
+        self.start = self.topics.start_offset("orders", 0)
+
+    @rule(how=st.sampled_from(["clean", "killed", "without indexes"]))
+    def restart(self, how: str) -> None:
+        old = self.topics
+        if how == "clean":
+            self.run(old.close)
+        else:
+            copy = Path(tempfile.mkdtemp())
+            self.run(lambda: killed(old, copy))
+            self.run(old.close)
+            shutil.rmtree(self.directory)
+            self.directory = copy
+        if how == "without indexes":
+            self.drop_indexes()
+        self.topics = Topics(self.directory, SETTINGS, self.clock)
+        self.run(self.topics.open)
+
+    def drop_indexes(self) -> None:
+        """Of all files but the first, whose index knows of what was before it."""
+        for below in (self.directory / "data").glob("*/*"):
+            for path in sorted(below.glob("*.index"))[1:]:
+                path.unlink()
+
+    @rule(back=st.integers(0, 60), max_bytes=st.integers(0, 1_500))
+    def read(self, back: int, max_bytes: int) -> None:
+        partition = self.topics.partition("orders", 0)
+        stable = partition.last_stable_offset
+        offset = first = max(stable - back, self.start)
+        found: list[tuple[int, bytes]] = []
+        while offset < stable:
+            at, limit = offset, stable if partition.transactions.open else None
+            data = self.run(lambda at=at, limit=limit: self.read_at(at, max_bytes, limit))
+            reader = Reader(partition.transactions.aborted(offset, next_offset(data)))
+            for batch in iter_batches(data):
+                found += [(r.offset, r.value or b"") for r in reader.take(batch) if r.offset >= offset]
+            assert next_offset(data) > offset
+            offset = next_offset(data)
+        assert found == [record for record in self.decided if first <= record[0] < stable]
+
+    async def read_at(self, offset: int, max_bytes: int, limit: int | None) -> bytes:
+        partition = self.topics.partition("orders", 0)
+        return await self.topics.read_partition(partition, offset, max_bytes, limit)
+
+    @invariant()
+    def bounds_hold(self) -> None:
+        if self.topics.describe("orders") is None:
+            return
+        partition = self.topics.partition("orders", 0)
+        assert (partition.start_offset, partition.high_watermark) == (self.start, self.end)
+        firsts = [records[0][0] for records in self.open.values()]
+        assert partition.last_stable_offset == max(min(firsts, default=self.end), self.start)
+        assert set(partition.transactions.open) == set(self.open)
+
+    def teardown(self) -> None:
+        self.run(self.topics.close)
+        self.loop.close()
+        shutil.rmtree(self.directory)
+
+
+TestTransactionalLog = TransactionalLog.TestCase
+TestTransactionalLog.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
