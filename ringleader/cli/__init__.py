@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ringleader.cli import groups, topics
+from ringleader.cli import plan as _plan
 from ringleader.cli import serve as _serve
 from ringleader.cli.common import complain
 
@@ -21,7 +22,8 @@ app = typer.Typer(
     "Examples:\n\n"
     "  ringleader serve --topic orders:6\n\n"
     "  ringleader topics create orders --partitions 6\n\n"
-    "  ringleader groups describe billing",
+    "  ringleader groups describe billing\n\n"
+    "  ringleader plan billing",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -31,6 +33,8 @@ app = typer.Typer(
 app.command("serve", help=_serve.HELP)(_serve.serve)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
+app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 
 
 def _version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Our assignors inside of aiokafka and kafka-python: in real groups, and where the libraries' own ones fail."""
+"""Our assignors inside of aiokafka and kafka-python: in real groups, and where their own ones fail."""
 
 from __future__ import annotations
 
