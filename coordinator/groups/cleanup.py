@@ -127,7 +127,9 @@ class Cleanup:
         entries = _entries(group, topic)
         gone: Records = [(key, None) for key, entry in entries if only is None or entry in only]
         if gone:
-            self._delete(group, gone, topic, frozenset(entry for _, entry in entries))
+            # Tried again and again, it is still about what was there at first.
+            first = frozenset(entry for _, entry in entries) if only is None else only
+            self._delete(group, gone, topic, first)
 
     def _delete(
         self, group: Group, gone: Records, topic: str | None = None, entries: _Entries | None = None
