@@ -31,6 +31,12 @@ PROPERTIES: dict[str, dict[str, str]] = {
 }
 """By name of `broker:` in a scenario: what it has besides `TEST_PROPERTIES`."""
 
+KAFKA_ONLY = {
+    "num.io.threads": "4",
+    # It looks for transactions that were not ended in time only now and then.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+
 AFTER_RESTART = {"group.max.size": "2"}
 """What RESTARTED has from its restart on."""
 
@@ -59,8 +65,7 @@ def settings_of(broker: str, more: Mapping[str, str] | None = None) -> dict[str,
 
 def kafka(broker: str, directory: Path) -> KafkaBroker:
     """Apache Kafka with these settings, not started."""
-    # Twice the usual threads: hundreds of scenarios run side by side.
-    return KafkaBroker(directory, properties={**PROPERTIES[broker], "num.io.threads": "4"})
+    return KafkaBroker(directory, properties={**KAFKA_ONLY, **PROPERTIES[broker]})
 
 
 def kafka_again(broker: KafkaBroker) -> None:
