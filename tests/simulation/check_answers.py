@@ -121,6 +121,8 @@ class Answers:
             self._join_answered(call, request, response)
         elif isinstance(request, SyncGroupRequest) and response.error_code == _OK:
             self._sync_answered(request, response)
+        elif isinstance(request, LeaveGroupRequest):
+            self._leave_answered(request, response)
 
     def _check_loading(self, request: Any, response: Any) -> None:
         """D3."""
@@ -261,6 +263,19 @@ class Answers:
         for part in _partitions(given):
             owner = generation.owners.setdefault(part, person)
             self.must(owner == person, "G7", f"{part} was given to {owner} and to {person}")
+
+    # ---- LeaveGroup ----
+
+    def _leave_answered(self, request: LeaveGroupRequest, response: Any) -> None:
+        """Whoever was the last to leave stays away over a restart."""
+        group = self.memory.groups().get(request.group_id)
+        if group is None or group.state is not State.EMPTY or response.error_code:
+            return
+        gone = {one.member_id for one in response.members if not one.error_code}
+        value = self.memory.world.store.durable.get(records.group_key(request.group_id))
+        stored = {one.member_id for one in records.decode_group_value(value).members} if value else set()
+        named = (gone if response.members else {request.member_id}) & stored
+        self.must(not named, "O2", f"{named} left {request.group_id}, the last to go, and is in its record")
 
     # ---- the journal, and descriptions ----
 

@@ -89,6 +89,7 @@ class Seen(NamedTuple):
     is_new: bool
     owes_sync: bool
     session_timeout_ms: int
+    rebalance_timeout_ms: int
 
 
 @dataclass
@@ -106,6 +107,7 @@ class GroupSeen:
     pending: set[str]
     collecting_ms: int = 0
     """Preparing: since when somebody waits for its end."""
+    life: Life | None = None
     held: bool = False
     """The join phase is over, and waits for its generation number to be durable."""
     from_empty: bool = False

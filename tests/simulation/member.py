@@ -230,6 +230,9 @@ class Worker:
             self.later(100, self.join)
         elif response.error_code == ErrorCode.NONE:
             self.stable = True
+            if self.world.faults and self.world.rng.random() < 0.08:  # cooperative: gave up some, comes again
+                self.protocols = self.offer()
+                self.later(0, self.join)
         else:
             self._rejoin_after(response.error_code)
 

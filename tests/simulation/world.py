@@ -24,8 +24,10 @@ from tests.simulation.strangers import Liar, Operator
 
 GROUPS = ("g", "h")
 """Groups that have members. Operators also use groups that have none."""
-FAULTY_MS = 60_000
-"""How long things go wrong."""
+FAULTY_MS = (20_000, 60_000, 60_000, 120_000)
+"""How long things go wrong, one of these in each run."""
+STALL_MAX_MS = 8_000
+"""The longest that the whole process stands still."""
 SETTLE_MS = 150_000
 """G18: within this time after the last fault every group with live members is stable, and stays so; longer
 than any parked request, session and retry of the runs here."""
@@ -74,6 +76,7 @@ class World:
         self.wall_jumps = wall_jumps
         self.keep_offsets = keep_offsets
         self.settings = self._choose_settings(keep_offsets)
+        self.faulty_ms = self.rng.choice(FAULTY_MS)
         self.store = Store(self)
         self.faults = True
         self.serving = False
@@ -95,7 +98,7 @@ class World:
     def _populate(self) -> None:
         rng = self.rng
         share = rng.choice([0.0, 0.3, 0.3, 0.7])
-        crowd = rng.choice([2, 4, 6, 8, 12])
+        crowd = rng.choice([2, 4, 6, 8, 8, 12, 20])
         self.workers = [
             Worker(self, f"w{number}", rng.choice(GROUPS), f"i{number}" if rng.random() < share else None)
             for number in range(rng.randint(2, crowd))
@@ -109,9 +112,11 @@ class World:
         for one in (*self.workers, *self.others):
             self.later(rng.randint(0, 4_000), one.start)
         for _ in range(rng.randint(0, 3)):
-            self.later(rng.randint(1_000, FAULTY_MS), self.crash)
+            self.later(rng.randint(1_000, self.faulty_ms), self.crash)
+        if rng.random() < 0.2:
+            self.later(rng.randint(1_000, self.faulty_ms), self.stall)
         for _ in range(rng.randint(0, 3)):
-            delay_ms, jump_ms = rng.randint(1_000, FAULTY_MS), rng.randint(-3_600_000, 3_600_000)
+            delay_ms, jump_ms = rng.randint(1_000, self.faulty_ms), rng.randint(-3_600_000, 3_600_000)
             # The event is there in both cases, so that both runs are the same but for the clock.
             by_ms = jump_ms if self.wall_jumps else 0
             self.later(delay_ms, lambda by_ms=by_ms: self.wall_jump(by_ms))  # type: ignore[misc]
@@ -151,7 +156,7 @@ class World:
             event_ms = self._events[0][0] if self._events else None
             times = [time_ms for time_ms in (due, event_ms) if time_ms is not None]
             if not times or min(times) > until_ms:
-                self.now_ms = until_ms
+                self.now_ms = max(self.now_ms, until_ms)
                 return
             self.now_ms = max(self.now_ms, min(times))
             # When a timer and a message are due together, either may come first.
@@ -193,6 +198,8 @@ class World:
             again = replace(call, reply=_nobody, connection=object(), facts=Facts())
             self.later(rng.choice([0, 3, 1_500, 9_000]), lambda: self._arrive(again))
         delay_ms = rng.choice([0, 0, 0, 0, 0, 1, 10, 700]) if self.faults else 0
+        if fate > 0.99:
+            delay_ms = 12_000 if self.faults else 0  # longer than any session
         if delay_ms:
             self.later(delay_ms, lambda: self._arrive(call))
         else:
@@ -290,7 +297,18 @@ class World:
         self.checks.crashed()
         self.later(self.rng.randint(0, 3_000), self._restart)
 
+    def stall(self) -> None:
+        """The whole process stands still. Then all that is due is due at once."""
+        self.now_ms += self.rng.randint(100, STALL_MAX_MS)
+        self.touched = True
+        self.say("stall", "")
+        if self.serving:
+            self.shard.tick(self.now_ms)
+
     def _restart(self) -> None:
+        if self.rng.random() < 0.15:  # with another setting
+            most = self.rng.choice([1, 2, 3, 5])
+            self.settings = replace(self.settings, group_max_size=most)
         self.shard = self.new_shard()
         self.store.replay(self.shard)
         self.loading = True
@@ -349,7 +367,7 @@ def simulate(
 
 
 def _play(world: World) -> None:
-    world.run(FAULTY_MS)
+    world.run(world.faulty_ms)
     world.faults = False
     for one in world.others:
         one.stop()
