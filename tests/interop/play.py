@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -101,21 +101,21 @@ class Sent:
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """A connection of an actor, with the request that it waits for: a server answers one after another."""
+    """A connection of an actor, with the requests under way: a server answers one after another."""
 
     link: Link | None = None
-    sent: Sent | None = None
+    sent: list[Sent] = field(default_factory=list)
     closed: bool = False
 
     def receive(self, frame: bytes | None) -> None:
         """See `Receiver`."""
-        sent, self.sent = self.sent, None
         if frame is None:
             self.closed = True
-            if sent is not None:
+            for sent in self.sent:
                 sent.closed = True
-        elif sent is not None:
-            sent.frame = frame
+            self.sent.clear()
+        elif self.sent:
+            self.sent.pop(0).frame = frame
 
 
 class Player:
@@ -212,12 +212,22 @@ class Player:
             version = int(plain.pop(0)[1:])
         if words[1] == "JoinGroup":
             self._remember(actor, {name: text for name, text in named.items() if name in STICKY})
-        sent = await self._send(actor, words[1], version, plain, named)
-        await self._settle(sent)
+        queued = "queued" in plain
+        if queued:
+            plain.remove("queued")
+        sent = await self._send(actor, words[1], version, plain, named, queued=queued)
+        await self._settle(sent, queued=queued)
         return self._collect(sent)
 
     async def _send(
-        self, actor: Actor, api: str, version: int | None, plain: list[str], named: dict[str, str]
+        self,
+        actor: Actor,
+        api: str,
+        version: int | None,
+        plain: list[str],
+        named: dict[str, str],
+        *,
+        queued: bool = False,
     ) -> Sent:
         if version is None:
             version = self._entry.version(api)
@@ -226,17 +236,19 @@ class Player:
         message = build(Ask(actor, api, version, plain, named, self._names))
         sent = Sent(actor, api, version, message, len(self._requests))
         self._requests.append(sent)
-        line = await self._free_line(actor)
-        line.sent = sent
+        line = await self._free_line(actor, queued)
+        line.sent.append(sent)
         assert line.link is not None
         line.link.send(encode_request(message, version, 1, actor.client_id))
         return sent
 
-    async def _free_line(self, actor: Actor) -> Line:
+    async def _free_line(self, actor: Actor, queued: bool) -> Line:
         lines = self._lines.setdefault(actor, [])
         for line in lines:
-            if line.sent is None and not line.closed:
+            if not line.closed and bool(line.sent) == queued:
                 return line
+        if queued:
+            raise ScenarioError(f"no request of {actor.name} waits that another one could be queued behind")
         line = Line()
         line.link = await self._world.connect(line.receive)
         lines.append(line)
@@ -244,8 +256,8 @@ class Player:
 
     async def _disconnect(self, actor: Actor) -> Said:
         for line in self._lines.pop(actor, []):
-            if line.sent is not None:
-                line.sent.said = True
+            for sent in line.sent:
+                sent.said = True
             if line.link is not None and not line.closed:
                 line.link.close()
         await self._world.settle("", self._arrived)
@@ -279,9 +291,9 @@ class Player:
         came = [sent.key for sent in self._requests if sent.over and not sent.said]
         return all(came.count(key) >= due.count(key) for key in due if key.split()[1] in APIS)
 
-    async def _settle(self, sent: Sent | None) -> None:
+    async def _settle(self, sent: Sent | None, *, queued: bool = False) -> None:
         world = self._world
-        if sent is not None and sent.api not in PARKING:
+        if sent is not None and sent.api not in PARKING and not queued:
             await world.answered(lambda: sent.over, surely=True)
             if sent.api not in TOUCHING:
                 return
@@ -351,7 +363,7 @@ class Player:
         request = build(Ask(actor, "Heartbeat", version, [], {}, self._names))
         assert isinstance(request, HeartbeatRequest)
         sent = Sent(actor, "Heartbeat", version, request, 0)
-        line.sent = sent
+        line.sent.append(sent)
         assert line.link is not None
         line.link.send(encode_request(request, version, 1, actor.client_id))
         await self._world.answered(lambda: sent.over, surely=True)
