@@ -281,3 +281,25 @@ class JavaProducer:
         """Records as (partition, value); returns (partition, offset) of each once all are acknowledged."""
         sent = await self.call("send", records=[[topic, partition, value] for partition, value in records])
         return [(partition, offset) for _, partition, offset in sent]
+
+
+class JavaAdmin:
+    """Java's admin client."""
+
+    def __init__(self, java_clients: JavaClients, bootstrap: str) -> None:
+        self._java = java_clients
+        self._client = java_clients.name("admin", lambda event: None)
+        self._config = {"bootstrap.servers": bootstrap}
+
+    async def __aenter__(self) -> JavaAdmin:
+        await self._java.call("admin", self._client, config=self._config)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._java.call("close", self._client)
+
+    async def remove(self, group: str, instance: str, reason: str) -> None:
+        """Remove a static member from its group. Raises `JavaError`."""
+        await self._java.call("remove", self._client, group=group, instance=instance, reason=reason)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from tests.interop.clients.java_clients import JavaClients
+from tests.interop.clients.java_clients import JavaAdmin, JavaClients, JavaError
 from tests.interop.clients.team import ALL, GROUP, TOPIC, MakeMember, balanced, produce
 from tests.interop.clients.watch import WatchBoard, described, read_by_all, rebalances
 from tests.support.daemon import Daemon
@@ -146,3 +147,45 @@ async def test_a_restart_that_changes_the_elected_assignor_costs_one_rebalance(
         await board.until_owned({"a": (0, 2, 4), "again": (1, 3, 5)})
         assert (await described(daemon.bootstrap, GROUP)).protocol == "roundrobin"
         assert len(rebalances(daemon, GROUP)) == len(rounds) + 1
+
+
+async def test_a_crashed_process_started_again_costs_no_rebalance(
+    daemon: Daemon, member: MakeMember, tmp_path: Path
+) -> None:
+    board = WatchBoard()
+    async with Stage() as stage:
+        with JavaClients(tmp_path / "victim.log") as victims:
+            await member(board, "a", java=victims, group_instance_id="one").join()
+            await board.until_owned({"a": ALL})
+            await stage.enter(member(board, "b", group_instance_id="two"))
+            await board.until(lambda now: balanced(now, 2))
+            before, rounds = await by_instance(daemon), rebalances(daemon, GROUP)
+            await asyncio.to_thread(victims.kill)
+        board.owns("a", None)
+        await stage.enter(member(board, "again", group_instance_id="one"))
+        await board.until(lambda now: balanced(now, 2))
+        after = await by_instance(daemon)
+        assert after["two"] == before["two"]
+        assert after["one"][1] == before["one"][1]
+        assert rebalances(daemon, GROUP) == rounds
+
+
+async def test_an_operator_removes_one_that_is_away(
+    daemon: Daemon, java_clients: JavaClients, member: MakeMember
+) -> None:
+    board = WatchBoard()
+    async with Stage() as stage, JavaAdmin(java_clients, daemon.bootstrap) as admin:
+        first = member(board, "a", group_instance_id="one")
+        await stage.enter(first)
+        await stage.enter(member(board, "b", group_instance_id="two"))
+        await board.until(lambda now: balanced(now, 2))
+        rounds = rebalances(daemon, GROUP)
+        await stage.exit(first)
+        await admin.remove(GROUP, "one", "its machine is sold")
+        await board.until(lambda now: now.owned["b"] == ALL)
+        assert set(await by_instance(daemon)) == {"two"}
+        assert len(rebalances(daemon, GROUP)) == len(rounds) + 1
+        assert "its machine is sold" in daemon.log()
+        with pytest.raises(JavaError) as error:
+            await admin.remove(GROUP, "one", "to be sure")
+        assert error.value.error == "UnknownMemberIdException"

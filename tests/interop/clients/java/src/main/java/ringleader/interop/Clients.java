@@ -17,7 +17,7 @@ import org.apache.kafka.common.TopicPartition;
  * Consumers and producers on a line: each line of standard input is a command in JSON, each line of standard
  * output an event in JSON. It ends, and closes nobody properly, when its input ends.
  *
- * <p>A command has "op", "id" and "name". "consumer", "producer" and "tools" open a client of that name; every
+ * <p>A command has "op", "id" and "name". "consumer", "producer", "admin" and "tools" open a client of that name; every
  * other command goes to the client of that name and is carried out on its thread. Every command is answered by one
  * event with its id: "done" with the result, or "error" with the class and text of the exception. A client
  * also tells what happens to it, in events without an id.
@@ -42,6 +42,7 @@ public final class Clients {
         switch (command.get("op").asText()) {
             case "consumer" -> clients.put(name, new ConsumerClient(name, command));
             case "producer" -> clients.put(name, new ProducerClient(name, command, this));
+            case "admin" -> clients.put(name, new AdminClient(name, command));
             case "tools" -> clients.put(name, new ToolClient(name, command));
             default -> clients.get(name).tell(command);
         }
