@@ -78,6 +78,12 @@ async def test_the_epoch_of_a_marker_fences_earlier_ones(tmp_path: Path) -> None
             await write(topics, 7, 3, epoch=1)
         assert error.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         await write(topics, 7, 0, epoch=1)
+        await end(topics, 7, False, epoch=2)
+        copy = await killed(topics, tmp_path / "copy")
+    async with topic_log(copy) as topics:
+        with pytest.raises(KafkaError) as error:
+            await write(topics, 7, 1, epoch=1)
+        assert error.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 async def test_what_does_not_belong_to_the_transaction_is_refused(tmp_path: Path) -> None:
