@@ -79,7 +79,9 @@ class Offsets:
                     continue  # O6: must not be found anywhere
                 place = (request.group_id, topic.name, one.partition_index)
                 call.facts.places[place] = self._note(place, one.committed_offset)
-                self.stamps.setdefault(one.committed_offset, (world.wall_ms(), expires_ms))
+                stamp = (world.wall_ms(), expires_ms)
+                first = self.stamps.setdefault(one.committed_offset, stamp)
+                self.stamps[one.committed_offset] = min(first, stamp)  # it may arrive twice
                 if transactional:
                     self.hidden.add(one.committed_offset)
 

@@ -114,6 +114,17 @@ class Worker:
 
         return self.world.send(self, request, version, self.name, reply)
 
+    def _ask(self, request: Any, version: int, on_answer: Callable[[Any], None]) -> Call:
+        """Send JoinGroup or SyncGroup: only the answer to the last one counts."""
+
+        def answered(response: Any) -> None:
+            if self.waiting is call:
+                self.waiting = None
+                on_answer(response)
+
+        call = self.waiting = self._send(request, version, answered)
+        return call
+
     def join(self) -> None:
         """Send JoinGroup; if it stays unanswered for long, once more over another connection."""
         if self.paused:
@@ -130,7 +141,7 @@ class Worker:
             protocols=self.protocols,
             reason="because" if self.join_version >= 8 else None,
         )
-        call = self.waiting = self._send(request, self.join_version, self._joined)
+        call = self._ask(request, self.join_version, self._joined)
         soon = self.world.faults and rng.random() < 0.3
         wait_ms = rng.randint(1_000, 30_000) if soon else self.rebalance_ms + 25_000
         self.later(wait_ms, lambda: self._give_up(call, self.join))
@@ -143,7 +154,6 @@ class Worker:
         again()
 
     def _joined(self, response: Any) -> None:
-        self.waiting = None
         rng = self.world.rng
         if response is None:
             self.later(rng.randint(10, 500), self.join)
@@ -196,7 +206,7 @@ class Worker:
             protocol_name=(self.protocol_name or None) if named and self.join_version >= 7 else None,
             assignments=self._assignments() if self.assigns else [],
         )
-        call = self.waiting = self._send(request, self.sync_version, self._synced)
+        call = self._ask(request, self.sync_version, self._synced)
         again = self.sync if rng.random() < 0.5 else self.join
         self.later(rng.randint(3_000, 30_000), lambda: self._give_up(call, again))
 
@@ -225,7 +235,6 @@ class Worker:
         return entries
 
     def _synced(self, response: Any) -> None:
-        self.waiting = None
         if response is None:
             self.later(100, self.join)
         elif response.error_code == ErrorCode.NONE:
