@@ -52,8 +52,8 @@ _STRANGER = ("member=ghost", "member=''", "generation=0", "generation=1", "gener
 
 
 class Explorer(Player):
-    """Leaves out what differs on purpose: a second request of a client whose first one waits, and whoever
-    leaves while a sync waits."""
+    """Leaves out what differs on purpose: a second request of a client goes behind the one that waits, and
+    nobody else makes a member leave whose sync waits."""
 
     async def _run(self, command: str) -> Said:
         words = command.split()
@@ -61,12 +61,17 @@ class Explorer(Player):
         syncs = [sent.actor.name for sent in waiting if sent.api == "SyncGroup"]
         own = any(sent.actor.name == words[0] for sent in waiting)
         if words[-1] == "rebalance":
-            left_out = any(name in syncs for name in words)
+            left_out = any(sent.actor.name in words for sent in waiting)
         elif words[1] == "LeaveGroup":
-            left_out = own or bool(syncs) or self._leader_leaves(words)
+            left_out = self._leader_leaves(words) or any(name != words[0] for name in syncs)
         else:
-            left_out = own and words[1] in ("JoinGroup", "joins", "SyncGroup")
-        return [("left out",)] if left_out else await super()._run(command)
+            left_out = own and words[1] == "joins"
+        behind = own and words[1] in ("JoinGroup", "SyncGroup", "LeaveGroup")
+        # Two queues would race each other.
+        queues = any(len(line.sent) > 1 for lines in self._lines.values() for line in lines)
+        if left_out or (behind and queues):
+            return [("left out",)]
+        return await super()._run(f"{command} queued" if behind else command)
 
     def _leader_leaves(self, words: list[str]) -> bool:
         """In a group of three or more: then Kafka chooses another leader by hash order."""
