@@ -282,15 +282,20 @@ class TransactionRuntime:
             # A deleted topic needs no marker.
             if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return True
-            self._log.warning(
-                "marker not written, tried again later",
-                topic=topic,
-                partition=index,
-                transactional_id=finish.transactional_id,
-                reason=str(error),
-            )
-            return False
-        return True
+            reason = str(error)
+        except Exception as error:
+            self._log.exception("marker failed")
+            reason = repr(error)
+        else:
+            return True
+        self._log.warning(
+            "marker not written, tried again later",
+            topic=topic,
+            partition=index,
+            transactional_id=finish.transactional_id,
+            reason=reason,
+        )
+        return False
 
     async def _mark_offsets(self, finish: Finish, partition: int) -> None:
         future: asyncio.Future[int] = self._loop.create_future()
