@@ -138,7 +138,10 @@ async def kafkas(brokers: Sequence[str]) -> AsyncIterator[dict[str, Target]]:
         started = [kafka(name, Path(directory) / name) for name in brokers]
         for one in started:
             stack.callback(one.stop)
-        await asyncio.gather(*(asyncio.to_thread(one.start) for one in started))
+        starts = (asyncio.to_thread(one.start) for one in started)
+        for failure in await asyncio.gather(*starts, return_exceptions=True):
+            if failure is not None:
+                raise failure  # after all have ended: their directory goes now
         for name, one in zip(brokers, started, strict=True):
             found[name] = Target(one.host, one.port, partial(kafka_again, one))
             await _warm(found[name], "Apache Kafka")
