@@ -1,0 +1,167 @@
+"""Random schedules: producers, their doubles, timeouts, failed and lost records, restarts.
+
+Whatever happens: a transaction has one outcome, the one that was answered; it covers every partition that was
+answered; and whoever was told an epoch is never let in again once a newer one was given out.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ringleader.coordinator.transactions.machine import Finish, Producer, Result
+from ringleader.protocol.errors import ErrorCode
+from tests.support.transactions import World
+
+NAMES = ("t", "u")
+PLACES = [("a", 0), ("a", 1), ("b", 0), ("__consumer_offsets", 3)]
+STEPS = 300
+
+
+class Told:
+    """What clients of one transactional id were told."""
+
+    def __init__(self) -> None:
+        self.newest = (-1, -1)
+        """Producer that was given out last."""
+        self.older: list[tuple[int, int]] = []
+        self.added: set[tuple[str, int]] = set()
+        """Partitions of the open transaction."""
+        self.asked_commit = False
+        self.outcome: bool | None = None
+        """The answered end of the open transaction."""
+        self.finish: Finish | None = None
+        """What the partitions are being told."""
+
+
+class Schedule:
+    """One seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.world = World()
+        self.told = {name: Told() for name in NAMES}
+        self.completed = 0
+        self.boot = 0
+
+    def step(self) -> None:
+        rng, world = self.rng, self.world
+        name = rng.choice(NAMES)
+        told = self.told[name]
+        producer = told.newest
+        if told.older and rng.random() < 0.2:
+            producer = rng.choice(told.older)
+        match rng.choices(range(8), [1, 6, 3, 4, 1, 1, 1, 0.5])[0]:
+            case 0:
+                self.begin(name, producer if rng.random() < 0.5 else None)
+            case 1:
+                self.add(name, producer, rng.sample(PLACES, rng.randint(1, 2)))
+            case 2:
+                self.end(name, producer, rng.random() < 0.6)
+            case 3:
+                self.finish_one()
+            case 4:
+                world.pass_ms(rng.choice([10, 1_000, 70_000]))
+            case 5:
+                world.held = not world.held
+                world.settle()
+            case 6:
+                world.fail()
+            case 7:
+                # What was on its way to the store is lost, as is every answer that waited for it.
+                self.boot += 1
+                self.world = world.restarted()
+        self.look()
+
+    def begin(self, name: str, expected: tuple[int, int] | None) -> None:
+        told, boot = self.told[name], self.boot
+
+        def reply(result: Result) -> None:
+            if result.error or boot != self.boot:
+                return
+            given = (result.producer_id, result.epoch)
+            if given != told.newest:
+                assert given not in told.older, "an epoch is given to one producer only"
+                told.older.append(told.newest)
+                told.newest = given
+            self.fresh = max(self.world.fresh, result.producer_id)
+
+        self.world.fresh += 1
+        who = Producer(*expected) if expected is not None and expected[0] >= 0 else None
+        machine = self.world.machine
+        machine.init_producer_id(name, 60_000, who, self.world.fresh, reply, self.world.wall_ms)
+        self.world.settle()
+
+    def add(self, name: str, producer: tuple[int, int], places: list[tuple[str, int]]) -> None:
+        told, boot = self.told[name], self.boot
+
+        def reply(result: Result) -> None:
+            if result.error or boot != self.boot:
+                return
+            assert producer == told.newest, "somebody older was let in"
+            if told.outcome is not None:
+                # The one before is complete.
+                told.outcome, told.added, told.asked_commit = None, set(), False
+            told.added |= set(places)
+
+        machine = self.world.machine
+        machine.add_partitions(name, Producer(*producer), places, reply, self.world.wall_ms)
+        self.world.settle()
+
+    def end(self, name: str, producer: tuple[int, int], committed: bool) -> None:
+        told, boot = self.told[name], self.boot
+        if producer == told.newest and committed:
+            told.asked_commit = True
+
+        def reply(result: Result) -> None:
+            if result.error or boot != self.boot:
+                return
+            assert producer == told.newest, "somebody older was let in"
+            assert told.outcome in (None, committed), "two outcomes were answered"
+            told.outcome = committed
+
+        machine = self.world.machine
+        machine.end(name, Producer(*producer), committed, reply, self.world.wall_ms)
+        self.world.settle()
+
+    def finish_one(self) -> None:
+        world = self.world
+        if not world.finishes:
+            return
+        found = world.finishes.pop(self.rng.randrange(len(world.finishes)))
+        world.machine.finished(found.transactional_id, world.wall_ms)
+        world.settle()
+        self.completed += 1
+
+    def look(self) -> None:
+        """What partitions are told fits what clients were told."""
+        for found in self.world.finishes:
+            told = self.told[found.transactional_id]
+            if told.finish is not None and told.finish == found:
+                continue
+            told.finish = found
+            assert found.partitions >= told.added
+            if told.outcome is not None:
+                assert found.committed == told.outcome
+            if found.committed:
+                assert told.asked_commit, "nobody asked for that"
+            told.outcome, told.added, told.asked_commit = found.committed, set(), False
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_transaction_has_one_outcome(seed: int) -> None:
+    schedule = Schedule(seed)
+    for _ in range(STEPS):
+        schedule.step()
+    world = schedule.world
+    world.release()
+    for _ in range(20):
+        world.pass_ms(70_000)
+        while world.finishes:
+            schedule.finish_one()
+        schedule.look()
+    assert not list(world.machine.open()), "everything comes to its end"
+    assert schedule.completed > 3
+    for name in NAMES:
+        assert world.init(name) != ErrorCode.CONCURRENT_TRANSACTIONS
