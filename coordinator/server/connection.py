@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ringleader.coordinator.server.routes import Route
     from ringleader.coordinator.server.server import Server
 
+LEAVE_KEY = 13
+
 HEAD_BYTES = 12
 """Size, API key, version, correlation id: the least that a frame has, with its size."""
 
@@ -147,6 +149,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone, from either side."""
+        queued = b"" if self.closing else self._data[self._position :] + bytes(self._more)
         self.closing = True
         self._server.queued_bytes -= len(self._more)
         self._more = bytearray()
@@ -155,6 +158,24 @@ class Connection(asyncio.Protocol):
         call, self.parked = self.parked, None
         if call is not None:
             call.dropped()
+        if queued:
+            self._farewells(queued)
+
+    def _farewells(self, queued: bytes) -> None:
+        """A client that is stopped while its JoinGroup waits says LeaveGroup behind it and hangs up, as
+        Java's does. Kafka comes to it when the join phase is over; here it counts at once."""
+        position, now = 0, self._now_ms()
+        while len(queued) - position >= HEAD_BYTES:
+            size, api_key, version, correlation_id = _head(queued, position)
+            stop = position + 4 + size
+            if not MIN_FRAME_BYTES <= size <= self._max_frame or stop > len(queued):
+                return
+            if api_key == LEAVE_KEY:
+                self._request(queued[position + 4 : stop], api_key, version, correlation_id, [], now)
+                call, self.parked = self.parked, None
+                if call is not None:
+                    call.dropped()
+            position = stop
 
     def pause_writing(self) -> None:
         """The peer does not take its answers: as in Kafka, it is not read from until it does."""

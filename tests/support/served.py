@@ -184,3 +184,10 @@ async def serving(
         server.stop_accepting()
         await runtime.stop()
         await server.close_connections(1.0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until the condition holds."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.001)

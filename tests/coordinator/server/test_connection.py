@@ -23,17 +23,10 @@ from ringleader.protocol.messages import (
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.rawclient import hand_frame
-from tests.support.served import Served, serving
+from tests.support.served import Served, serving, until
 
 METADATA, HEARTBEAT, JOIN_GROUP, API_VERSIONS = 3, 12, 11, 18
 INT32_MAX = 2**31 - 1
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until the condition holds."""
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - what is waited for has no event
-            await asyncio.sleep(0.001)
 
 
 # ---- what is cut off ----
