@@ -4,9 +4,14 @@
         with Coordinator(topics={"orders": 3}) as coordinator:
             consumer = KafkaConsumer("orders", bootstrap_servers=coordinator.bootstrap, group_id="g")
 
-or, as a pytest fixture: `pytest_plugins = ["ringleader.clients.testing"]` in the top `conftest.py`, then take
-`ringleader_coordinator` as an argument. Its own thread means that clients of any kind work: asyncio,
+or, as a pytest fixture: take `ringleader_coordinator` (a fresh one for the test) or
+`ringleader_session_coordinator` (one for all tests of the session) as an argument; pytest finds them by
+itself when Ringleader is installed. Its own thread means that clients of any kind work: asyncio,
 synchronous, other processes.
+
+What an application does when things go wrong: `coordinator.faults` answers with errors, delays, drops
+connections, lets the coordinator move, and knows what was asked; `expire_member`, `advance_clock` and
+`restart` do what their names say.
 """
 
 from __future__ import annotations
@@ -15,13 +20,15 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import uvloop
 
+from ringleader.clients.faults import Faults, Relay
+from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 
@@ -54,6 +61,9 @@ class Coordinator:
         """Where its files are, while it runs."""
         self.host = "127.0.0.1"
         self.port = 0
+        self.faults = Faults()
+        """What shall go wrong, and what clients asked for."""
+        self._ahead_ms = 0
         self._node: Node | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -105,6 +115,25 @@ class Coordinator:
         self._end()
         self.start()
 
+    def expire_member(self, group_id: str, member_id: str) -> None:
+        """End a member's session now, as if it had been silent for too long. Raises KeyError for a member
+        that there is not."""
+
+        async def expire() -> None:
+            self.node.runtime.expire_member(group_id, member_id)
+
+        self.run(expire())
+
+    def advance_clock(self, seconds: float) -> None:
+        """Let time pass for the coordinator: sessions end, delays are over, offsets expire. What clients do
+        meanwhile is up to them; they do not notice."""
+
+        async def advance() -> None:
+            self._ahead_ms += int(seconds * 1000)
+            self.node.runtime.wake()
+
+        self.run(advance())
+
     def create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
         """Create a topic."""
         self.run(self.node.topics.create(name, partitions, dict(configs or {})))
@@ -141,24 +170,29 @@ class Coordinator:
             self._ready.set()
 
     async def _serve(self) -> None:
-        listen = f"{self.host}:{self.port}"
-        # Validated as it is: the environment of the tests' machine must not change what they test.
-        settings = Settings.model_validate({"listen": listen, "data_dir": self.data_dir, **self._settings})
-        async with Node(settings) as node:
-            self.port = node.port
-            self._node, self._loop, self._stop = node, asyncio.get_running_loop(), asyncio.Event()
-            self._ready.set()
-            await self._stop.wait()
+        relay = Relay(self.faults)
+        try:
+            port = await relay.listen(self.host, self.port)
+            # Validated as it is: the environment of the tests' machine must not change what they test.
+            settings = Settings.model_validate(
+                {
+                    "listen": f"{self.host}:0",
+                    "advertised_address": f"{self.host}:{port}",
+                    "data_dir": self.data_dir,
+                    **self._settings,
+                }
+            )
+            async with Node(settings, now_ms=self._now_ms, wall_ms=self._wall_ms) as node:
+                await relay.serve(node.host, node.port)
+                self.port = port
+                self._node, self._loop, self._stop = node, asyncio.get_running_loop(), asyncio.Event()
+                self._ready.set()
+                await self._stop.wait()
+        finally:
+            await relay.close()
 
+    def _now_ms(self) -> int:
+        return monotonic_ms() + self._ahead_ms
 
-try:
-    import pytest
-except ImportError:  # Coordinator works without it.
-    pass
-else:
-
-    @pytest.fixture
-    def ringleader_coordinator() -> Iterator[Coordinator]:
-        """A fresh coordinator for one test."""
-        with Coordinator() as coordinator:
-            yield coordinator
+    def _wall_ms(self) -> int:
+        return wall_ms() + self._ahead_ms

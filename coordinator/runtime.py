@@ -226,6 +226,19 @@ class GroupRuntime:
         shard.end_transaction(producer_id, committed, done, self._now_ms())
         self.touch(shard)
 
+    def expire_member(self, group_id: str, member_id: str) -> None:
+        """For tests of applications: see `Shard.expire_member`."""
+        shard = self.shard_of(group_id)
+        shard.expire_member(group_id, member_id, self._now_ms())
+        self.touch(shard)
+
+    def wake(self) -> None:
+        """The clock has moved ahead: see to what is due."""
+        if self._serving:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._wake()
+
     def topic_deleted(self, topic: str) -> None:
         """Forget a topic's committed offsets in all groups."""
         now = self._now_ms()

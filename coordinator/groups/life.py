@@ -76,10 +76,14 @@ def _end(group: Group, core: Core, rebalances: Rebalances, now_ms: int) -> None:
         sync_ticket = rebalances.unpark_sync(member)
         if sync_ticket is not None:
             core.answer(sync_ticket, sync_error(_NOT_COORDINATOR))
+    # Before anybody is told: nobody is to begin anything any more.
+    group.transition(State.DEAD, core.wall_ms(now_ms))
     blocked, group.blocked = group.blocked, []
     for call in blocked:
         call.refuse(_NOT_COORDINATOR)
-    while len(group.saves) > 1:
-        for done in group.saves.pop().waiting:
+    # The first one is in flight, and is decided with everything that is.
+    first, queued, group.saves = group.saves[:1], group.saves[1:], []
+    for save in queued:
+        for done in save.waiting:
             done(_NOT_COORDINATOR, now_ms)
-    group.transition(State.DEAD, core.wall_ms(now_ms))
+    group.saves = first

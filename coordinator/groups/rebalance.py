@@ -270,8 +270,13 @@ class Rebalances:
         group = member.group
         if group is None or group.members.get(member.member_id) is not member:
             return
-        if member.lives_without_heartbeat:
-            return  # started afresh when its request is answered
+        if not member.lives_without_heartbeat:  # else started afresh when its request is answered
+            self.expire(member, now_ms)
+
+    def expire(self, member: Member, now_ms: int) -> None:
+        """The session is over: the member goes, and the group rebalances."""
+        group = member.group
+        assert group is not None
         why = Departure.NEW_MEMBER_TIMEOUT if member.is_new else Departure.SESSION_EXPIRED
         self.remove(group, member, why)
         if group.state is not State.PREPARING:

@@ -290,6 +290,11 @@ class Shard:
         """A topic is gone: forget its offsets in all groups (tombstones go out with the next drain)."""
         self._cleanup.topic_deleted(topic, now_ms)
 
+    def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
+        """End a member's session now, whatever it does. Raises KeyError for a member that there is not."""
+        member = self._groups[group_id].members[member_id]
+        self._rebalances.expire(member, now_ms)
+
     def ticket_closed(self, ticket: Ticket) -> None:
         """The ticket's connection is gone. A parked request of it is dropped; the membership is not touched
         (Kafka ties no membership to connections). Answers that wait for records may still come out: ignore

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.testing import Coordinator, ringleader_coordinator
-
-__all__ = ["ringleader_coordinator"]
+from ringleader.clients.testing import Coordinator
 
 
 async def topics_of(bootstrap: str) -> dict[str, int]:
