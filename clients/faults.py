@@ -133,8 +133,8 @@ class Faults:
         client_id: str | None = None,
         done: bool = False,
     ) -> Rule:
-        """Close the connection instead of answering. `done`: the coordinator has acted on the request, only its
-        answer is lost."""
+        """Close the connection instead of answering. `done`: the coordinator has acted on the request, and
+        its answer is lost."""
         kind: Kind = "drop answer" if done else "drop"
         return self._add(Rule(api, kind, nth - 1, times, group, client_id))
 
