@@ -62,8 +62,8 @@ async def test_a_restart_costs_no_rebalance(
     assert read_by_all(board) == sorted(produced)
 
 
-async def test_a_restart_finds_its_place_after_a_crash_of_the_daemon(
-    daemon: Daemon, member: MakeMember
+async def test_a_restart_finds_its_place_after_a_crash_of_the_daemon_and_keeps_it(
+    daemon: Daemon, java_clients: JavaClients, member: MakeMember
 ) -> None:
     board = WatchBoard()
     async with Stage() as stage:
@@ -77,12 +77,23 @@ async def test_a_restart_finds_its_place_after_a_crash_of_the_daemon(
         identity = await second.call("metadata")
         await stage.exit(first)
         await asyncio.to_thread(daemon.restart)
-        await stage.enter(member(board, "again", group_instance_id="one"))
+        again = member(board, "again", group_instance_id="one", metadata_recovery_strategy="none")
+        await stage.enter(again)
         assigned = await board.until_happens("again", "assigned")
         assert (assigned.generation, assigned.partitions) == (identity["generation"], before["one"][1])
-        assert (await by_instance(daemon))["two"] == before["two"]
-        assert await second.call("metadata") == identity
+        # Nor does a crash forget that it has come back under another member id.
+        identities = [await one.call("metadata") for one in (second, again)]
+        after = await by_instance(daemon)
+        await asyncio.to_thread(daemon.restart)
+        produced = await produce(java_clients, daemon)
+        await board.until_read(len(produced))
+        for one in (second, again):
+            await one.commit()
+        assert [await one.call("metadata") for one in (second, again)] == identities
+        assert await by_instance(daemon) == after
+        assert after["two"] == before["two"]
         assert rebalances(daemon, GROUP) == rounds
+    assert read_by_all(board) == sorted(produced)
 
 
 async def test_the_older_of_two_with_one_instance_id_is_fenced(daemon: Daemon, member: MakeMember) -> None:
