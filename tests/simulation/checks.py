@@ -47,7 +47,7 @@ O7   Offsets of a transaction are seen after its commit only, never after its ab
      until then. [check_offsets._check, transaction_ended, _fetch_answered]
 O8   What was deleted stays deleted. [check_offsets._delete_answered, check_members.after_step]
 O9   Offsets of a deleted topic go. [check_offsets.after_step]
-D2   When a shard stops, everybody who waits is told. [stopped]
+D2   When a shard stops, everybody who waits is told, and it writes nothing more. [stopped, emitted]
 D3   Nothing is served before the load ends. [check_answers._check_loading]
 D6   No timer follows the wall clock. [wall_clock_set; world.check_clocks compares two whole runs]
 J1   One journal row for each generation; its phases sum to its duration. [check_answers.journal]
@@ -128,9 +128,9 @@ class Checks:
 
     def emitted(self, appends: Sequence[Append]) -> None:
         """The machine wants records in the log."""
-        if not self._stopping:
-            for append in appends:
-                self.offsets.emitted(append.records)
+        self.memory.must(not (self._stopping and appends), "D2", "the shard is gone, and writes")
+        for append in appends:
+            self.offsets.emitted(append.records)
 
     def landed(self, content: Records) -> None:
         """Records are in the log."""
