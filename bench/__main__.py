@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import commits, heartbeats, memory, mixed, rebalance, replay
+from bench import assignors, commits, heartbeats, memory, mixed, rebalance, replay
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import KAFKA, KFAKE, Plan, quick_plan
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "mixed": mixed.run,
     "memory": memory.run,
     "replay": replay.run,
+    "assignors": assignors.run,
 }
 
 

@@ -160,6 +160,29 @@ def _replay(run: Run) -> list[str]:
     ]
 
 
+def _assignors(run: Run) -> list[str]:
+    rows = [
+        [
+            f"{one['group']}, {one['what']}",
+            one["assignor"],
+            one["library"],
+            f"{one['seconds'] * 1000:,.1f}",
+            one["moves"],
+            one["spread"],
+        ]
+        for one in run["results"]
+    ]
+    columns = ["members x partitions of 10 topics", "assignor", "library", "CPU ms", "moves", "spread"]
+    return [
+        "### Assignments, as the leader computes them",
+        "",
+        "`moves`: partitions that somebody else had. `spread`: between the member with the most and the one "
+        "with the fewest; what a cooperative assignor withholds for a round counts for nobody.",
+        "",
+        *_table(columns, rows),
+    ]
+
+
 SECTIONS = {
     "heartbeats": _heartbeats,
     "commits": _commits,
@@ -167,6 +190,7 @@ SECTIONS = {
     "rebalance": _rebalance,
     "memory": _memory,
     "replay": _replay,
+    "assignors": _assignors,
 }
 
 

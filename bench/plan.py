@@ -29,6 +29,8 @@ class Plan:
     offsets: int = 1_000_000
     mb_per_s: int = 100
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
+    assignors: tuple[tuple[int, int], ...] = ((100, 2_000), (1_000, 10_000), (2_000, 1_000_000))
+    """Members and partitions of the groups that assignments are computed for."""
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
     jvm_warmup_s: float = 15.0
@@ -62,6 +64,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         rebalance_members=(20,),
         idle_members=100,
         offsets=2_000,
+        assignors=((10, 100), (20, 200), (50, 1_000)),
         mb_per_s=2,
         jvm_warmup_s=0.2,
         jvm_warmup_rounds=1,

@@ -64,6 +64,16 @@ def test_rebalance(tmp_path: Path) -> None:
     assert one["heartbeats"] > 0
 
 
+def test_assignors(tmp_path: Path) -> None:
+    saved = run("assignors", tmp_path)
+    by_what = {(one["group"], one["what"], one["assignor"], one["library"]): one for one in saved["results"]}
+    for library in ("ringleader", "kafka-python", "aiokafka"):
+        assert by_what["10 x 100", "one leaves", "sticky", library]["moves"] == 0
+        assert by_what["10 x 100", "one joins", "sticky", library]["moves"] == 9
+    assert by_what["50 x 1,000", "fresh", "sticky", "ringleader"]["spread"] == 0
+    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 300"}
+
+
 def test_memory(tmp_path: Path) -> None:
     results = run("memory", tmp_path)["results"]
     assert results["members"] == 100
