@@ -16,6 +16,7 @@ from bench.plan import KAFKA, KFAKE, quick_plan
 
 def run(name: str, tmp_path: Path) -> dict[str, Any]:
     """Without the brokers: tests/bench/test_brokers.py has them."""
+    (tmp_path / "data").mkdir()
     BENCHMARKS[name](quick_plan(tmp_path / "data", tmp_path / "out").without([KAFKA, KFAKE]))
     saved: dict[str, Any] = json.loads((tmp_path / "out" / f"{name}.json").read_text())
     assert saved["benchmark"] == name
