@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import State
+from ringleader.protocol.messages import LeaveGroupRequest
 
 if TYPE_CHECKING:
     from tests.simulation.world import Call, World
@@ -159,8 +160,17 @@ class Memory:
                 continue
             self.instances[member_id] = member.group_instance_id
             old_id = holders.get(member.group_instance_id)
-            if old_id is not None:
+            if old_id is not None and not self._leaves(group_id, old_id, member.group_instance_id):
                 self.replaces[member_id] = old_id
+
+    def _leaves(self, group_id: str, member_id: str, instance_id: str) -> bool:
+        """Whether somebody asks for its removal: then another one may come in its stead, as a new member."""
+        return any(
+            one.member_id == member_id or getattr(one, "group_instance_id", None) == instance_id
+            for call in self.open_calls
+            if isinstance(call.request, LeaveGroupRequest) and call.request.group_id == group_id
+            for one in (call.request, *call.request.members)
+        )
 
     def groups(self) -> dict[str, Group]:
         """The groups as the machine has them; none while nobody serves."""
