@@ -86,10 +86,21 @@ class Members:
             self.contacts[member_id] = (self.memory.world.now_ms, member.session_timeout_ms)
             self.heard[member_id] = self.memory.world.now_ms
 
+    def _queue_served(self) -> None:
+        """What waited behind a deletion may have been served now; a commit begins its member's session
+        then."""
+        world = self.memory.world
+        if world.store.stored_step != world.steps:
+            return
+        for call in world.calls:
+            if call.facts.gated and isinstance(call.request, OffsetCommitRequest):
+                self.heard[call.request.member_id] = world.now_ms
+
     # ---- after each step ----
 
     def after_step(self, groups: dict[str, Group]) -> None:
         """Compare with the last step."""
+        self._queue_served()
         for group_id in groups:
             self.memory.learn(group_id)
         for group_id, before in self.memory.seen.items():
