@@ -139,8 +139,30 @@ class Connection(asyncio.Protocol):
         now = self.moved_ms = self._now_ms()
         if self._more or self.parked is not None or self._blocked or self.closing:
             self._later(data, now)
-        else:
+        elif not self._beat_alone(data, now):
             self._run(data, 0, now)
+
+    def _beat_alone(self, data: bytes, now: int) -> bool:
+        """What most members send most of the time: one heartbeat that was seen before, and nothing else.
+        Whether it was that, and is answered."""
+        if len(data) < HEAD_BYTES:
+            return False
+        size, api_key, version, correlation_id = _head(data, 0)
+        if api_key != HEARTBEAT_KEY or size != len(data) - 4 or not 0 <= version <= HEARTBEAT_MAX_VERSION:
+            return False
+        beat = self._beats[version].get(data[HEAD_BYTES:])
+        if beat is None:
+            return False
+        heartbeat, group_id, generation, member_id, instance_id = beat
+        try:
+            code = heartbeat(group_id, generation, member_id, instance_id, now)
+        except Exception:
+            return False  # once more, the long way, which logs it
+        if code:
+            self._server.beats.unusual(group_id)
+        self._routes[HEARTBEAT_KEY].requests += 1
+        self._transport.write(HEARTBEAT_PACK[version](correlation_id, code))
+        return True
 
     def eof_received(self) -> bool:
         """The peer sends no more: what it asked was answered or cannot be any more (as in Kafka, a peer that
