@@ -44,6 +44,12 @@ _NOT_YET = frozenset(
 )
 
 
+_PROPERTIES = {
+    # It stands still while others are measured; its controller must not take it for dead.
+    "broker.session.timeout.ms": "120000",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A running peer. `about`: its version and settings, for the reader of the numbers."""
@@ -118,7 +124,7 @@ def sync_each_commit(address: Address, on: bool) -> None:
 def kafka(directory: Path, cpu: int, partitions: int, warmup_s: float) -> Iterator[Broker]:
     """Apache Kafka's broker with its defaults but for the initial delay. Raises `InteropError`."""
     jvm = " ".join(BENCH_JVM)
-    with KafkaBroker(directory / "kafka", jvm=BENCH_JVM, cpus=[cpu]) as broker:
+    with KafkaBroker(directory / "kafka", properties=_PROPERTIES, jvm=BENCH_JVM, cpus=[cpu]) as broker:
         address = (broker.host, broker.port)
         create_topic(address, partitions)
         await_group(address, "first")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +67,19 @@ def _warm_up(peer: Peer, depth: int, pins: Pins) -> None:
     say(f"  depth {depth}, {peer.name}: warm after {used:.0f} CPU seconds, {measured['per_cpu_s']:,.0f} each")
 
 
+@contextlib.contextmanager
+def _alone(peer: Peer, peers: Sequence[Peer]) -> Iterator[None]:
+    """The other servers stand still: even an idle JVM does things now and then on their common CPU."""
+    others = {other.pid for other in peers} - {peer.pid}
+    for pid in others:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in others:
+            os.kill(pid, signal.SIGCONT)
+
+
 def in_turn(peers: Sequence[Peer], depth: int, plan: Plan, pins: Pins) -> dict[str, list[dict[str, Any]]]:
     """`plan.rounds` rounds, A B C A B C ...; the measurements of each peer by its name.
 
@@ -75,7 +91,8 @@ def in_turn(peers: Sequence[Peer], depth: int, plan: Plan, pins: Pins) -> dict[s
             _warm_up(peer, depth, pins)
     for number in range(plan.rounds):
         for peer in peers:
-            measured = _measure(peer, depth, plan.warmup_s, plan.seconds, pins)
+            with _alone(peer, peers):
+                measured = _measure(peer, depth, plan.warmup_s, plan.seconds, pins)
             results[peer.name].append(measured)
             say(
                 f"  depth {depth}, round {number + 1}, {peer.name}: {measured['per_s']:,.0f}/s, "
