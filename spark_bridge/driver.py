@@ -381,7 +381,7 @@ class SourceDriver:
                 )
             ours = share.partitions & document.ranges.keys()
             try:
-                committed = self._group.committed(frozenset(ours)) if ours else {}
+                committed = self._group.committed(frozenset(document.ranges))
             except GroupUnavailableError as error:
                 self._complain("a replay waits for the coordinator: %s", error)
                 self._hold.wait_change(self._timing.idle_poll_s)
@@ -391,7 +391,7 @@ class SourceDriver:
         reads: dict[TopicPartition, OffsetRange] = {}
         commits: dict[TopicPartition, int] = {}
         for tp, logged in document.ranges.items():
-            part = replay(logged, tp in ours, committed.get(tp), self._options.replay_policy)
+            part = replay(logged, committed.get(tp), self._options.replay_policy)
             if part is not None:
                 reads[tp] = part
                 if commit_after_replay(logged, tp in ours, committed.get(tp)):

@@ -204,7 +204,7 @@ class StreamOptions(_Model):
     replay_policy: ReplayPolicy = Field(
         ReplayPolicy.CLIP,
         alias="replayPolicy",
-        description="What a batch reads that runs again after a restart. clip: what is still ours and not "
+        description="What a batch reads that runs again after a restart. clip: what the group has not "
         "yet committed; "
         "exact: the same ranges again, for sinks that rely on the batch id.",
     )

@@ -17,8 +17,8 @@ from ringleader.spark_bridge.offsets import OffsetRange
 class ReplayPolicy(StrEnum):
     """What a batch reads when Spark runs it again under the same batch id.
 
-    ``clip``: of each range the part that is assigned to this query and not yet committed by the group;
-    what others took over meanwhile is not repeated. ``exact``: the whole ranges again, for sinks that
+    ``clip``: of each range the part that is not yet committed by the group; what others have finished
+    meanwhile is not repeated. ``exact``: the whole ranges again, for sinks that
     rely on "same batch id, same rows". Neither loses records.
     """
 
@@ -66,17 +66,14 @@ def resume(committed: int | None, finished: OffsetRange | None, remembered: int 
     return Resume(committed, False, Reason.COMMITTED)
 
 
-def replay(
-    logged: OffsetRange, owned: bool, committed: int | None, policy: ReplayPolicy
-) -> OffsetRange | None:
+def replay(logged: OffsetRange, committed: int | None, policy: ReplayPolicy) -> OffsetRange | None:
     """What to read of one range of a batch that is run again; None when nothing.
 
-    ``owned``: whether the partition is assigned to this query now.
+    Also of a partition that is another member's now: a batch that Spark calls finished has to hold whatever
+    the group has not, or the next restart would take for written what nobody wrote (`Reason.REPAIRED`).
     """
     if policy is ReplayPolicy.EXACT:
         return logged
-    if not owned:
-        return None
     start = logged.start if committed is None else max(logged.start, committed)
     return OffsetRange(start, logged.end) if start < logged.end else None
 

@@ -44,13 +44,15 @@ def test_where_a_gained_partition_starts(
         (True, 150, None, False),
         (True, 180, None, False),
         (True, 20, LAST, False),
-        (False, 100, None, False),
-        (False, None, None, False),
+        (False, 100, LAST, False),
+        (False, 120, OffsetRange(120, 150), False),
+        (False, 150, None, False),
+        (False, None, LAST, False),
     ],
 )
-def test_a_clipped_replay_leaves_others_work_alone(
+def test_a_clipped_replay_leaves_what_others_have_finished(
     owned: bool, committed: int | None, read: OffsetRange | None, commit: bool
 ) -> None:
-    assert replay(LAST, owned, committed, ReplayPolicy.CLIP) == read
-    assert replay(LAST, owned, committed, ReplayPolicy.EXACT) == LAST
+    assert replay(LAST, committed, ReplayPolicy.CLIP) == read
+    assert replay(LAST, committed, ReplayPolicy.EXACT) == LAST
     assert commit_after_replay(LAST, owned, committed) is commit
