@@ -29,6 +29,10 @@ _Entries = frozenset[tuple[int, bytes]]
 which is the same once the transaction has committed."""
 
 
+_NotDeleted = tuple[str, str, _Entries]
+"""Group id, topic, and what was there when the topic went."""
+
+
 class Cleanup:
     """The periodic look for what has expired, and the consequences of a deleted topic."""
 
@@ -39,7 +43,7 @@ class Cleanup:
         self.deadline = Deadline(Kind.CLEANUP, None)
         self._todo: list[str] = []
         self._retry = Deadline(Kind.CLEANUP, None)
-        self._not_deleted: list[tuple[str, str, _Entries]] = []  # deletions that could not be stored
+        self._not_deleted: list[_NotDeleted] = []  # deletions that could not be stored
 
     def begin(self, now_ms: int) -> None:
         """Start to look periodically."""
@@ -129,18 +133,17 @@ class Cleanup:
         if gone:
             # Tried again and again, it is still about what was there at first.
             first = frozenset(entry for _, entry in entries) if only is None else only
-            self._delete(group, gone, topic, first)
+            self._delete(group, gone, (group_id, topic, first))
 
-    def _delete(
-        self, group: Group, gone: Records, topic: str | None = None, entries: _Entries | None = None
-    ) -> None:
+    def _delete(self, group: Group, gone: Records, again: _NotDeleted | None = None) -> None:
+        """`again`: what to try once more if it cannot be stored."""
         group.exclusive = True
 
         def decided(error: int, now_ms: int) -> None:
             group.exclusive = False
             # What has expired the next look finds again; nobody would look for a topic that is gone.
-            if error and topic is not None and entries is not None:
-                self._not_deleted.append((group.group_id, topic, entries))
+            if error and again is not None:
+                self._not_deleted.append(again)
                 self.core.arm(self._retry, now_ms + self.core.settings.group_save_retry_ms)
 
         self.core.write(group, gone, decided)

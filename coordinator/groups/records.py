@@ -230,13 +230,12 @@ def decode_group_value(value: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(value, version, 2)
 
 
-def pending_tombstones(group: Group, topic: str, partition: int = -1) -> list[tuple[bytes, bytes | None]]:
-    """What deletes the offsets of open transactions for one partition, or (-1) for all of the topic."""
+def pending_tombstones(group: Group, topic: str, partition: int) -> list[tuple[bytes, bytes | None]]:
+    """What deletes the offsets of open transactions for one partition."""
     return [
-        (pending_key(group.group_id, topic, found, producer_id), None)
+        (pending_key(group.group_id, topic, partition, producer_id), None)
         for producer_id, table in group.uncommitted.items()
-        for named, found in table
-        if named == topic and partition in (-1, found)
+        if (topic, partition) in table
     ]
 
 
