@@ -17,7 +17,7 @@ from ringleader.clients.errors import (
     RequestTimedOutError,
     UnsupportedVersionError,
 )
-from ringleader.clients.requests import Request
+from ringleader.clients.requests import RawAnswer, Request
 from ringleader.protocol.errors import EncodeError, ErrorCode, MalformedError, error_name
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -38,6 +38,7 @@ class _InFlight:
     answer: asyncio.Future[Any]
     response: type[Message]
     version: int
+    raw: bool = False
 
 
 class Connection(asyncio.Protocol):
@@ -92,7 +93,7 @@ class Connection(asyncio.Protocol):
                 await self._wait_throttle()
                 async with self._slots:
                     await self._writable.wait()
-                    return await self._send(request.build(version), version)
+                    return await self._send(request.build(version), version, request.raw)
         except TimeoutError:
             error = RequestTimedOutError(f"{name} was not answered within {timeout_s:g} s")
             self.close(str(error))
@@ -101,7 +102,7 @@ class Connection(asyncio.Protocol):
             text = f"{name} v{version} cannot say this: {error}"
             raise UnsupportedVersionError(text, ErrorCode.UNSUPPORTED_VERSION) from error
 
-    async def _send(self, message: Message, version: int) -> Any:
+    async def _send(self, message: Message, version: int, raw: bool = False) -> Any:
         if self._transport is None or self.ended.is_set():
             raise ConnectionLostError(f"connection to {self.address} has ended: {self._why}")
         response = response_class(message.API_KEY)
@@ -109,7 +110,7 @@ class Connection(asyncio.Protocol):
         correlation_id = next(self._ids) % CORRELATION_IDS
         frame = encode_request(message, version, correlation_id, self._client_id)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._in_flight[correlation_id] = _InFlight(answer, response, version)
+        self._in_flight[correlation_id] = _InFlight(answer, response, version, raw)
         self._transport.write(frame)
         return await answer
 
@@ -179,6 +180,9 @@ class Connection(asyncio.Protocol):
         if waiting.answer.done():
             return
         version = waiting.version
+        if waiting.raw:
+            waiting.answer.set_result(RawAnswer(frame, version))
+            return
         # A broker that does not know the version of ApiVersions answers in the layout of version 0.
         if waiting.response is ApiVersionsResponse and frame[4:6] == b"\0\x23":
             version = 0

@@ -41,6 +41,15 @@ class Request:
     """The message class."""
     build: Callable[[int], Any]
     max_version: int = 32767
+    raw: bool = False
+    """The answer is wanted as a `RawAnswer`: it may be large, and is decoded elsewhere."""
+
+
+class RawAnswer(NamedTuple):
+    """An answer as it came: header and body, without the size."""
+
+    frame: bytes
+    version: int
 
 
 def plain(message: Any) -> Request:
