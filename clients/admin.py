@@ -26,6 +26,7 @@ from ringleader.clients.requests import (
     offset_fetch,
     plain,
 )
+from ringleader.clients.sasl import Sasl
 from ringleader.clients.transport import Cluster, ClusterMetadata, TopicMetadata, retrying
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
@@ -123,9 +124,12 @@ class Admin:
         client_id: str = "ringleader-admin",
         timeout_ms: int = 10_000,
         tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
     ) -> None:
         self._timeout_ms = timeout_ms
-        self._cluster = Cluster(bootstrap, client_id=client_id, request_timeout_ms=timeout_ms, tls=tls)
+        self._cluster = Cluster(
+            bootstrap, client_id=client_id, request_timeout_ms=timeout_ms, tls=tls, sasl=sasl
+        )
 
     async def __aenter__(self) -> Admin:
         return self

@@ -18,6 +18,7 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
 )
 from ringleader.clients.requests import RawAnswer, Request
+from ringleader.clients.sasl import Sasl
 from ringleader.protocol.errors import EncodeError, ErrorCode, MalformedError, error_name
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -238,6 +239,7 @@ async def open_connection(
     client_id: str | None,
     timeout_s: float,
     tls: ssl.SSLContext | None = None,
+    sasl: Sasl | None = None,
     max_response_bytes: int = MAX_RESPONSE_BYTES,
 ) -> Connection:
     """Connect and negotiate versions. Raises ConnectionLostError, RequestTimedOutError, BrokerError."""

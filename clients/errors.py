@@ -87,6 +87,15 @@ class MembershipUnsupportedError(MembershipError, UnsupportedVersionError):
     """The coordinator does not support what this member asks for."""
 
 
+class AuthenticationError(MembershipError):
+    """The broker does not accept who this client says it is, or this client not who the broker is. The
+    sentence has the broker's own message, and says what to change."""
+
+
+class TlsError(AuthenticationError):
+    """No TLS connection: a certificate is not accepted, or one side speaks TLS and the other does not."""
+
+
 class AssignmentFailedError(MembershipError):
     """This member leads the group and its `assign` callback failed; the cause is attached."""
 

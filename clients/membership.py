@@ -30,6 +30,7 @@ from ringleader.clients.model import (
     Revoked,
     TopicPartition,
 )
+from ringleader.clients.sasl import Sasl
 from ringleader.clients.settings import GivenUp, MemberSettings
 from ringleader.clients.transport import Cluster, parse_bootstrap
 
@@ -79,6 +80,7 @@ class _Member:
         group_instance_id: str | None = None,
         client_id: str = "ringleader-member",
         tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
         given_up: GivenUp | None = None,
         leader: Leader | None = None,
         watch: Watch | None = None,
@@ -117,6 +119,7 @@ class _Member:
                 request_timeout_ms=request_timeout_ms,
                 connect_timeout_ms=min(10_000, session_timeout_ms // 3),
                 tls=tls,
+                sasl=sasl,
             )
 
         self._assign = assign

@@ -24,6 +24,7 @@ from ringleader.clients.errors import (
 )
 from ringleader.clients.model import Node
 from ringleader.clients.requests import Request, find_coordinator, found_coordinator
+from ringleader.clients.sasl import Sasl
 from ringleader.protocol.errors import error_name
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -123,6 +124,7 @@ class Cluster:
         reconnect_backoff_ms: int = 50,
         reconnect_backoff_max_ms: int = 1_000,
         tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.bootstrap = parse_bootstrap(bootstrap)
@@ -131,6 +133,7 @@ class Cluster:
         self._connect_timeout_s = connect_timeout_ms / 1000
         self._backoff_ms = (reconnect_backoff_ms, reconnect_backoff_max_ms)
         self._tls = tls
+        self._sasl = sasl
         self._chance = chance
         self._brokers: dict[int, Node] = {}
         self._metadata: ClusterMetadata | None = None
@@ -224,7 +227,12 @@ class Cluster:
             await asyncio.sleep(wait_s)
         try:
             connection = await open_connection(
-                host, port, client_id=self._client_id, timeout_s=self._connect_timeout_s, tls=self._tls
+                host,
+                port,
+                client_id=self._client_id,
+                timeout_s=self._connect_timeout_s,
+                tls=self._tls,
+                sasl=self._sasl,
             )
         except ClientError:
             self._waits[host, port] = (backoff, time.monotonic() + backoff.next_ms() / 1000)
