@@ -58,7 +58,7 @@ ADVERTISED = {
 
 @pytest.mark.parametrize("version", range(4))
 async def test_every_api_is_told_with_its_versions(tmp_path: Path, version: int) -> None:
-    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path)  # type: ignore[arg-type]
+    settings = Settings(listen="127.0.0.1:0", data_dir=tmp_path)
     async with Node(settings) as node:
         client = Client(*await asyncio.open_connection(node.host, node.port))
         answer = await client.call(ApiVersionsRequest("client", "1"), version)

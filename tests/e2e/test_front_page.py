@@ -16,6 +16,7 @@ CITIES = {"Cairo", "Lima", "Oslo", "Perth", "Rome"}
 
 def example(language: str, containing: str) -> str:
     blocks = re.findall(rf"```{language}\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    found: str
     (found,) = [block for block in blocks if containing in block]
     return found
 

@@ -177,7 +177,7 @@ async def test_three_libraries_share_a_group(
     daemon: Daemon, options: dict[str, dict[str, Any]], protocol: str
 ) -> None:
     board = Board()
-    libraries = {
+    libraries: dict[str, Any] = {
         "aiokafka": AiokafkaMember,
         "kafka-python": KafkaPythonMember,
         "confluent-kafka": ConfluentMember,

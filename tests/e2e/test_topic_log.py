@@ -7,7 +7,7 @@ import importlib
 import itertools
 import json
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,9 @@ def value(number: int) -> bytes:
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
     """A node with one topic per codec."""
     settings = Settings(
-        listen="127.0.0.1:0",  # type: ignore[arg-type]
+        listen="127.0.0.1:0",
         data_dir=tmp_path,
-        topic=tuple(f"{codec}:1" for codec in CODECS),  # type: ignore[arg-type]
+        topic=tuple(f"{codec}:1" for codec in CODECS),
     )
     async with Node(settings) as running:
         yield running
@@ -111,7 +111,7 @@ async def read_librdkafka(node: Node, codec: str, count: int) -> list[bytes]:
             while len(found) < count:
                 records = consumer.consume(count - len(found), WAIT_S)
                 assert records, "nothing more comes"
-                found += [record.value() for record in records]
+                found += [record.value() or b"" for record in records]
             return found
         finally:
             consumer.close()
@@ -177,7 +177,7 @@ async def test_a_kill_while_producing_loses_and_repeats_nothing_that_was_acknowl
 
 
 async def reached(
-    acknowledged: dict[tuple[int, int], bytes], goal: int, tasks: list[asyncio.Future[None]]
+    acknowledged: dict[tuple[int, int], bytes], goal: int, tasks: Sequence[asyncio.Future[None]]
 ) -> None:
     """Wait until so many records were acknowledged."""
     async with asyncio.timeout(WAIT_S):

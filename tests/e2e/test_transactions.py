@@ -55,13 +55,14 @@ def read_all(daemon: Daemon, topic: str = "out", isolation: str = "read_committe
     )
     parts = [TopicPartition(topic, index, 0) for index in range(2)]
     reader.assign(parts)
-    found, ended = [], set()
+    found: list[bytes] = []
+    ended: set[int | None] = set()
     while len(ended) < len(parts):
         message = reader.poll(WAIT_S)
         assert message is not None
         error = message.error()
         if error is None:
-            found.append(message.value())
+            found.append(message.value() or b"")
         elif error.code() == KafkaError._PARTITION_EOF:
             ended.add(message.partition())
     reader.close()

@@ -25,9 +25,14 @@ def test_without_a_compiler_the_wheel_is_installed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed: list[str] = []
-    monkeypatch.setattr(c_compiler.importlib.util, "find_spec", lambda name: name if installed else None)
-    monkeypatch.setattr(c_compiler, "install", lambda name: installed.append(name) or True)
-    monkeypatch.setattr(c_compiler.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if installed else None)
+
+    def install(name: str) -> bool:
+        installed.append(name)
+        return True
+
+    monkeypatch.setattr(c_compiler, "install", install)
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
     first, second = c_compiler.c_compiler({"PATH": ""}), c_compiler.c_compiler({"PATH": ""})
     assert first == second == tmp_path / "c-compiler" / "cc"
     assert installed == ["ziglang"]
@@ -37,7 +42,7 @@ def test_without_a_compiler_the_wheel_is_installed_once(
 def test_without_any_it_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(c_compiler.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(c_compiler, "install", lambda name: False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)

@@ -45,7 +45,7 @@ def test_an_old_java_is_passed_over(tmp_path: Path) -> None:
 def test_without_a_java_the_wheel_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = _fake_java(tmp_path / "wheel", "25")
     monkeypatch.setattr(java_home, "wheel_java", lambda: real)
-    monkeypatch.setattr(java_home.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
     home = java_home.java_home({"PATH": ""})
     assert home == tmp_path / "java-home"
     assert java_home.java_version(home / "bin" / "java") == 25

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import State
-from ringleader.protocol.messages import LeaveGroupRequest
+from ringleader.protocol.messages import LeaveGroupRequest, LeaveGroupRequestMemberIdentity
 
 if TYPE_CHECKING:
     from tests.simulation.world import Call, World
@@ -166,10 +166,13 @@ class Memory:
     def _leaves(self, group_id: str, member_id: str, instance_id: str) -> bool:
         """Whether somebody asks for its removal: then another one may come in its stead, as a new member."""
         return any(
-            one.member_id == member_id or getattr(one, "group_instance_id", None) == instance_id
+            member_id == one.member_id or instance_id == one.group_instance_id
             for call in self.open_calls
             if isinstance(call.request, LeaveGroupRequest) and call.request.group_id == group_id
-            for one in (call.request, *call.request.members)
+            for one in (
+                LeaveGroupRequestMemberIdentity(member_id=call.request.member_id),
+                *call.request.members,
+            )
         )
 
     def groups(self) -> dict[str, Group]:

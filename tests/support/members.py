@@ -230,7 +230,7 @@ class ConfluentMember(_ThreadMember):
                     continue
                 if record.error() is not None:
                     raise confluent_kafka.KafkaException(record.error())
-                self._board.receives(self.name, [(record.partition(), record.offset())])
+                self._board.receives(self.name, [(record.partition() or 0, record.offset() or 0)])
         finally:
             consumer.close()
 

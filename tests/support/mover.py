@@ -60,7 +60,7 @@ def move(bootstrap: str, count: int) -> None:
             continue
         sender.begin_transaction()
         for message in messages:
-            sender.produce("out", message.value(), partition=message.offset() % 2)
+            sender.produce("out", message.value(), partition=(message.offset() or 0) % 2)
         sender.send_offsets_to_transaction(reader.position(parts), reader.consumer_group_metadata(), WAIT_S)
         sender.commit_transaction(WAIT_S)
         moved += len(messages)

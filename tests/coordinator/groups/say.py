@@ -23,7 +23,7 @@ from ringleader.protocol.messages import (
 
 def say(response: Any, version: int) -> str:
     """One answer."""
-    return _SAY[type(response)](response, version)
+    return str(_SAY[type(response)](response, version))
 
 
 def _text(raw: bytes) -> str:

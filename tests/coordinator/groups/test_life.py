@@ -53,7 +53,7 @@ def test_groups_of_every_record_version_come_back_stable(version: int) -> None:
     script = _load(_record(version, "a", ("a", None), ("b", None)))
     group = script.shard._groups["g"]
     assert (group.state, group.generation, group.leader) == (State.STABLE, 5, "a")
-    assert group.subscribed == {"t"}
+    assert group.subscribed == frozenset({"t"})
     # A record too old to hold a rebalance timeout: it is the session timeout.
     assert group.members["b"].rebalance_timeout_ms == (10_000 if version == 0 else 20_000)
     assert script.play("heartbeat x id=b gen=5; sync x id=b gen=5") == [

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -270,7 +271,7 @@ async def test_half_closed_peer_gets_the_answers_that_are_ready() -> None:
 
 async def test_requests_behind_a_parked_one_have_a_bound() -> None:
     held: list[Call] = []
-    settings = {"connection_input_max_bytes": 65_536}
+    settings: dict[str, Any] = {"connection_input_max_bytes": 65_536}
     async with serving(handlers=holding(held), **settings) as served, served.connect() as client:
         client.send(MetadataRequest(), 4)
         await until(lambda: len(held) == 1)
@@ -298,7 +299,10 @@ async def test_slow_reader_is_not_read_from_until_it_reads() -> None:
         handled += 1
         return big
 
-    settings = {"handlers": lambda services: {METADATA: count}, "connection_output_max_bytes": 65_536}
+    settings: dict[str, Any] = {
+        "handlers": lambda services: {METADATA: count},
+        "connection_output_max_bytes": 65_536,
+    }
     async with serving(**settings) as served, served.connect() as client, served.connect() as other:
         requests = 2_000
         client.writer.write(encode_request(MetadataRequest(), 4, 1, "client") * requests)
@@ -418,7 +422,7 @@ async def test_connections_of_one_address_have_a_limit() -> None:
 
 async def test_idle_connection_is_closed_but_not_one_that_waits_for_us() -> None:
     held: list[Call] = []
-    settings = {"handlers": holding(held), "connections_max_idle_ms": 1_000}
+    settings: dict[str, Any] = {"handlers": holding(held), "connections_max_idle_ms": 1_000}
     async with serving(**settings) as served, served.connect() as idle, served.connect() as waiting:
         assert (await idle.call(ApiVersionsRequest(), 0)).error_code == 0
         waiting.send(MetadataRequest(), 4)

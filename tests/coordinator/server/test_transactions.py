@@ -49,7 +49,7 @@ class Talk:
         producer: Producer = await self.patiently(lambda: self.init(name, **options), CONCURRENT)
         return producer
 
-    async def patiently(self, ask: Any, unless: int) -> Any:
+    async def patiently(self, ask: Any, unless: int | None) -> Any:
         """Ask until the answer is another one."""
         for _ in range(4_000):
             found = await ask()
@@ -157,9 +157,9 @@ def batch(producer: Producer, sequence: int, count: int = 1, epoch_more: int = 0
 @contextlib.asynccontextmanager
 async def talking(directory: Path, **more: Any) -> AsyncIterator[Talk]:
     settings = Settings(
-        listen="127.0.0.1:0",  # type: ignore[arg-type]
+        listen="127.0.0.1:0",
         data_dir=directory,
-        topic="a:2,b:2",  # type: ignore[arg-type]
+        topic="a:2,b:2",
         group_initial_rebalance_delay_ms=0,
         **more,
     )
@@ -295,7 +295,7 @@ async def test_offsets_of_a_group_belong_to_the_transaction(tmp_path: Path) -> N
         assert await talk.commit(producer, commit, group="") == ErrorCode.INVALID_GROUP_ID
         assert await talk.commit(producer, ("none", 0, 1), group="") == UNKNOWN
         assert await talk.commit(producer, commit, group="otherg1") == TXN_STATE
-        who = {"generation_id_or_member_epoch": 4, "member_id": "x"}
+        who: dict[str, Any] = {"generation_id_or_member_epoch": 4, "member_id": "x"}
         assert await talk.commit(producer, commit, **who) == ErrorCode.UNKNOWN_MEMBER_ID
         assert await talk.offset() == -1
         assert await talk.offset(stable=True) == ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -315,7 +315,10 @@ async def test_a_member_commits_with_its_generation(tmp_path: Path) -> None:
         member = await form(talk.client, "g")
         producer = await talk.init()
         assert await talk.add_group(producer) == 0
-        known = {"member_id": member.member_id, "generation_id_or_member_epoch": member.generation}
+        known: dict[str, Any] = {
+            "member_id": member.member_id,
+            "generation_id_or_member_epoch": member.generation,
+        }
         assert await talk.commit(producer, ("a", 0, 5), **known) == 0
         known["generation_id_or_member_epoch"] += 1
         assert await talk.commit(producer, ("a", 0, 6), **known) == ErrorCode.ILLEGAL_GENERATION

@@ -66,7 +66,7 @@ class TopicLog(RuleBasedStateMachine):
             made.append(
                 Record(index, self.clock.now_ms + later_ms * index, None, b"%d" % self.number + bytes(size))
             )
-        options: dict[str, int] = {}
+        options: dict[str, Any] = {}
         if producer is not None:
             sequence = self.sequences.get(producer, 0)
             options = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from ringleader.coordinator.topics.reading import recover
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from tests.support.topiclog import START_MS, batch, everything, killed, produced, segment_files, topic_log
 
-TINY = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
+TINY: dict[str, Any] = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
 
 
 async def filled(directory: Path, batches: int = 30) -> None:
@@ -149,7 +150,7 @@ async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
 async def test_a_failed_write_takes_back_what_built_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = writer.pwrite_all
+    real: Any = vars(writer)["pwrite_all"]
     broken = False
 
     def write(descriptor: int, parts: list[bytes], position: int) -> None:

@@ -14,10 +14,10 @@ SIZE = len(batch(10))
 HOUR_MS = 3_600_000
 
 
-async def filled(topics: Topics, batches: int = 10, **configs: str) -> None:
+async def filled(topics: Topics, **configs: str) -> None:
     """One batch of 10 records per file and hour."""
     await topics.create("orders", 1, {"segment.bytes": str(SIZE), **configs})
-    for number in range(batches):
+    for number in range(10):
         await topics.append("orders", 0, batch(10, at_ms=START_MS + number * HOUR_MS))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ from tests.support.topiclog import (
     topic_log,
 )
 
-TINY = {"log_segment_bytes": 2_000}
+TINY: dict[str, Any] = {"log_segment_bytes": 2_000}
 
 
 async def test_a_topic_and_its_records_outlive_a_restart(tmp_path: Path) -> None:

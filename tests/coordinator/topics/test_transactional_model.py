@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +172,8 @@ class World:
         offset = first = max(stable - back, self.start)
         found: list[tuple[int, bytes]] = []
         while offset < stable:
-            at, limit = offset, stable if partition.transactions.open else None
-            data = self.run(lambda at=at, limit=limit: self.read_at(at, max_bytes, limit))
+            limit = stable if partition.transactions.open else None
+            data = self.run(partial(self.read_at, offset, max_bytes, limit))
             reader = Reader(partition.transactions.aborted(offset, next_offset(data)))
             for batch in iter_batches(data):
                 found += [(r.offset, r.value or b"") for r in reader.take(batch) if r.offset >= offset]

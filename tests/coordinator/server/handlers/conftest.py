@@ -90,6 +90,10 @@ class Waiting:
         """See `Answerable`."""
         self._future.set_result(response)
 
+    def call_finished(self, call: Call, frame: bytes) -> None:
+        """See `Answerable`."""
+        raise AssertionError("no handler makes frames")
+
     def call_refused(self, call: Call, reason: str) -> None:
         """See `Answerable`."""
         self.reason = reason

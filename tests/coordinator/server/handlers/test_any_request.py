@@ -49,6 +49,10 @@ class Outcome:
         """See `Answerable`."""
         self.future.set_result(response)
 
+    def call_finished(self, call: Call, frame: bytes) -> None:
+        """See `Answerable`."""
+        raise AssertionError("no handler makes frames")
+
     def call_refused(self, call: Call, reason: str) -> None:
         """See `Answerable`."""
         assert reason
@@ -84,7 +88,8 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
         response = handlers[request.API_KEY](call, request)
         async with asyncio.timeout(30):
             while response is None and not outcome.future.done():
-                await asyncio.wait([outcome.future, *tasks], return_when=asyncio.FIRST_COMPLETED)
+                waits: list[asyncio.Future[Any]] = [outcome.future, *tasks]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 for task in [task for task in tasks if task.done()]:
                     tasks.discard(task)
                     task.result()
