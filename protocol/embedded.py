@@ -8,8 +8,9 @@ ignored. Nothing here keeps a view of the bytes it was given.
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass, field
-from struct import Struct
+from struct import Struct, unpack_from
 from typing import Self
 
 from ringleader.protocol.errors import EncodeError, MalformedError
@@ -20,6 +21,7 @@ MAX_VERSION = 3
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _FLOAT64 = Struct(">d")
+_TWO_INT32 = Struct(">ii")
 _WEIGHT_BYTES = 2 + 8
 _NO_GENERATION = -1
 
@@ -54,7 +56,7 @@ class Subscription:
     def decode(cls, data: bytes) -> Self:
         """Read a Subscription of any version. Raises MalformedError."""
         reader = _Reader(data, "Subscription")
-        topics = [reader.string("topics") for _ in range(reader.count("topics", 2))]
+        topics = reader.strings("topics")
         user_data = reader.nullable_bytes("user_data")
         owned = reader.partitions("owned_partitions") if reader.version >= 1 else {}
         generation = reader.int32("generation") if reader.version >= 2 else _NO_GENERATION
@@ -199,12 +201,69 @@ class _Reader:
         length = self.int32(name)
         return None if length < 0 else self._take(length, name)
 
+    def strings(self, name: str) -> list[str]:
+        """An array of strings that are not null."""
+        start = self._pos
+        try:
+            return self._plain_strings()
+        except (struct.error, UnicodeDecodeError):
+            self._pos = start  # something is wrong with it: read it with care, to say what
+        return [self.string(name) for _ in range(self.count(name, 2))]
+
     def partitions(self, name: str) -> dict[str, list[int]]:
+        """An array of topics with their partitions."""
+        start = self._pos
+        try:
+            return self._plain_partitions()
+        except (struct.error, UnicodeDecodeError):
+            self._pos = start
         found: dict[str, list[int]] = {}
         for _ in range(self.count(name, 6)):
             topic = self.string(name)
             numbers = [self.int32(name) for _ in range(self.count(name, 4))]
             found.setdefault(topic, []).extend(numbers)
+        return found
+
+    # A leader reads tens of thousands of these in one rebalance. Whatever is odd in them is a struct.error
+    # or UnicodeDecodeError here; the careful functions above then say what it is.
+
+    def _plain_strings(self) -> list[str]:
+        data, pos = self._data, self._pos
+        (count,) = _INT32.unpack_from(data, pos)
+        if count < 0:
+            raise struct.error
+        pos += 4
+        found = []
+        for _ in range(count):
+            start = pos + 2
+            pos = start + _INT16.unpack_from(data, pos)[0]
+            if not start <= pos <= len(data):
+                raise struct.error
+            found.append(str(data[start:pos], "utf-8"))
+        self._pos = pos
+        return found
+
+    def _plain_partitions(self) -> dict[str, list[int]]:
+        data, pos = self._data, self._pos
+        (count,) = _INT32.unpack_from(data, pos)
+        if count < 0:
+            raise struct.error
+        pos += 4
+        found: dict[str, list[int]] = {}
+        for _ in range(count):
+            start = pos + 2
+            pos = start + _INT16.unpack_from(data, pos)[0]
+            if pos < start:
+                raise struct.error
+            topic = str(data[start:pos], "utf-8")
+            length, lowest = _TWO_INT32.unpack_from(data, pos)
+            numbers = [lowest] if length == 1 else [*unpack_from(f">{length}i", data, pos + 4)]
+            pos += 4 + 4 * length
+            if topic in found:
+                found[topic] += numbers
+            else:
+                found[topic] = numbers
+        self._pos = pos
         return found
 
     def _int16(self, name: str) -> int:

@@ -13,8 +13,7 @@ from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Tab
 
 
 class Constrained:
-    """One assignment on its way. `shares` is the result, `handed_over` the partitions in it that somebody
-    else owns still."""
+    """One assignment on its way; `shares` is the result."""
 
     def __init__(self, table: Table, claims: Claims, nearness: Nearness) -> None:
         self._table = table
@@ -27,38 +26,68 @@ class Constrained:
         self._exact: deque[int] = deque()  # members at the least that may get one more
         self._given_up: dict[int, int] = {}  # partition -> the owner who could not keep it
         self.shares: list[list[int]] = [[] for _ in range(count)]
-        self.handed_over: set[int] = set()
 
     def run(self) -> None:
         """Keep, then give out the rest."""
         free = self._keep()
         if self._nearness.counts:
             free = self._give_near(free)
-        for partition in free:
-            if self._under:
-                self._give(self._under[0], partition)
-                self._turn()
-            else:
-                self._give(self._exact.popleft(), partition)
+        shares, least = self.shares, self._least
+        under, exact = self._under, self._exact
+        for position, partition in enumerate(free):
+            if not under:
+                rest = free[position:]
+                break
+            # The first of those below the least gets it, and goes to the end of the row or is done.
+            member = under.popleft()
+            share = shares[member]
+            share.append(partition)
+            (under if len(share) < least else exact).append(member)
+        else:
+            rest = []
+        for partition in rest:
+            shares[exact.popleft()].append(partition)
+
+    def handed_over(self) -> set[int]:
+        """Of what was given out, the partitions that somebody else owns still."""
+        given_up, contested = self._given_up, self._claims.contested
+        moved = given_up.keys() | contested.keys()
+        if not moved:
+            return moved
+        return {
+            partition
+            for member, share in enumerate(self.shares)
+            for partition in moved.intersection(share)
+            if partition in contested or given_up[partition] != member
+        }
 
     # ---- what everybody keeps ----
 
     def _keep(self) -> list[int]:
         """Returns what nobody keeps, in order."""
         owned: list[list[int]] = [[] for _ in self.shares]
-        for partition, owner in enumerate(self._claims.owner):
-            if owner == NOBODY:
-                continue
-            if self._nearness.far(owner, partition):
-                self._given_up[partition] = owner
-            else:
-                owned[owner].append(partition)
-        taken = bytearray(self._table.size)
+        free = []
+        if self._nearness.counts:
+            far = self._nearness.far
+            for partition, owner in enumerate(self._claims.owner):
+                if owner == NOBODY:
+                    free.append(partition)
+                elif far(owner, partition):
+                    self._given_up[partition] = owner
+                else:
+                    owned[owner].append(partition)
+        else:
+            for partition, owner in enumerate(self._claims.owner):
+                if owner == NOBODY:
+                    free.append(partition)
+                else:
+                    owned[owner].append(partition)
         for member, mine in enumerate(owned):
-            kept = self.shares[member] = self._keeps(member, mine)
-            for partition in kept:
-                taken[partition] = 1
-        return [partition for partition in range(self._table.size) if not taken[partition]]
+            self.shares[member] = self._keeps(member, mine)
+        if self._given_up:
+            free += self._given_up
+            free.sort()
+        return free
 
     def _keeps(self, member: int, mine: list[int]) -> list[int]:
         least = self._least
@@ -84,20 +113,6 @@ class Constrained:
 
     # ---- the rest ----
 
-    def _give(self, member: int, partition: int) -> None:
-        self.shares[member].append(partition)
-        owner = self._given_up.get(partition, member)
-        if owner != member or partition in self._claims.contested:
-            self.handed_over.add(partition)
-
-    def _turn(self) -> None:
-        """The first of those below the least has got one: it goes to the end of the row, or is done."""
-        member = self._under.popleft()
-        if len(self.shares[member]) < self._least:
-            self._under.append(member)
-        else:
-            self._exact.append(member)
-
     def _give_near(self, free: list[int]) -> list[int]:
         """To members with a replica in their rack, rare partitions first; returns what found none."""
         near = self._nearness
@@ -107,7 +122,7 @@ class Constrained:
         for partition in free:
             for _ in range(len(self._under)):
                 if not near.far(self._under[0], partition):
-                    self._give(self._under[0], partition)
+                    self.shares[self._under[0]].append(partition)
                     self._turn_near()
                     break
                 self._under.rotate(-1)
@@ -126,7 +141,7 @@ class Constrained:
     def _give_extra_near(self, partition: int) -> bool:
         for member in self._exact:
             if not self._nearness.far(member, partition):
-                self._give(member, partition)
+                self.shares[member].append(partition)
                 self._exact.remove(member)
                 self._full += 1
                 if self._full == self._extras:

@@ -31,7 +31,7 @@ class Table:
 
     def __init__(self, members: Iterable[AssignorMember], partitions: PartitionCounts) -> None:
         self.members = sorted(members, key=lambda m: java_order(m.member_id))
-        wanted = {topic for member in self.members for topic in member.topics}
+        wanted: set[str] = set().union(*(member.topics for member in self.members))
         self.topics = sorted((t for t in wanted if partitions.get(t, 0) > 0), key=java_order)
         self.number = {topic: number for number, topic in enumerate(self.topics)}
         self.first = [0]
@@ -52,15 +52,21 @@ class Table:
     def assignment(self, shares: Sequence[list[int]]) -> Assignment:
         """Shares (by member number, in any order) as assignors return them."""
         result: Assignment = {}
+        names, first = self.topics, self.first
         for member, share in zip(self.members, shares, strict=True):
             share.sort()
             result[member.member_id] = topics = {}
-            position = 0
-            while position < len(share):
-                topic = self.topic_of(share[position])
-                base, limit = self.first[topic], self.first[topic + 1]
-                end = bisect_left(share, limit, position)
-                topics[self.topics[topic]] = [number - base for number in share[position:end]]
+            position, length, topic = 0, len(share), 0
+            while position < length:
+                lowest = share[position]
+                topic = bisect_right(first, lowest, topic) - 1
+                base, limit = first[topic], first[topic + 1]
+                end = position + 1
+                if end == length or share[end] >= limit:
+                    topics[names[topic]] = [lowest - base]
+                else:
+                    end = bisect_left(share, limit, end)
+                    topics[names[topic]] = [number - base for number in share[position:end]]
                 position = end
         return result
 
@@ -69,22 +75,30 @@ class Claims:
     """Who owns what by the newest word. Of two that claim a partition the later generation has it; of the
     same generation nobody has it (KAFKA-12984): one of them is wrong, and both may be at work on it."""
 
-    def __init__(self, table: Table, claims: Sequence[Claim]) -> None:
+    def __init__(self, table: Table, claims: Iterable[Claim]) -> None:
+        """`claims`: one for each member, by number; taken one after the other, and not kept."""
         self.owner = [NOBODY] * table.size
         """Member number by partition."""
         self.contested: dict[int, int] = {}
         """Partitions that several claim in one generation -> that generation."""
         self.former: dict[int, int] = {}
         """Partition -> the member that had it before its present owner, by its own word."""
-        generations = [generation for _, generation in claims]
+        owner, first, topic_numbers = self.owner, table.first, table.number
+        generations: list[int] = []
         for member, (owned, generation) in enumerate(claims):
+            generations.append(generation)
             for topic, numbers in owned.items():
-                number = table.number.get(topic)
+                number = topic_numbers.get(topic)
                 if number is None:
                     continue
-                base, limit = table.first[number], table.first[number + 1]
+                base = first[number]
+                count = first[number + 1] - base
                 for one in numbers:
-                    if 0 <= one < limit - base:
+                    if not 0 <= one < count:
+                        continue
+                    if owner[base + one] == NOBODY and not self.contested:
+                        owner[base + one] = member
+                    else:
                         self._claim(base + one, member, generation, generations)
 
     def _claim(self, partition: int, member: int, generation: int, generations: Sequence[int]) -> None:

@@ -74,7 +74,7 @@ def _assign(
     if not members:
         return {}
     table = Table(members, partitions)
-    claims = Claims(table, [claim(member) for member in table.members])
+    claims = Claims(table, map(claim, table.members))
     nearness = Nearness(table, racks)
     subscriptions = {frozenset(member.topics) for member in members}
     work: Constrained | Unequal
@@ -84,8 +84,8 @@ def _assign(
         work = Unequal(table, claims, nearness)
     work.run()
     shares = work.shares
-    if withhold and work.handed_over:
-        shares = [[one for one in share if one not in work.handed_over] for share in shares]
+    if withhold and (withheld := work.handed_over()):
+        shares = [[one for one in share if one not in withheld] for share in shares]
     return table.assignment(shares)
 
 

@@ -16,8 +16,7 @@ from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Tab
 
 
 class Unequal:
-    """One assignment on its way. `shares` is the result, `handed_over` the partitions in it that somebody
-    else owns still."""
+    """One assignment on its way; `shares` is the result."""
 
     def __init__(self, table: Table, claims: Claims, nearness: Nearness) -> None:
         self._table = table
@@ -34,7 +33,6 @@ class Unequal:
         # Topics that few can take come first: who takes them has room then.
         self._order = sorted(range(len(table.topics)), key=lambda topic: len(self._subscribers[topic]))
         self.shares: list[list[int]] = [[] for _ in table.members]
-        self.handed_over: set[int] = set()
 
     def run(self) -> None:
         """Keep what may be kept, give out the rest, then even out."""
@@ -44,11 +42,17 @@ class Unequal:
         self._even_out(fresh)
         first = self._table.first
         self._even_out({topic: list(range(first[topic], first[topic + 1])) for topic in self._order})
-        owner = self._claims.owner
         for partition, member in enumerate(self._holder):
             self.shares[member].append(partition)
-            if owner[partition] not in (NOBODY, member) or partition in self._claims.contested:
-                self.handed_over.add(partition)
+
+    def handed_over(self) -> set[int]:
+        """Of what was given out, the partitions that somebody else owns still."""
+        owner, contested = self._claims.owner, self._claims.contested
+        return {
+            partition
+            for partition, member in enumerate(self._holder)
+            if owner[partition] not in (NOBODY, member) or partition in contested
+        }
 
     def _keep(self) -> None:
         owner, first = self._claims.owner, self._table.first
