@@ -67,7 +67,7 @@ def decode_columns(
     Raises CorruptBatchError; what was decoded before is lost then.
     """
     columns = Columns()
-    skip = _Aborted(aborted) if aborted else None
+    skip = AbortedTransactions(aborted) if aborted else None
     for batch in iter_batches(bytes(data)):
         header = batch.header
         if to_offset is not None and header.base_offset >= to_offset:
@@ -98,14 +98,19 @@ def _trim(columns: Columns, before: int, from_offset: int, to_offset: int | None
         del column[before:first]
 
 
-class _Aborted:
-    """Which batches belong to aborted transactions (the answer's list, followed as Java's consumer does)."""
+class AbortedTransactions:
+    """Which batches of an answer belong to aborted transactions, followed as Java's consumer does.
+
+    `aborted`: (producer id, first offset) as the Fetch answer lists them.
+    """
 
     def __init__(self, aborted: Sequence[tuple[int, int]]) -> None:
         self._waiting = sorted(aborted, key=lambda entry: -entry[1])
         self._producers: set[int] = set()
 
     def drops(self, batch: BatchView) -> bool:
+        """Whether this batch is not for readers of committed records: part of an aborted transaction, or a
+        marker. To be asked of every batch of the answer, in order."""
         header = batch.header
         while self._waiting and self._waiting[-1][1] <= header.last_offset:
             self._producers.add(self._waiting.pop()[0])
