@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 
-# The default is the machine's.
-_SHOWN_DEFAULTS = {"parallelism": "cores of the driver's machine"}
+# What is the machine's, needs a unit, or is one of two.
+_SHOWN_DEFAULTS = {
+    "parallelism": "cores of the driver's machine",
+    "maxTriggerDelay": "`15m`",
+    "subscribe": "this or a pattern",
+}
 
 
 def table(model: type[BaseModel]) -> str:
@@ -23,12 +28,23 @@ def table(model: type[BaseModel]) -> str:
             default = _SHOWN_DEFAULTS[name]
         elif field.is_required():
             default = "required"
-        elif field.default is None or field.default is PydanticUndefined:
+        elif field.default in (None, (), PydanticUndefined):
             default = "none"
         else:
-            default = f"`{json.dumps(field.default)}`".replace('"', "")
-        rows.append(f"| `{name}` | {default} | {field.description} |")
+            default = _text(field.default)
+        shown = ", ".join(f"`{part}`" for part in name.split(", "))
+        rows.append(f"| {shown} | {default} | {_cell(field.description)} |")
     return "\n".join(rows)
+
+
+def _cell(text: str | None) -> str:
+    return (text or "").replace("|", "\\|")
+
+
+def _text(default: Any) -> str:
+    if isinstance(default, tuple):
+        default = ",".join(default)
+    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.options import OptionsError, batch_options, stream_options
+from ringleader.spark_bridge.options import OptionsError, Subscription, batch_options, stream_options
 from ringleader.spark_bridge.resume import ReplayPolicy
 
 GOOD = {"kafka.bootstrap.servers": "a:9092,[::1]:9093", "subscribe": "b, a", "kafka.group.id": "g"}
@@ -59,14 +59,32 @@ def test_names_match_in_any_case_as_spark_passes_them() -> None:
     ("given", "said"),
     [
         ({"assign": '{"a":[0]}'}, "contradicts membership"),
-        ({"subscribePattern": "a.*"}, "not supported yet"),
+        ({"subscribePattern": "a.*"}, "Only one of 'subscribe', 'subscribePattern'"),
+        ({"subscribe": "a", "subscribePattern": "("}, "not a regular expression"),
         ({"groupIdPrefix": "x"}, "kafka.group.id"),
         ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets"),
         ({"kafka.enable.auto.commit": "true"}, "when Spark has logged the batch"),
         ({"kafka.key.deserializer": "x"}, "binary"),
-        ({"kafka.partition.assignment.strategy": "x"}, "range and roundrobin"),
-        ({"kafka.group.instance.id": "x"}, "not supported yet"),
-        ({"kafka.security.protocol": "SSL"}, "PLAINTEXT"),
+        (
+            {"kafka.partition.assignment.strategy": "range,x"},
+            "holds 'x', which is none of .*cooperative-sticky",
+        ),
+        ({"kafka.group.protocol": "consumer"}, "classic"),
+        ({"kafka.group.instance.id": ""}, "at least 1"),
+        ({"kafka.security.protocol": "TLS"}, "SASL_SSL"),
+        ({"members": "0"}, "neither auto nor a number"),
+        ({"members": "some"}, "neither auto nor a number"),
+        ({"members": "2", "weight": "2"}, "contradict each other"),
+        ({"weight": "0"}, "greater than 0"),
+        ({"weight": "2", "kafka.partition.assignment.strategy": "range"}, "needs the assignor weighted"),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "must not exceed"),
+        ({"maxTriggerDelay": "soon"}, "30s"),
+        ({"startingTimestamp": "-1"}, "greater than or equal to 0"),
+        ({"startingOffsetsByTimestamp": '{"a":{"0":5}}'}, "b is missing"),
+        ({"startingOffsetsByTimestamp": '{"a":{"0":-1},"b":{"0":1}}'}, "milliseconds"),
+        ({"startingOffsetsByTimestampStrategy": "earliest"}, "error"),
+        ({"endingTimestamp": "5"}, "a stream has no end: 'endingTimestamp'"),
+        ({"endingOffsetsByTimestamp": "{}"}, "a stream has no end"),
         ({"endingOffsets": "latest"}, "spark.read"),
         ({"path": "a"}, "subscribe"),
         ({"maxOfsetsPerTrigger": "1"}, "Did you mean 'maxOffsetsPerTrigger'"),
@@ -99,7 +117,7 @@ def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str], said
 def test_every_reason_is_named_at_once() -> None:
     with pytest.raises(OptionsError) as caught:
         stream_options({"assign": "x", "nonsense": "1"})
-    for said in ("'assign'", "'nonsense'", "'kafka.bootstrap.servers'", "'subscribe'", "'kafka.group.id'"):
+    for said in ("'assign'", "'nonsense'", "'kafka.bootstrap.servers'", "'kafka.group.id'"):
         assert said in str(caught.value)
 
 
@@ -111,8 +129,10 @@ def test_every_reason_is_named_at_once() -> None:
         ({"endingOffsets": "earliest"}, "endingOffsets"),
         ({"endingOffsets": '{"a":{"0":-2},"b":{"0":0}}'}, "endingOffsets"),
         ({"endingOffsets": '{"a":{"0":2}}'}, "b is missing"),
-        ({"maxOffsetsPerTrigger": "5"}, "spark.readStream"),
-        ({"replayPolicy": "clip"}, "spark.readStream"),
+        ({"endingOffsetsByTimestamp": '{"a":{"0":2}}'}, "b is missing"),
+        ({"assign": '{"a":[0]}'}, "Only one of 'subscribe', 'assign'"),
+        ({"subscribe": "a", "assign": "{}"}, "not JSON like"),
+        ({"assign": '{"a":[-1]}'}, "not JSON like"),
     ],
 )
 def test_a_batch_read_has_its_own_rules(given: dict[str, str], said: str) -> None:
@@ -126,3 +146,80 @@ def test_a_batch_read_needs_a_group_only_for_its_offsets() -> None:
     assert batch_options(GOOD | {"startingOffsets": "Committed"}).starting_offsets == "committed"
     with pytest.raises(OptionsError, match=r"needs kafka\.group\.id"):
         batch_options(without | {"startingOffsets": "committed"})
+
+
+def test_one_thing_says_what_to_read() -> None:
+    bare = {name: value for name, value in GOOD.items() if name != "subscribe"}
+    with pytest.raises(
+        OptionsError, match="One of the options 'subscribe' and 'subscribePattern' is required"
+    ):
+        stream_options(bare)
+    options = stream_options(bare | {"subscribePattern": "orders-.*", "startingOffsets": '{"a":{"0":1}}'})
+    assert options.subscription == Subscription((), "orders-.*")
+    assert str(options.subscription) == "topics like orders-.*"
+    assert stream_options(GOOD).subscription == Subscription(("a", "b"), None)
+    assigned = batch_options(bare | {"assign": '{"b":[1,0],"a":[2]}'})
+    assert assigned.assign == (("a", 2), ("b", 0), ("b", 1))
+
+
+def test_a_batch_read_takes_the_options_of_a_stream(caplog: pytest.LogCaptureFixture) -> None:
+    given = {
+        "maxOffsetsPerTrigger": "5",
+        "replayPolicy": "clip",
+        "kafka.group.instance.id": "i",
+        "members": "2",
+    }
+    assert batch_options(GOOD | given).group_id == "g"
+    assert "a batch read has no use for maxOffsetsPerTrigger, members, replayPolicy" in caplog.text
+
+
+def test_how_many_shares_a_query_wants() -> None:
+    assert stream_options(GOOD | {"parallelism": "3"}).member_count == 3
+    assert stream_options(GOOD | {"parallelism": "3", "members": "AUTO"}).member_count == 3
+    assert stream_options(GOOD | {"parallelism": "3", "members": "1"}).member_count == 1
+    weighted = stream_options(GOOD | {"parallelism": "3", "weight": "2.5"})
+    assert (weighted.member_count, weighted.weight, weighted.strategy) == (1, 2.5, ("weighted",))
+    assert stream_options(GOOD).strategy == ("cooperative-sticky",)
+
+
+def test_assignors_by_kafkas_class_names_too() -> None:
+    given = "org.apache.kafka.clients.consumer.RangeAssignor, cooperative-sticky"
+    options = stream_options(GOOD | {"kafka.partition.assignment.strategy": given})
+    assert options.strategy == ("range", "cooperative-sticky")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted_ms"),
+    [("500", 500), ("500ms", 500), ("30 s", 30_000), ("15m", 900_000), ("1H", 3_600_000)],
+)
+def test_times_with_a_unit(text: str, wanted_ms: int) -> None:
+    assert stream_options(GOOD | {"maxTriggerDelay": text}).max_trigger_delay_ms == wanted_ms
+
+
+def test_timestamps_per_partition_and_for_all() -> None:
+    given = {"startingOffsetsByTimestamp": '{"a":{"0":5,"1":6},"b":{"0":7}}', "startingTimestamp": "9"}
+    options = stream_options(GOOD | given | {"startingOffsetsByTimestampStrategy": "LATEST"})
+    assert options.starting_offsets_by_timestamp == {("a", 0): 5, ("a", 1): 6, ("b", 0): 7}
+    assert (options.starting_timestamp, options.starting_strategy) == (9, "latest")
+
+
+def test_secrets_are_in_no_message_and_no_repr() -> None:
+    given = {
+        "kafka.security.protocol": "sasl_plaintext",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.username": "ann",
+        "kafka.sasl.password": "hush-hush",
+    }
+    options = stream_options(GOOD | given)
+    assert dict(options.security) == {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "ann",
+        "sasl.password": "hush-hush",
+    }
+    assert "hush-hush" not in repr(options)
+    assert "hush-hush" not in str(options)
+    with pytest.raises(OptionsError) as caught:
+        stream_options(GOOD | given | {"kafka.group.id": "", "members": "none"})
+    assert "hush-hush" not in str(caught.value)
+    assert stream_options(GOOD).security == ()

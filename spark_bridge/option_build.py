@@ -1,0 +1,74 @@
+"""From the options as Spark hands them over to a checked model: names in any case, reasons in sentences."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+
+class OptionsError(ValueError):
+    """The options of a source or a sink cannot be used; the message has one sentence for each reason."""
+
+
+# Names under these prefixes are gathered in one field: clients.security knows what they mean.
+SECURITY_PREFIXES = ("kafka.sasl.", "kafka.ssl.")
+SECURITY_FIELD = "kafka.sasl.*, kafka.ssl.*"
+# Spark shows options in plans and its UI; these are hidden from every message of ours.
+_SECRET_WORDS = ("password", "jaas", "secret", "token", "key")
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def build(
+    model: type[M], options: Mapping[str, str], refused: Mapping[str, str], ignored: Collection[str] = ()
+) -> M:
+    """The checked options. ``refused`` has a sentence for each lower-case name; ``ignored`` are left out.
+
+    Raises OptionsError with one sentence for each reason.
+    """
+    names = {alias.lower(): alias for field in model.model_fields.values() if (alias := field.alias)}
+    values: dict[str, Any] = {}
+    security: dict[str, str] = {}
+    reasons: list[str] = []
+    for given, value in options.items():
+        name = given.lower()
+        if name in refused:
+            reasons.append(refused[name])
+        elif name in names:
+            values[names[name]] = value
+        elif name.startswith(SECURITY_PREFIXES):
+            security[name.removeprefix("kafka.")] = value
+        elif name not in ignored:
+            reasons.append(_unknown(given, list(names.values())))
+    if security:
+        values[SECURITY_FIELD] = security
+    built = None
+    try:
+        built = model.model_validate(values)
+    except ValidationError as error:
+        reasons.extend(_sentence(problem) for problem in error.errors())
+    if reasons or built is None:
+        raise OptionsError(" ".join(reasons))
+    return built
+
+
+def _unknown(given: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(given.lower(), [name.lower() for name in names], n=1)
+    hint = f" Did you mean {next(name for name in names if name.lower() == near[0])!r}?" if near else ""
+    return f"The option {given!r} is not known to format ringleader.{hint}"
+
+
+def _sentence(problem: Any) -> str:
+    name = str(problem["loc"][0]) if problem["loc"] else ""
+    text = str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "missing":
+        why = " (it is the group that the query joins)" if name == "kafka.group.id" else ""
+        return f"The option {name!r} is required{why}."
+    if not name:
+        return f"{text}."
+    if name == SECURITY_FIELD or any(word in name.lower() for word in _SECRET_WORDS):
+        return f"The option {name!r}: {text}."
+    return f"The option {name!r} with value {str(problem['input'])!r:.80}: {text}."

@@ -1,0 +1,42 @@
+"""The partition of a key is the one that Kafka's Java producer takes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ringleader.spark_bridge.partitioner import StickyPartitions, murmur2, partition_of_key
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        # org.apache.kafka.common.utils.UtilsTest.testMurmur2
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_the_vectors_of_kafkas_own_test(key: bytes, wanted: int) -> None:
+    assert murmur2(key) == wanted
+
+
+def test_a_key_of_any_length_has_a_partition() -> None:
+    for length in range(40):
+        assert 0 <= partition_of_key(bytes(range(length)), 7) < 7
+    assert len({partition_of_key(b"%d" % n, 12) for n in range(200)}) == 12
+
+
+def test_records_without_a_key_visit_all_partitions_in_turn() -> None:
+    sticky = StickyPartitions([2, 5, 9], random.Random(3))
+    visited = []
+    for _ in range(6):
+        visited.append(sticky.current)
+        assert sticky.current == visited[-1]
+        sticky.move_on()
+    assert sorted(visited[:3]) == [2, 5, 9]
+    assert visited[3:] == visited[:3]
