@@ -1,11 +1,19 @@
 """Sticky: balanced, and everybody keeps what they own as far as balance allows. Protocol names `sticky` and
 `cooperative-sticky`, as Kafka's StickyAssignor and CooperativeStickyAssignor (KIP-54, KIP-429).
 
-Guarantees of both: every partition exactly once (cooperative: at most once); deterministic, whatever the
-order of the input; where all subscriptions are equal the counts differ by at most 1 and no partition moves
-that need not; where they differ, nobody could take a partition from a member that has two or more
-partitions more. Racks (KIP-881): partitions go to members with a replica in their rack, as far as balance
-allows.
+Guarantees of both:
+
+- Every partition exactly once, to a subscriber (cooperative: over two rounds, in the first one at most once);
+  deterministic, whatever the order of the input; nothing moves when nothing changed.
+- Equal subscriptions: the counts differ by at most 1, and no fewer partitions could move. Time and memory
+  grow with members plus partitions, at some 2 microseconds a partition.
+- Different subscriptions: the counts are as even as the subscriptions allow (the sum of their squares is the
+  least), and under that no fewer partitions could move. The search for this ends after `optimum.EFFORT`
+  steps; in a group that is large and far from even (thousands of subscriptions, owners at random) it can end
+  early, and then only this is sure: nobody could take a partition from a member that has two or more more.
+- Racks (KIP-881): partitions go to members with a replica in their rack, as far as balance allows. What a
+  member far from it owns moves then, and where subscriptions differ only the last promise holds.
+- A claim counts by its generation: the latest one owns the partition; of the same generation, nobody does.
 
 They differ in how members say what they own, and in what becomes of a partition that changes hands:
 

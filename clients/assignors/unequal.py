@@ -1,17 +1,19 @@
 """Sticky assignment where members subscribe to different topics.
 
-The result is balanced as far as subscriptions allow: nobody could take a partition from a member that has
-two or more partitions more. Under that, everybody keeps what they own; among what must move, partitions
-that were just given out go first. Kafka's general algorithm promises the same and tries single partitions
-one after the other, over and over; here each topic is evened out at once, with heaps of its subscribers,
-until no topic has anything to move. A round costs the sum of all subscriptions; every move makes the loads
-strictly more even, so there is an end.
+First by single moves: everybody keeps what they own, what is free goes to who has the fewest, and each topic
+is evened out at once, with heaps of its subscribers, until no topic has anything to move; among what must
+move, partitions that were just given out go first. A round costs the sum of all subscriptions; every move
+makes the loads strictly more even, so there is an end. Kafka's general algorithm ends here too, after trying
+single partitions one after the other, over and over.
+
+Then, where racks play no part, by chains of moves: `optimum`.
 """
 
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush, heapreplace
 
+from ringleader.clients.assignors.optimum import Counts, Optimum
 from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Table
 
 
@@ -40,8 +42,9 @@ class Unequal:
         fresh = {topic: self._give(topic) for topic in self._order}
         self._return_to_former()
         self._even_out(fresh)
-        first = self._table.first
-        self._even_out({topic: list(range(first[topic], first[topic + 1])) for topic in self._order})
+        self._even_out_all()
+        if not self._nearness.counts:
+            self._find_optimum()
         for partition, member in enumerate(self._holder):
             self.shares[member].append(partition)
 
@@ -109,6 +112,10 @@ class Unequal:
             if not moves:
                 return
 
+    def _even_out_all(self) -> None:
+        first = self._table.first
+        self._even_out({topic: list(range(first[topic], first[topic + 1])) for topic in self._order})
+
     def _even_topic(self, topic: int, partitions: list[int]) -> int:
         """Move partitions of one topic from those with the most to those with the fewest; how many moved."""
         loads = self._loads
@@ -149,3 +156,51 @@ class Unequal:
                     if owner[held[position]] == wanted:
                         return held.pop(position)
         return held.pop()
+
+    # ---- the best ----
+
+    def _find_optimum(self) -> None:
+        first = self._table.first
+        held: Counts = [{} for _ in self._subscribers]
+        owned: Counts = [{} for _ in self._subscribers]
+        moved = False
+        for topic, subscribed in enumerate(self._subscribed):
+            has, had = held[topic], owned[topic]
+            for partition in range(first[topic], first[topic + 1]):
+                holder, owner = self._holder[partition], self._claims.owner[partition]
+                has[holder] = has.get(holder, 0) + 1
+                if owner in subscribed:
+                    had[owner] = had.get(owner, 0) + 1
+                    moved = moved or owner != holder
+        if not moved and max(self._loads) - min(self._loads) <= 1:
+            return
+        optimum = Optimum(held, owned, self._subscribers, self._loads)
+        optimum.run()
+        for topic in optimum.changed:
+            self._give_anew(range(first[topic], first[topic + 1]), held[topic])
+        if not optimum.found:
+            self._even_out_all()
+
+    def _give_anew(self, partitions: range, wanted: dict[int, int]) -> None:
+        """Give each member as many of these as it is wanted to have: what it owns and has, what it owns, what
+        it has, the lowest."""
+        holder, owner = self._holder, self._claims.owner
+        left = dict(wanted)
+        rest = list(partitions)
+        for at_once in (
+            lambda p: owner[p] if owner[p] == holder[p] else NOBODY,
+            owner.__getitem__,
+            holder.__getitem__,
+        ):
+            still = []
+            for partition in rest:
+                member = at_once(partition)
+                if left.get(member, 0):
+                    left[member] -= 1
+                    holder[partition] = member
+                else:
+                    still.append(partition)
+            rest = still
+        takers = [member for member in sorted(left) for _ in range(left[member])]
+        for partition, member in zip(rest, takers, strict=True):
+            holder[partition] = member
