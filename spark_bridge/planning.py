@@ -50,13 +50,17 @@ def plan_ranges(
 
 
 def cut_slices(
-    ranges: Mapping[TopicPartition, OffsetRange], parallelism: int, min_partitions: int | None = None
+    ranges: Mapping[TopicPartition, OffsetRange],
+    parallelism: int,
+    min_partitions: int | None = None,
+    max_records: int | None = None,
 ) -> list[list[SliceRange]]:
     """Deal ranges out to tasks: small partitions share one, big ones are cut.
 
     ``parallelism`` is how many tasks can run at once. Without ``min_partitions`` there are at most so
     many tasks, and fewer when the rows are few. With it, there are about so many tasks (never more
-    than rows), however small. The pieces of a task are sorted, so a partition's offsets ascend.
+    than rows), however small. ``max_records`` bounds the rows of a task, with as many tasks as that takes.
+    The pieces of a task are sorted, so a partition's offsets ascend.
     """
     total = sum(found.rows for found in ranges.values())
     if total == 0:
@@ -66,8 +70,28 @@ def cut_slices(
         tasks = max(tasks, min(len(ranges), parallelism))
     else:
         tasks, min_piece = max(1, min(parallelism, -(-total // MIN_SLICE_ROWS))), MIN_PIECE_ROWS
-    pieces = _cut(ranges, total / tasks, min_piece)
-    return _deal(pieces, tasks)
+    slices = _deal(_cut(ranges, total / tasks, min_piece), tasks)
+    if max_records is None:
+        return slices
+    return [task for found in slices for task in _bounded(found, max_records)]
+
+
+def _bounded(pieces: Sequence[SliceRange], max_records: int) -> list[list[SliceRange]]:
+    """One task's pieces as tasks of at most so many rows each, evenly."""
+    total = sum(piece.end - piece.start for piece in pieces)
+    tasks = -(-total // max_records)
+    bounds = [total * i // tasks for i in range(1, tasks + 1)]
+    slices: list[list[SliceRange]] = [[]]
+    done = 0
+    for topic, partition, start, end in pieces:
+        while start < end:
+            if done == bounds[len(slices) - 1]:
+                slices.append([])
+            stop = min(end, start + bounds[len(slices) - 1] - done)
+            slices[-1].append(SliceRange(topic, partition, start, stop))
+            done += stop - start
+            start = stop
+    return slices
 
 
 def _cut(ranges: Mapping[TopicPartition, OffsetRange], share: float, min_piece: int) -> list[SliceRange]:

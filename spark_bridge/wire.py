@@ -160,20 +160,28 @@ class Wire:
         self._bootstrap: Connection | None = None
         self._leaders: dict[TopicPartition, int] = {}
 
-    def refresh(self, topics: Iterable[str]) -> None:
-        """Ask who leads these topics' partitions. Raises WireError when no broker answers."""
+    def refresh(self, topics: Iterable[str], create: bool = False) -> dict[str, int]:
+        """Ask who leads these topics' partitions; the error code of each topic that has one.
+
+        ``create``: a broker that makes topics by itself may do so. Raises WireError when none answers.
+        """
         # Topics are not made by looking: a typo in 'subscribe' should be seen, not created.
         names = sorted(set(topics))
         request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
+            topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=create
         )
-        answer = self._ask_any(request)
-        self._brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        answer = self._metadata(request)
         for tp in [tp for tp in self._leaders if tp[0] in names]:
             del self._leaders[tp]
         for topic in answer.topics:
             for found in topic.partitions:
                 self._leaders[topic.name or "", found.partition_index] = found.leader_id
+        return {topic.name or "": topic.error_code for topic in answer.topics if topic.error_code}
+
+    def topics(self) -> list[str]:
+        """The names of all topics but internal ones. Raises WireError when no broker answers."""
+        answer = self._metadata(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+        return sorted(topic.name or "" for topic in answer.topics if not topic.is_internal)
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """The partitions of these topics as of the last ``refresh``."""
@@ -216,11 +224,17 @@ class Wire:
             self._bootstrap.close()
             self._bootstrap = None
 
-    def _ask_any(self, request: MetadataRequest) -> MetadataResponse:
+    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+        answer = self.ask_any(request, MetadataResponse)
+        self._brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        return answer
+
+    def ask_any(self, request: Message, response: type[R]) -> R:
+        """Ask whichever broker answers. Raises WireError when none does."""
         reasons: list[str] = []
         for node in list(self._connections):
             try:
-                return self._connections[node].ask(request, MetadataResponse)
+                return self._connections[node].ask(request, response)
             except WireError as error:
                 reasons.append(str(error))
                 self.drop(node)
@@ -228,7 +242,7 @@ class Wire:
             try:
                 if self._bootstrap is None:
                     self._bootstrap = Connection(host, port, self._endpoint)
-                return self._bootstrap.ask(request, MetadataResponse)
+                return self._bootstrap.ask(request, response)
             except WireError as error:
                 reasons.append(str(error))
                 if self._bootstrap is not None:
