@@ -7,21 +7,26 @@ import contextlib
 import itertools
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ringleader.clients.authentication import log_in, stay_logged_in
 from ringleader.clients.errors import (
+    AuthenticationError,
     BrokerError,
+    ClientError,
     ConnectionLostError,
     RequestTimedOutError,
+    TlsError,
     UnsupportedVersionError,
 )
 from ringleader.clients.requests import RawAnswer, Request
 from ringleader.clients.sasl import Sasl
+from ringleader.clients.tls import SPEAKS_TLS, asks_for_sasl, speaks_plain, speaks_tls, tls_error
 from ringleader.protocol.errors import EncodeError, ErrorCode, MalformedError, error_name
 from ringleader.protocol.frames import decode_response, encode_request, response_class
-from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
+from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
 from ringleader.protocol.schema import Message
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
@@ -32,6 +37,9 @@ KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT = 15, 5, 4
 """A broker that vanished without a word is noticed even while a JoinGroup may stay unanswered for minutes."""
 API_VERSIONS_TRIES = 3
 CORRELATION_IDS = 2**31
+TLS_ALERT = b"\x15\x03"
+"""How the answer begins when a TLS port gets something else."""
+PROBE_TIMEOUT_S = 5.0
 
 
 @dataclass(slots=True)
@@ -60,6 +68,15 @@ class Connection(asyncio.Protocol):
         self._versions: Mapping[int, tuple[int, int]] = {}
         self._throttled_until_s = 0.0
         self.ended = asyncio.Event()
+        self._failure: ClientError | None = None
+        """Why it ended, when another try would end the same way."""
+        self._silent: Callable[[], Awaitable[ClientError | None]] | None = None
+        """Finds out why the broker hung up without an answer to anything but ApiVersions."""
+        self._open = asyncio.Event()
+        self._open.set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stays: asyncio.Task[None] | None = None
 
     # ---- asking ----
 
@@ -81,11 +98,11 @@ class Connection(asyncio.Protocol):
             )
         return int(version)
 
-    async def ask(self, request: Request, timeout_s: float) -> Any:
-        """Send and wait for the answer.
+    async def ask(self, request: Request, timeout_s: float, *, alone: bool = False) -> Any:
+        """Send and wait for the answer. `alone`: from inside of the block of that name.
 
         Raises ConnectionLostError, RequestTimedOutError (the connection is closed then: an answer that comes
-        too late must not block others), UnsupportedVersionError.
+        too late must not block others), UnsupportedVersionError, AuthenticationError.
         """
         version = self.version_for(request)
         name = f"{request.message.__name__} to {self.address}"
@@ -93,8 +110,15 @@ class Connection(asyncio.Protocol):
             async with asyncio.timeout(timeout_s):
                 await self._wait_throttle()
                 async with self._slots:
-                    await self._writable.wait()
+                    while not (self._writable.is_set() and (alone or self._open.is_set())):
+                        await self._writable.wait()
+                        if not alone:
+                            await self._open.wait()
                     return await self._send(request.build(version), version, request.raw)
+        except ConnectionLostError:
+            if (why := await self._why_silent()) is not None:
+                raise why from None
+            raise
         except TimeoutError:
             error = RequestTimedOutError(f"{name} was not answered within {timeout_s:g} s")
             self.close(str(error))
@@ -105,13 +129,14 @@ class Connection(asyncio.Protocol):
 
     async def _send(self, message: Message, version: int, raw: bool = False) -> Any:
         if self._transport is None or self.ended.is_set():
-            raise ConnectionLostError(f"connection to {self.address} has ended: {self._why}")
+            raise self._lost(f"connection to {self.address} has ended: {self._why}")
         response = response_class(message.API_KEY)
         assert response is not None
         correlation_id = next(self._ids) % CORRELATION_IDS
         frame = encode_request(message, version, correlation_id, self._client_id)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._in_flight[correlation_id] = _InFlight(answer, response, version, raw)
+        self._idle.clear()
         self._transport.write(frame)
         return await answer
 
@@ -119,6 +144,34 @@ class Connection(asyncio.Protocol):
         wait_s = self._throttled_until_s - asyncio.get_running_loop().time()
         if wait_s > 0:
             await asyncio.sleep(wait_s)
+
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Nobody else's requests are on their way until the end of the block: a broker that is asked anything
+        else in the middle of an authentication ends the connection."""
+        self._open.clear()
+        try:
+            await self._idle.wait()
+            yield
+        finally:
+            self._open.set()
+
+    async def log_in(self, sasl: Sasl, timeout_s: float) -> None:
+        """Authenticate, and go on doing so for as long as the connection lives (KIP-368)."""
+        lifetime_ms = await log_in(self, sasl, timeout_s)
+        if MetadataRequest.API_KEY not in self._versions:
+            await self.negotiate(timeout_s)  # it tells strangers only what they need for that
+        if lifetime_ms and not self.ended.is_set():
+            stay = stay_logged_in(self, sasl, timeout_s, lifetime_ms)
+            self._stays = asyncio.get_running_loop().create_task(stay)
+
+    def if_silent(self, why: Callable[[], Awaitable[ClientError | None]]) -> None:
+        """Ask that if the broker hangs up before it has answered anything."""
+        self._silent = why
+
+    async def _why_silent(self) -> ClientError | None:
+        silent, self._silent = self._silent, None
+        return None if silent is None else await silent()
 
     async def negotiate(self, timeout_s: float) -> None:
         """Learn which versions the broker serves (ApiVersions, KIP-35; downwards after error 35, KIP-511)."""
@@ -159,6 +212,8 @@ class Connection(asyncio.Protocol):
         while len(buffer) - start >= 4:
             size = int.from_bytes(buffer[start : start + 4], "big", signed=True)
             if not 4 <= size <= self._max_response_bytes:
+                if buffer.startswith(TLS_ALERT) and self._silent is not None:
+                    self._end("TLS", TlsError(SPEAKS_TLS.format(self.address)))
                 self.close(f"{self.address} announced an answer of {size} bytes")
                 return
             if len(buffer) - start - 4 < size:
@@ -168,7 +223,8 @@ class Connection(asyncio.Protocol):
         del buffer[:start]
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._end(f"closed by {self.address}" if error is None else f"{error}")
+        failure = tls_error(self.address, error) if isinstance(error, ssl.SSLError) else None
+        self._end(f"closed by {self.address}" if error is None else f"{error}", failure)
 
     def _answered(self, frame: bytes) -> None:
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
@@ -178,6 +234,9 @@ class Connection(asyncio.Protocol):
                 f"{self.address} answered a request that was not made (correlation id {correlation_id})"
             )
             return
+        if not self._in_flight:
+            self._idle.set()
+        self._silent = None
         if waiting.answer.done():
             return
         version = waiting.version
@@ -202,20 +261,29 @@ class Connection(asyncio.Protocol):
 
     def close(self, why: str = "closed") -> None:
         """Close at once; what is in flight fails with `why`."""
+        self._silent = None
         self._end(why)
         if self._transport is not None:
             self._transport.abort()
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: str, failure: ClientError | None = None) -> None:
         if self.ended.is_set():
             return
-        self._why = why
+        self._why, self._failure = why, failure
         self.ended.set()
         self._writable.set()
+        self._open.set()
+        self._idle.set()
+        if self._stays is not None:
+            self._stays.cancel()
         waiting, self._in_flight = self._in_flight, {}
         for one in waiting.values():
             if not one.answer.done():
-                one.answer.set_exception(ConnectionLostError(f"lost the connection to {self.address}: {why}"))
+                one.answer.set_exception(self._lost(f"lost the connection to {self.address}: {why}"))
+
+    def _lost(self, text: str) -> ClientError:
+        failure = self._failure
+        return ConnectionLostError(text) if failure is None else type(failure)(str(failure), failure.code)
 
 
 def _keep_alive(sock: socket.socket | None) -> None:
@@ -242,21 +310,58 @@ async def open_connection(
     sasl: Sasl | None = None,
     max_response_bytes: int = MAX_RESPONSE_BYTES,
 ) -> Connection:
-    """Connect and negotiate versions. Raises ConnectionLostError, RequestTimedOutError, BrokerError."""
-    address = f"{host}:{port}"
-    loop = asyncio.get_running_loop()
+    """Connect, negotiate versions, and authenticate if `sasl` is given.
+
+    Raises ConnectionLostError, RequestTimedOutError, BrokerError, and what another try does not cure:
+    AuthenticationError (TlsError for what has to do with TLS), UnsupportedVersionError.
+    """
+    connection = await _connected(host, port, client_id, timeout_s, tls, max_response_bytes)
     try:
-        async with asyncio.timeout(timeout_s):
-            _, connection = await loop.create_connection(
-                lambda: Connection(address, client_id, max_response_bytes), host, port, ssl=tls
-            )
-    except TimeoutError:
-        raise ConnectionLostError(f"no connection to {address} within {timeout_s:g} s") from None
-    except OSError as error:
-        raise ConnectionLostError(f"cannot connect to {address}: {error.strerror or error}") from error
-    try:
+        if tls is None:
+            connection.if_silent(lambda: speaks_tls(host, port, PROBE_TIMEOUT_S))
         await connection.negotiate(timeout_s)
+        if sasl is not None:
+            await connection.log_in(sasl, timeout_s)
+        else:
+            connection.if_silent(lambda: asks_for_sasl(host, port, tls, PROBE_TIMEOUT_S))
     except BaseException:
         connection.close("negotiation failed")
         raise
     return connection
+
+
+async def _connected(
+    host: str,
+    port: int,
+    client_id: str | None,
+    timeout_s: float,
+    tls: ssl.SSLContext | None,
+    max_response_bytes: int,
+) -> Connection:
+    address = f"{host}:{port}"
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(address, client_id, max_response_bytes), host, port, ssl=tls
+            )
+            return connection
+    except TimeoutError:
+        raise ConnectionLostError(f"no connection to {address} within {timeout_s:g} s") from None
+    except OSError as error:
+        lost = ConnectionLostError(f"cannot connect to {address}: {error.strerror or repr(error)}")
+        failure = await _tls_failure(host, port, error, tls)
+        raise failure or lost from error
+
+
+async def _tls_failure(
+    host: str, port: int, error: OSError, tls: ssl.SSLContext | None
+) -> AuthenticationError | None:
+    """Why the greeting failed, if TLS is the reason: a broker that expects none hangs up without a word."""
+    if tls is None:
+        return None
+    if isinstance(error, ssl.SSLError) and (failure := tls_error(f"{host}:{port}", error)) is not None:
+        return failure
+    hung_up = isinstance(error, ConnectionError | ssl.SSLError) and not isinstance(
+        error, ConnectionRefusedError
+    )
+    return await speaks_plain(host, port, PROBE_TIMEOUT_S) if hung_up else None

@@ -74,7 +74,9 @@ class KafkaBroker:
     """`with KafkaBroker(directory) as broker:` or `start` and `stop`. Its files are in `directory`; a second
     `start` in the same directory finds them again, on the same ports.
 
-    `properties` go over those that every broker here has. `cpus`: the processors that it may use.
+    `properties` go over those that every broker here has. `cpus`: the processors that it may use. `listeners`:
+    more of them beside the plain one, by name, with their security protocols; what each needs is up to
+    `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
     """
 
     def __init__(
@@ -84,16 +86,22 @@ class KafkaBroker:
         properties: Mapping[str, str] | None = None,
         jvm: Sequence[str] = TEST_JVM,
         cpus: Sequence[int] | None = None,
+        listeners: Mapping[str, str] | None = None,
+        scram_users: Mapping[str, str] | None = None,
     ) -> None:
         self.directory = directory
         self.host = "127.0.0.1"
         self.port = 0
+        self.ports: dict[str, int] = {}
+        """Of the further listeners."""
         self.log: list[str] = []
         """The last lines it logged."""
         self._controller_port = 0
         self._properties = {**TEST_PROPERTIES, **(properties or {})}
         self._jvm = tuple(jvm)
         self._cpus = None if cpus is None else set(cpus)
+        self._listeners = dict(listeners or {})
+        self._scram_users = dict(scram_users or {})
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._started = threading.Event()
@@ -102,6 +110,10 @@ class KafkaBroker:
     def bootstrap(self) -> str:
         """HOST:PORT that clients connect to."""
         return f"{self.host}:{self.port}"
+
+    def address(self, listener: str) -> str:
+        """HOST:PORT of a further listener."""
+        return f"{self.host}:{self.ports[listener]}"
 
     @property
     def pid(self) -> int:
@@ -116,7 +128,8 @@ class KafkaBroker:
                 raise InteropError(self._why())
             return
         for _ in range(_ATTEMPTS):
-            self.port, self._controller_port = free_ports(2)
+            self.port, self._controller_port, *others = free_ports(2 + len(self._listeners))
+            self.ports = dict(zip(self._listeners, others, strict=True))
             shutil.rmtree(self.directory, ignore_errors=True)
             self._format()
             if self._run():
@@ -151,7 +164,12 @@ class KafkaBroker:
         cluster = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
         if cluster.startswith("-"):
             cluster = "A" + cluster[1:]  # the tool would take it for an option
-        done = tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._properties_file())
+        users = [
+            f"--add-scram=SCRAM-{kind}=[name={name},password={password}]"
+            for kind in ("SHA-256", "SHA-512")
+            for name, password in self._scram_users.items()
+        ]
+        done = tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._properties_file(), *users)
         if done.returncode:
             raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
 
@@ -159,14 +177,17 @@ class KafkaBroker:
         return str(self.directory / "server.properties")
 
     def _all_properties(self) -> dict[str, str]:
+        ports = {"PLAINTEXT": self.port, **self.ports}
+        advertised = ",".join(f"{name}://{self.host}:{port}" for name, port in ports.items())
+        protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{self.host}:{self._controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{self.host}:{self.port},CONTROLLER://{self.host}:{self._controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{self.host}:{self.port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": f"{advertised},CONTROLLER://{self.host}:{self._controller_port}",
+            "advertised.listeners": advertised,
+            "listener.security.protocol.map": ",".join(f"{name}:{of}" for name, of in protocols.items()),
             "log.dirs": str(self.directory / "data"),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",

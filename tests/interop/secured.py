@@ -1,0 +1,65 @@
+"""An Apache Kafka broker that asks who its clients are, in each way that the client library knows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from pathlib import Path
+
+from tests.interop.kafka import KafkaBroker
+from tests.support.certificates import Certificates
+
+USER, PASSWORD = "alice", "open sesame"
+"""Known to PLAIN and to SCRAM."""
+LIFETIME_MS = 1_500
+"""How long a session of the listener BRIEF lasts."""
+
+LISTENERS = {
+    "SECURE": "SASL_SSL",
+    "SASL": "SASL_PLAINTEXT",
+    "BRIEF": "SASL_PLAINTEXT",
+    "MUTUAL": "SSL",
+}
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+_MODULES = "org.apache.kafka.common.security"
+_LOGINS = {
+    "PLAIN": f'{_MODULES}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
+    "SCRAM-SHA-256": f"{_MODULES}.scram.ScramLoginModule required;",
+    "SCRAM-SHA-512": f"{_MODULES}.scram.ScramLoginModule required;",
+    "OAUTHBEARER": f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required "
+    'unsecuredLoginStringClaim_sub="broker";',
+}
+
+
+def secured_broker(directory: Path, certificates: Certificates) -> KafkaBroker:
+    """Not started yet. Listener MUTUAL asks for a client's certificate; sessions of BRIEF end soon."""
+    properties = {
+        "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(certificates.server),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(certificates.authority),
+        "listener.name.mutual.ssl.client.auth": "required",
+        "connection.failed.authentication.delay.ms": "10",
+    }
+    for name, protocol in LISTENERS.items():
+        if not protocol.startswith("SASL"):
+            continue
+        for mechanism, login in _LOGINS.items():
+            prefix = f"listener.name.{name.lower()}.{mechanism.lower()}"
+            properties[f"{prefix}.sasl.jaas.config"] = login
+            if name == "BRIEF":
+                properties[f"{prefix}.connections.max.reauth.ms"] = str(LIFETIME_MS)
+    return KafkaBroker(directory, properties=properties, listeners=LISTENERS, scram_users={USER: PASSWORD})
+
+
+def token(subject: str = USER, lifetime_s: float = 3_600) -> str:
+    """An unsigned token, as Kafka takes it unless it is told how to check signatures."""
+
+    def part(content: dict[str, object]) -> str:
+        return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+    now_s = time.time()
+    return f"{part({'alg': 'none'})}.{part({'sub': subject, 'iat': now_s, 'exp': now_s + lifetime_s})}."
