@@ -26,6 +26,7 @@ from ringleader.clients.actions import (
 )
 from ringleader.clients.callers import Caller, CallerGoneError, Job
 from ringleader.clients.errors import (
+    AuthenticationError,
     BrokerError,
     MembershipError,
     MembershipOverError,
@@ -280,7 +281,7 @@ class Driver:
             response = await cluster.send(
                 action.node, action.request, timeout_ms=action.timeout_ms, lane=lane
             )
-        except UnsupportedVersionError as error:
+        except (UnsupportedVersionError, AuthenticationError) as error:
             self.machine.refuse(action.ticket, error, self.now_ms())
         except (RetriableError, BrokerError) as error:
             self.machine.fail(action.ticket, str(error), self.now_ms())

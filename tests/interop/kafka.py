@@ -74,9 +74,9 @@ class KafkaBroker:
     """`with KafkaBroker(directory) as broker:` or `start` and `stop`. Its files are in `directory`; a second
     `start` in the same directory finds them again, on the same ports.
 
-    `properties` go over those that every broker here has. `cpus`: the processors that it may use. `listeners`:
-    more of them beside the plain one, by name, with their security protocols; what each needs is up to
-    `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
+    `properties` go over those that every broker here has. `cpus`: the processors that it may use.
+    `listeners`: more of them beside the plain one, by name, with their security protocols; what each needs is
+    up to `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
     """
 
     def __init__(

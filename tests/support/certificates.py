@@ -1,4 +1,4 @@
-"""Certificates of an authority that lives as long as a test: for a server at 127.0.0.1 and for its clients."""
+"""Certificates of an authority that lives as long as a test: for a server here and for its clients."""
 
 from __future__ import annotations
 
