@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Table
+from ringleader.clients.assignors.ownership import NOBODY, Claims, Nearness, Row, Table
 
 
 class Constrained:
@@ -115,36 +115,21 @@ class Constrained:
 
     def _give_near(self, free: list[int]) -> list[int]:
         """To members with a replica in their rack, rare partitions first; returns what found none."""
-        near = self._nearness
-        everybody = range(len(self.shares))
-        free = sorted(free, key=lambda partition: near.near_count(partition, everybody))
+        under, exact = Row(self._under, self._nearness), Row(self._exact, self._nearness)
         left = []
-        for partition in free:
-            for _ in range(len(self._under)):
-                if not near.far(self._under[0], partition):
-                    self.shares[self._under[0]].append(partition)
-                    self._turn_near()
-                    break
-                self._under.rotate(-1)
-            else:
-                if not self._give_extra_near(partition):
-                    left.append(partition)
-        return left
-
-    def _turn_near(self) -> None:
-        member = self._under.popleft()
-        if len(self.shares[member]) < self._least:
-            self._under.append(member)
-        elif self._full < self._extras:
-            self._exact.append(member)
-
-    def _give_extra_near(self, partition: int) -> bool:
-        for member in self._exact:
-            if not self._nearness.far(member, partition):
+        for partition in sorted(free, key=self._nearness.near_count):
+            if (member := under.pop_near(partition)) is not None:
                 self.shares[member].append(partition)
-                self._exact.remove(member)
+                if len(self.shares[member]) < self._least:
+                    under.append(member)
+                elif self._full < self._extras:
+                    exact.append(member)
+            elif (member := exact.pop_near(partition)) is not None:
+                self.shares[member].append(partition)
                 self._full += 1
                 if self._full == self._extras:
-                    self._exact.clear()
-                return True
-        return False
+                    exact.clear()
+            else:
+                left.append(partition)
+        self._under, self._exact = deque(under), deque(exact)
+        return left

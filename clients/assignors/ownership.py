@@ -6,7 +6,9 @@ Partitions of up to a million are common enough here that nothing may cost an ob
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from ringleader.clients.assignors.model import (
     Assignment,
@@ -129,6 +131,8 @@ class Nearness:
     def __init__(self, table: Table, racks: PartitionRacks | None) -> None:
         self._member_racks = [member.rack or None for member in table.members]
         self._replicas: list[frozenset[str]] = []
+        self._in_rack = Counter(self._member_racks)
+        self._without_rack = self._in_rack.pop(None, 0)
         wanted = {rack for rack in self._member_racks if rack is not None}
         self.counts = False
         """Whether racks make a difference. If not, nobody needs to ask."""
@@ -148,6 +152,43 @@ class Nearness:
         rack = self._member_racks[member]
         return rack is not None and rack not in self._replicas[partition]
 
-    def near_count(self, partition: int, members: Iterable[int]) -> int:
-        """How many of the members are near."""
-        return sum(not self.far(member, partition) for member in members)
+    def near_count(self, partition: int) -> int:
+        """How many of all members are near."""
+        return self._without_rack + sum(self._in_rack.get(rack, 0) for rack in self._replicas[partition])
+
+    def rack_of(self, member: int) -> str | None:
+        """The member's rack."""
+        return self._member_racks[member]
+
+    def racks_near(self, partition: int) -> list[str | None]:
+        """Members of these racks are near, and those without one."""
+        return [None, *self._replicas[partition]]
+
+
+class Row:
+    """Members waiting for their turn. To find one near to a partition takes a look at its racks only."""
+
+    def __init__(self, members: Iterable[int], nearness: Nearness) -> None:
+        self._nearness = nearness
+        self._by_rack: dict[str | None, deque[tuple[int, int]]] = {}
+        self._ticket = 0
+        for member in members:
+            self.append(member)
+
+    def append(self, member: int) -> None:
+        """It waits from now on."""
+        self._by_rack.setdefault(self._nearness.rack_of(member), deque()).append((self._ticket, member))
+        self._ticket += 1
+
+    def pop_near(self, partition: int) -> int | None:
+        """Of those near to the partition the one that has waited longest; None if there is none."""
+        rows = (self._by_rack.get(rack) for rack in self._nearness.racks_near(partition))
+        longest = min((row for row in rows if row), default=None)
+        return longest.popleft()[1] if longest else None
+
+    def clear(self) -> None:
+        """Nobody waits any more."""
+        self._by_rack.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        return (member for _, member in sorted(chain.from_iterable(self._by_rack.values())))

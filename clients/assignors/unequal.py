@@ -70,25 +70,33 @@ class Unequal:
         """Each free partition of the topic to the subscriber with the fewest; returns them."""
         first, loads = self._table.first, self._loads
         free = [p for p in range(first[topic], first[topic + 1]) if self._holder[p] == NOBODY]
-        near_only = self._nearness.counts
+        if self._nearness.counts:
+            self._give_near(topic, free)
+            return free
         heap = [(loads[member], member) for member in self._subscribers[topic]]
         heapify(heap)
         for partition in free:
-            if near_only:
-                member = self._fewest(topic, partition)
-            else:
-                load, member = heap[0]
-                heapreplace(heap, (load + 1, member))
+            load, member = heap[0]
+            heapreplace(heap, (load + 1, member))
             self._holder[partition] = member
             loads[member] += 1
         return free
 
-    def _fewest(self, topic: int, partition: int) -> int:
-        """The subscriber with the fewest partitions, of those near to it if there are any."""
-        far, loads = self._nearness.far, self._loads
-        return min(
-            self._subscribers[topic], key=lambda member: (far(member, partition), loads[member], member)
-        )
+    def _give_near(self, topic: int, free: list[int]) -> None:
+        """Each to the subscriber with the fewest, of those near to it if there are any."""
+        near, loads = self._nearness, self._loads
+        heaps: dict[str | None, list[tuple[int, int]]] = {}
+        for member in self._subscribers[topic]:
+            heaps.setdefault(near.rack_of(member), []).append((loads[member], member))
+        for heap in heaps.values():
+            heapify(heap)
+        for partition in free:
+            found = [heaps[rack] for rack in near.racks_near(partition) if rack in heaps]
+            heap = min(found or heaps.values())
+            load, member = heap[0]
+            heapreplace(heap, (load + 1, member))
+            self._holder[partition] = member
+            loads[member] += 1
 
     def _return_to_former(self) -> None:
         """A partition that must move anyhow goes to a member that had it before."""
