@@ -8,16 +8,20 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.leading import LeaderSettings, Leading
+from ringleader.clients.matching import Choice
 from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import Assigned, MemberInfo
-from ringleader.clients.subscription import (
-    _Leader,
-    consumer_member,
-    partitions_of,
-    sync_consumer_member,
-)
+from ringleader.clients.requests import RawAnswer
+from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment, Subscription
+from ringleader.protocol.frames import encode_response
+from ringleader.protocol.messages import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from tests.support.members import AiokafkaMember, Board, KafkaPythonMember, Stage
 
 PATIENCE_S = 30.0
@@ -88,7 +92,7 @@ async def test_beside_aiokafka_and_kafka_python_in_one_group(coordinator: Coordi
 async def test_the_leader_watches_its_topics(coordinator: Coordinator) -> None:
     """Growth of a topic, and a topic that comes later than its subscribers."""
     board = Board()
-    member = BoardMember(board, coordinator.bootstrap, "g", "later", "a", metadata_check_ms=50)
+    member = BoardMember(board, coordinator.bootstrap, "g", "later", "a", metadata_max_age_ms=50)
     async with Stage() as stage, Admin(coordinator.bootstrap) as admin:
         await stage.enter(member)
         await board.until_owned({"a": ()})
@@ -124,17 +128,23 @@ async def test_different_topics_in_one_group(coordinator: Coordinator) -> None:
 class StubCluster:
     """Partition counts without a cluster."""
 
+    request_timeout_ms = 1_000
+
     def __init__(self, **counts: int) -> None:
-        self.counts = counts
+        topics = [
+            MetadataResponseTopic(
+                name=name, partitions=[MetadataResponsePartition(partition_index=n) for n in range(count)]
+            )
+            for name, count in counts.items()
+        ]
+        self._frame = encode_response(MetadataResponse(topics=topics), 12, 1)[4:]
 
-    async def metadata(self, topics: list[str]) -> Any:
-        return self
+    async def send(self, node: object, request: object) -> RawAnswer:
+        return RawAnswer(self._frame, 12)
 
-    def partition_counts(self, topics: list[str]) -> dict[str, int]:
-        return {name: self.counts[name] for name in topics if name in self.counts}
 
-    def partition_racks(self, topics: list[str]) -> dict[str, Any]:
-        return {}
+def leading() -> Leading:
+    return Leading(Choice(["t"], None), LeaderSettings())
 
 
 async def test_a_member_that_talks_nonsense_does_not_stop_the_group() -> None:
@@ -143,14 +153,14 @@ async def test_a_member_that_talks_nonsense_does_not_stop_the_group() -> None:
         MemberInfo("bad", None, b"\0\1\7"),
         MemberInfo("old", None, Subscription(["t"]).encode(version=0)),
     ]
-    shares = await _Leader(1_000).lead(StubCluster(t=4), "range", members)  # type: ignore[arg-type]
+    shares = await leading().lead(StubCluster(t=4), "range", members)  # type: ignore[arg-type]
     decoded = {name: Assignment.decode(share).partitions for name, share in shares.items()}
     assert decoded == {"good": {"t": [0, 1]}, "bad": {}, "old": {"t": [2, 3]}}
 
 
 async def test_large_groups_are_assigned_in_a_thread() -> None:
     members = [MemberInfo(f"m{n}", None, Subscription(["t"]).encode()) for n in range(100)]
-    shares = await _Leader(1_000).lead(StubCluster(t=30_000), "roundrobin", members)  # type: ignore[arg-type]
+    shares = await leading().lead(StubCluster(t=30_000), "roundrobin", members)  # type: ignore[arg-type]
     assert {len(Assignment.decode(share).partitions["t"]) for share in shares.values()} == {300}
 
 
