@@ -1,7 +1,12 @@
-"""``spark.read.format("ringleader")``: a plain read of ranges by offsets; never a member, never commits."""
+"""``spark.read.format("ringleader")``: a plain read of ranges; never a member, never commits.
+
+The ranges come from offsets, timestamps or a group's commits, and are fixed when the DataFrame is first
+used. ``committing.plan_read`` fixes them earlier, and commits them on request.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,47 +14,36 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetch import FetchSettings, read_slice
+from ringleader.spark_bridge.group_offsets import GroupOffsets
 from ringleader.spark_bridge.log import KafkaLog
 from ringleader.spark_bridge.offsets import EARLIEST, LATEST, TopicPartition
+from ringleader.spark_bridge.options import BatchOptions, batch_options
 from ringleader.spark_bridge.planning import cut_slices, plan_ranges
 from ringleader.spark_bridge.slices import Slice
+from ringleader.spark_bridge.starting import Lookup, first_positions, last_positions, listed, subscribed
+
+logger = logging.getLogger("ringleader.spark")
 
 
 class RingleaderBatchReader(DataSourceReader):
     """The offsets are fixed when the DataFrame is first used; Spark asks for the slices once."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        from ringleader.spark_bridge.options import batch_options
-
         self._options = dict(options)
         self._fetch = FetchSettings.of(batch_options(options))
 
     def partitions(self) -> Sequence[InputPartition]:
         """The tasks of the read."""
-        from ringleader.spark_bridge.options import batch_options
-
         options = batch_options(self._options)
-        log = KafkaLog(self._fetch.endpoint, self._fetch.read_committed)
+        log = KafkaLog.of(self._fetch.endpoint, options)
         try:
-            known = log.partitions(options.subscribe)
-            if missing := sorted(set(options.subscribe) - {topic for topic, _ in known}):
-                raise SourceError(f"no such topic: {', '.join(missing)}")
-            bounds = log.offsets(dict.fromkeys(known, EARLIEST)), log.ends(known)
-            starting: Any = options.starting_offsets
-            if starting == "committed":
-                from ringleader.spark_bridge.group import committed_offsets
-
-                starting = dict.fromkeys(known, EARLIEST) | committed_offsets(options, known)
-            starts = _resolve(starting, known, *bounds, "startingOffsets")
-            ends = _resolve(options.ending_offsets, known, *bounds, "endingOffsets")
+            ranges = plan_ranges(*batch_bounds(options, self._fetch, log))
         finally:
             log.close()
-        if options.fail_on_data_loss:
-            _check_bounds(starts, ends, *bounds)
-        starts = {tp: max(offset, bounds[0].get(tp, offset)) for tp, offset in starts.items()}
-        ends = {tp: min(offset, bounds[1].get(tp, offset)) for tp, offset in ends.items()}
-        ranges = plan_ranges(starts, ends)
-        return [Slice(found) for found in cut_slices(ranges, options.parallelism, options.min_partitions)]
+        slices = cut_slices(
+            ranges, options.parallelism, options.min_partitions, options.max_records_per_partition
+        )
+        return [Slice(found) for found in slices]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Fetch the ranges of a task as Arrow batches."""
@@ -57,43 +51,60 @@ class RingleaderBatchReader(DataSourceReader):
         return read_slice(self._fetch, partition.ranges)
 
 
-def _resolve(
-    wanted: Any,
-    known: Sequence[TopicPartition],
-    first: dict[TopicPartition, int],
-    last: dict[TopicPartition, int],
-    name: str,
-) -> dict[TopicPartition, int]:
-    if wanted == "earliest":
-        return dict(first)
-    if wanted == "latest":
-        return dict(last)
-    given = set(wanted)
-    if strange := sorted(given - set(known)):
-        raise SourceError(f"{name} names {_listed(strange)}, which does not exist")
-    if missing := sorted(set(known) - given):
-        raise SourceError(
-            f"{name} must name every partition of the subscription; {_listed(missing)} is missing"
-        )
-    special = {EARLIEST: first, LATEST: last}
-    return {tp: special[offset][tp] if offset in special else offset for tp, offset in wanted.items()}
+def batch_bounds(
+    options: BatchOptions, fetch: FetchSettings, log: Lookup
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Where each partition of a batch read starts, and where it ends (exclusive, perhaps before that).
 
-
-def _check_bounds(
-    starts: dict[TopicPartition, int],
-    ends: dict[TopicPartition, int],
-    first: dict[TopicPartition, int],
-    last: dict[TopicPartition, int],
-) -> None:
-    for tp, start in starts.items():
-        end = ends[tp]
-        if start < end and not (first[tp] <= start and end <= last[tp]):
-            raise DataLossError(
-                f"{tp[0]}-{tp[1]} should be read from {start} to {end}, but the log holds {first[tp]} to "
-                f"{last[tp]}. Set "
-                "failOnDataLoss=false to read what is there."
+    Raises SourceError for what does not fit the topics, DataLossError for ranges that are (partly) gone
+    while ``failOnDataLoss`` is set.
+    """
+    known = _wanted(options, log)
+    starts = _starts(options, fetch, known, log)
+    ends = last_positions(options, known, log)
+    first, last = log.offsets(dict.fromkeys(known, EARLIEST)), log.offsets(dict.fromkeys(known, LATEST))
+    for tp in sorted(starts.keys() & ends.keys()):
+        low, high = first.get(tp, starts[tp]), last.get(tp, ends[tp])
+        if starts[tp] < ends[tp] and not (low <= starts[tp] and ends[tp] <= high):
+            said = (
+                f"{tp[0]}-{tp[1]} should be read from {starts[tp]} to {ends[tp]}, but the log holds {low} "
+                f"to {high}"
             )
+            if options.fail_on_data_loss:
+                raise DataLossError(f"{said}. Set failOnDataLoss=false to read what is there.")
+            logger.warning("%s; reading what is there (failOnDataLoss=false)", said)
+        starts[tp], ends[tp] = max(low, starts[tp]), min(high, ends[tp])
+    return starts, ends
 
 
-def _listed(partitions: Sequence[TopicPartition]) -> str:
-    return ", ".join(f"{topic}-{partition}" for topic, partition in partitions)
+def _wanted(options: BatchOptions, log: Lookup) -> list[TopicPartition]:
+    if options.assign:
+        there = set(log.partitions(tuple(sorted({topic for topic, _ in options.assign}))))
+        if gone := [tp for tp in options.assign if tp not in there]:
+            raise SourceError(f"assign names {listed(gone)}, which does not exist")
+        known = list(options.assign)
+    else:
+        known = subscribed(options.subscription, log)
+        if missing := sorted(set(options.subscribe) - {topic for topic, _ in known}):
+            raise SourceError(f"no such topic: {', '.join(missing)}")
+    for name, given in (
+        ("startingOffsets", options.starting_offsets),
+        ("startingOffsetsByTimestamp", options.starting_offsets_by_timestamp),
+        ("endingOffsets", options.ending_offsets),
+        ("endingOffsetsByTimestamp", options.ending_offsets_by_timestamp),
+    ):
+        if isinstance(given, dict) and (strange := set(given) - set(known)):
+            raise SourceError(f"{name} names {listed(strange)}, which does not exist")
+    return known
+
+
+def _starts(
+    options: BatchOptions, fetch: FetchSettings, known: Sequence[TopicPartition], log: Lookup
+) -> dict[TopicPartition, int]:
+    timed = options.starting_timestamp is not None or options.starting_offsets_by_timestamp is not None
+    if timed or options.starting_offsets != "committed":
+        return first_positions(options, known, log)
+    timeout_s = options.api_timeout_ms / 1000
+    with GroupOffsets(fetch.endpoint, options.group_id or "", timeout_s) as offsets:
+        committed = offsets.fetch(known)
+    return first_positions(options, [tp for tp in known if tp not in committed], log) | committed

@@ -229,12 +229,13 @@ class Wire:
         self._brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
         return answer
 
-    def ask_any(self, request: Message, response: type[R]) -> R:
-        """Ask whichever broker answers. Raises WireError when none does."""
+    def ask_any(self, request: Message, response: type[R], highest: int | None = None) -> R:
+        """Ask whichever broker answers, in version ``highest`` at most. Raises WireError when none does."""
         reasons: list[str] = []
         for node in list(self._connections):
             try:
-                return self._connections[node].ask(request, response)
+                found = self._connections[node]
+                return found.ask(request, response, found.version(type(request), highest))
             except WireError as error:
                 reasons.append(str(error))
                 self.drop(node)
@@ -242,7 +243,8 @@ class Wire:
             try:
                 if self._bootstrap is None:
                     self._bootstrap = Connection(host, port, self._endpoint)
-                return self._bootstrap.ask(request, response)
+                found = self._bootstrap
+                return found.ask(request, response, found.version(type(request), highest))
             except WireError as error:
                 reasons.append(str(error))
                 if self._bootstrap is not None:
