@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from ringleader.clients.errors import (
     AuthenticationError,
     ClientError,
-    RetriableError,
     UnsupportedVersionError,
 )
 from ringleader.clients.requests import Request, plain
@@ -28,6 +27,7 @@ from ringleader.clients.sasl import (
     SaslOAuthBearer,
     SaslPlain,
     SaslScram,
+    TokenUnavailableError,
     oauth_conversation,
     plain_conversation,
     scram_conversation,
@@ -107,7 +107,7 @@ async def _renewed(channel: Channel, sasl: Sasl, timeout_s: float, left_s: float
     while True:
         try:
             return await log_in(channel, sasl, timeout_s)
-        except _NoTokenError:
+        except TokenUnavailableError:
             if loop.time() + TOKEN_RETRY_S >= until_s:
                 raise
         await asyncio.sleep(TOKEN_RETRY_S)
@@ -179,10 +179,6 @@ def printable(text: str, characters: int = MAX_SAID_CHARACTERS) -> str:
 # ---- beginnings of conversations: here is what is random, and what waits ----
 
 
-class _NoTokenError(RetriableError):
-    """The token callback raised, or did not return in time."""
-
-
 async def _conversation(sasl: Sasl, timeout_s: float) -> Conversation:
     match sasl:
         case SaslPlain():
@@ -203,11 +199,11 @@ async def _token(callback: Callable[[], Any], timeout_s: float) -> str:
             called = callback() if inspect.iscoroutinefunction(callback) else await _in_thread(callback)
             token = await called if inspect.isawaitable(called) else called
     except TimeoutError:
-        raise _NoTokenError(f"the token callback did not return within {timeout_s:g} s") from None
+        raise TokenUnavailableError(f"the token callback did not return within {timeout_s:g} s") from None
     except ClientError:
         raise
     except Exception as error:
-        raise _NoTokenError(f"the token callback failed: {type(error).__name__}: {error}") from error
+        raise TokenUnavailableError(f"the token callback failed: {type(error).__name__}: {error}") from error
     if not isinstance(token, str):
         raise AuthenticationError(f"the token callback gave {type(token).__name__} instead of str")
     return token
@@ -216,7 +212,7 @@ async def _token(callback: Callable[[], Any], timeout_s: float) -> str:
 async def _in_thread(function: Callable[[], Any]) -> Any:
     """Unlike in the loop's own threads, nobody waits for its end when the loop ends."""
     if not _token_calls.acquire(blocking=False):
-        raise _NoTokenError(f"{MAX_TOKEN_CALLS} token callbacks have not returned yet")
+        raise TokenUnavailableError(f"{MAX_TOKEN_CALLS} token callbacks have not returned yet")
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 

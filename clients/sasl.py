@@ -16,7 +16,7 @@ import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
-from ringleader.clients.errors import AuthenticationError
+from ringleader.clients.errors import AuthenticationError, RetriableError
 
 Conversation = Generator[bytes, bytes, None]
 """Yields the client's messages; `send` it the server's."""
@@ -37,6 +37,10 @@ _EXTENSION_VALUE = re.compile(r"[\x21-\x7E \t\r\n]+")
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """RFC 6750, section 2.1."""
 _NONCE = re.compile(r"[\x21-\x2B\x2D-\x7E]+")
+
+
+class TokenUnavailableError(RetriableError):
+    """There is no token now; there may be one in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
