@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ringleader.spark_bridge.offsets import TopicPartition
 from ringleader.spark_bridge.option_build import SECURITY_FIELD
@@ -78,9 +78,20 @@ class Connecting(BaseModel):
     @property
     def security(self) -> tuple[tuple[str, str], ...]:
         """Kafka's security properties as given, sorted, without the prefix; () for PLAINTEXT. Secrets!"""
-        if self.security_protocol == "PLAINTEXT" and not self.security_properties:
-            return ()
-        return (("security.protocol", self.security_protocol), *self.security_properties)
+        if "security_protocol" in self.model_fields_set and self.security_protocol != "PLAINTEXT":
+            return (("security.protocol", self.security_protocol), *self.security_properties)
+        return ()
+
+    @model_validator(mode="after")
+    def _secure(self) -> Connecting:
+        given = dict(self.security_properties)
+        if "security_protocol" in self.model_fields_set:
+            given["security.protocol"] = self.security_protocol
+        if given:
+            from ringleader.clients.security import security_from_properties
+
+            security_from_properties(given)
+        return self
 
 
 class Reading(Connecting):

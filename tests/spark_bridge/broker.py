@@ -51,6 +51,16 @@ class Partition:
             [next(iter_batches(batch)).header.next_offset for batch in self.batches], default=self.start
         )
 
+    def at(self, timestamp_ms: int, end: int) -> int:
+        """As ListOffsets answers: -2 the start, -1 the end, else the first record that late, -1 for none."""
+        if timestamp_ms < 0:
+            return self.start if timestamp_ms == -2 else end
+        records = [found for batch in self.batches for found in next(iter_batches(batch)).records()]
+        late = [
+            found.offset for found in records if found.timestamp_ms >= timestamp_ms and found.offset < end
+        ]
+        return min(late, default=-1)
+
 
 class Broker:
     """Node ``node`` of a cluster of brokers that share ``topics``; each connection has its thread."""
@@ -121,7 +131,10 @@ class Broker:
 
     def _answer(self, request: Message) -> Message:
         if isinstance(request, MetadataRequest):
-            return self._metadata([topic.name or "" for topic in request.topics or []])
+            asked = request.topics
+            return self._metadata(
+                list(self.topics) if asked is None else [topic.name or "" for topic in asked]
+            )
         if isinstance(request, ListOffsetsRequest):
             return self._list(request)
         if isinstance(request, FetchRequest):
@@ -137,6 +150,7 @@ class Broker:
         topics = [
             MetadataResponseTopic(
                 name=name,
+                is_internal=name.startswith("__"),
                 error_code=0 if name in self.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 partitions=[
                     MetadataResponsePartition(partition_index=number, leader_id=found.leader)
@@ -162,7 +176,7 @@ class Broker:
                     ListOffsetsResponseListOffsetsPartitionResponse(
                         partition_index=asked.partition_index,
                         error_code=wrong,
-                        offset=-1 if wrong else (found.start if asked.timestamp == -2 else end),
+                        offset=-1 if wrong else found.at(asked.timestamp, end),
                     )
                 )
             topics.append(ListOffsetsResponseListOffsetsTopicResponse(name=topic.name, partitions=entries))

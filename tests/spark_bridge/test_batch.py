@@ -16,7 +16,7 @@ from tests.spark_bridge.broker import Broker, Partition
 @pytest.fixture
 def broker() -> Iterator[Broker]:
     def partition(start: int, end: int) -> Partition:
-        return Partition(build_batch([Record(offset) for offset in range(start, end)]), start=start)
+        return Partition(build_batch([Record(at, 1_000 + 100 * at) for at in range(start, end)]), start=start)
 
     with Broker({"t": {0: partition(3, 9), 1: partition(0, 4)}}) as found:
         yield found
@@ -26,7 +26,7 @@ def broker() -> Iterator[Broker]:
 def rows(broker: Broker, **options: str) -> dict[int, list[int]]:
     """Offsets by partition, as all tasks of the read give them."""
     given = {"kafka.bootstrap.servers": f"127.0.0.1:{broker.port}", "subscribe": "t", "parallelism": "2"}
-    reader = RingleaderBatchReader(given | options)
+    reader = RingleaderBatchReader({name: value for name, value in (given | options).items() if value})
     found: dict[int, list[int]] = {}
     for task in reader.partitions():
         for arrow in reader.read(task):
@@ -53,6 +53,9 @@ def test_an_empty_range_has_no_task(broker: Broker) -> None:
         ({"startingOffsets": '{"t":{"0":1}}'}, "t-1 is missing"),
         ({"endingOffsets": '{"t":{"0":1,"1":1,"7":1}}'}, "t-7, which does not exist"),
         ({"subscribe": "t,nowhere"}, "no such topic: nowhere"),
+        ({"subscribe": "", "assign": '{"t":[0,8]}'}, "assign names t-8, which does not exist"),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":1}}'}, "t-1 is missing"),
+        ({"startingTimestamp": "1500"}, "no record of t-1 has the timestamp 1500 or a later one"),
     ],
 )
 def test_what_does_not_fit_the_topic_is_a_sentence(
@@ -67,3 +70,32 @@ def test_offsets_that_are_gone_fail_or_are_left_out(broker: Broker) -> None:
     with pytest.raises(DataLossError, match="t-0 should be read from 0 to 5, but the log holds 3 to 9"):
         rows(broker, **beyond)
     assert rows(broker, failOnDataLoss="false", **beyond) == {0: [3, 4], 1: [0, 1, 2, 3]}
+
+
+def test_ranges_by_timestamps(broker: Broker) -> None:
+    """Partition 0 has times 1300 to 1800, partition 1 has 1000 to 1300."""
+    assert rows(broker, startingTimestamp="1150", endingTimestamp="1500") == {0: [3, 4], 1: [2, 3]}
+    each = {
+        "startingOffsetsByTimestamp": '{"t":{"0":1700,"1":5000}}',
+        "startingOffsets": '{"t":{"0":3,"1":0}}',
+    }
+    assert rows(broker, startingOffsetsByTimestampStrategy="latest", **each) == {0: [7, 8]}
+    found = rows(
+        broker, endingOffsetsByTimestamp='{"t":{"0":1,"1":1200}}', endingOffsets='{"t":{"0":9,"1":9}}'
+    )
+    assert found == {1: [0, 1]}
+
+
+def test_a_pattern_or_single_partitions_say_what_to_read(broker: Broker) -> None:
+    broker.topics["t2"] = {0: Partition(build_batch([Record(0)]))}
+    assert rows(broker, subscribe="", subscribePattern="t.+") == {0: [0]}
+    assert rows(broker, subscribe="", assign='{"t":[1]}') == {1: [0, 1, 2, 3]}
+    assert rows(broker, subscribe="", subscribePattern="none") == {}
+
+
+def test_the_rows_of_a_task_are_bounded(broker: Broker) -> None:
+    given = {"kafka.bootstrap.servers": f"127.0.0.1:{broker.port}", "subscribe": "t", "parallelism": "1"}
+    reader = RingleaderBatchReader(given | {"maxRecordsPerPartition": "3"})
+    tasks = reader.partitions()
+    assert [sum(len(arrow) for arrow in reader.read(task)) for task in tasks] == [2, 3, 2, 3]
+    assert rows(broker, maxRecordsPerPartition="3") == {0: [3, 4, 5, 6, 7, 8], 1: [0, 1, 2, 3]}

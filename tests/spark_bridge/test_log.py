@@ -87,3 +87,44 @@ def test_what_does_not_pass_is_a_sentence(broker: Broker) -> None:
     with pytest.raises(SourceError, match="cannot connect"):
         log.partitions(("t",))
     log.close()
+
+
+def test_topics_match_in_whole_and_internal_ones_never(broker: Broker) -> None:
+    broker.topics |= {"tt": {0: partition(0, 1)}, "__t": {0: partition(0, 1)}}
+    log = log_of(broker)
+    assert log.topics("t") == ("t",)
+    assert log.topics("t+|u") == ("t", "tt", "u")
+    assert log.topics(".*") == ("t", "tt", "u")
+    log.close()
+
+
+def test_offsets_by_time_and_none_where_no_record_is_that_late(broker: Broker) -> None:
+    records = [Record(offset, timestamp_ms=1_000 + 10 * offset) for offset in range(5)]
+    broker.topics["w"] = {0: Partition(build_batch(records)), 1: Partition(build_batch(records[:2]))}
+    broker.topics["w"][0].stable = 4
+    log = log_of(broker)
+    wanted = {("w", 0): 1_011, ("w", 1): 1_011, ("nowhere", 0): 5}
+    assert log.offsets_for_times(wanted) == {("w", 0): 2, ("w", 1): None}
+    assert log.offsets_for_times({("w", 0): 1_040}) == {("w", 0): 4}
+    log.close()
+    committed = log_of(broker, read_committed=True)
+    assert committed.offsets_for_times({("w", 0): 1_040}) == {("w", 0): None}
+    committed.close()
+
+
+def test_a_look_up_is_tried_again_as_often_as_said(broker: Broker) -> None:
+    asked: list[Message] = []
+
+    def silent(request: Message) -> bool:
+        asked.append(request)
+        return False
+
+    broker.script = silent
+    once = KafkaLog(Endpoint(((broker.host, broker.port),)), False, timeout_s=0.0)
+    with pytest.raises(SourceError, match="could not be had"):
+        once.partitions(("t",))
+    first = len(asked)
+    again = KafkaLog(Endpoint(((broker.host, broker.port),)), False, 0.0, retries=3, retry_pause_s=0.001)
+    with pytest.raises(SourceError, match="could not be had"):
+        again.partitions(("t",))
+    assert len(asked) - first == 4 * first

@@ -72,6 +72,8 @@ def test_names_match_in_any_case_as_spark_passes_them() -> None:
         ({"kafka.group.protocol": "consumer"}, "classic"),
         ({"kafka.group.instance.id": ""}, "at least 1"),
         ({"kafka.security.protocol": "TLS"}, "SASL_SSL"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "sasl.mechanism is not set"),
+        ({"kafka.sasl.password": "x"}, "sasl.password is set, but security.protocol is not"),
         ({"members": "0"}, "neither auto nor a number"),
         ({"members": "some"}, "neither auto nor a number"),
         ({"members": "2", "weight": "2"}, "contradict each other"),
@@ -219,7 +221,12 @@ def test_secrets_are_in_no_message_and_no_repr() -> None:
     }
     assert "hush-hush" not in repr(options)
     assert "hush-hush" not in str(options)
-    with pytest.raises(OptionsError) as caught:
-        stream_options(GOOD | given | {"kafka.group.id": "", "members": "none"})
-    assert "hush-hush" not in str(caught.value)
+    for wrong in (
+        {"kafka.group.id": "", "members": "none"},
+        {"kafka.sasl.mechanism": "NONE"},
+        {"kafka.sasl.jaas.config": "hush-hush"},
+    ):
+        with pytest.raises(OptionsError) as caught:
+            stream_options(GOOD | given | wrong)
+        assert "hush-hush" not in str(caught.value)
     assert stream_options(GOOD).security == ()

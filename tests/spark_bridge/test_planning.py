@@ -93,3 +93,15 @@ def test_big_and_small_partitions_even_out() -> None:
     rows = [sum(piece.end - piece.start for piece in found) for found in slices]
     assert len(rows) == 2
     assert max(rows) <= 1.1 * min(rows)
+
+
+@pytest.mark.parametrize("most", [1, 3, 7, 1_000])
+def test_a_task_has_no_more_rows_than_allowed(most: int) -> None:
+    slices = cut_slices(spread({0: 20, 1: 1, 2: 9}), 2, None, most)
+    rows = [sum(piece.end - piece.start for piece in found) for found in slices]
+    assert sum(rows) == 30
+    assert max(rows) <= most
+    assert len(rows) == max(1, -(-30 // most))
+    pieces = sorted(piece for found in slices for piece in found)
+    assert next(piece.start for piece in pieces if piece.partition == 0) == 100
+    assert sum(piece.end - piece.start for piece in pieces if piece.partition == 0) == 20
