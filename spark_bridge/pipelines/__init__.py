@@ -1,0 +1,1 @@
+"""PySpark jobs over the topics of a group."""
