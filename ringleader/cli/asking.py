@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ringleader.cli.common import WRONG_INPUT, fail
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
+    from ringleader.clients.security import ClientSecurity
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
+FILE_MAX_BYTES = 1024 * 1024
 
 T = TypeVar("T")
 
 
-def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]]) -> T:
+def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_config: Path | None = None) -> T:
     """Connect, ask, disconnect. Ends the command with one sentence when that does not work."""
     from ringleader.clients.admin import Admin
     from ringleader.clients.errors import ClientError
 
+    security = _security(command_config)
+
     async def asked() -> T:
         try:
-            admin = Admin(bootstrap, timeout_ms=TIMEOUT_MS)
+            admin = Admin(bootstrap, timeout_ms=TIMEOUT_MS, tls=security.tls, sasl=security.sasl)
         except ValueError as error:
             fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
         async with admin:
@@ -34,3 +39,24 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]]) -> T:
         return asyncio.run(asked())
     except (ClientError, OSError) as error:
         fail(f"{str(error).rstrip('.')}.")
+
+
+def _security(file: Path | None) -> ClientSecurity:
+    """TLS and SASL as the properties file says. Ends the command when it cannot be used."""
+    from ringleader.clients.properties import parse_properties
+    from ringleader.clients.security import ClientSecurity, security_from_properties
+
+    if file is None:
+        return ClientSecurity()
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(FILE_MAX_BYTES + 1)
+        if len(raw) > FILE_MAX_BYTES:
+            raise ValueError(f"more than {FILE_MAX_BYTES} bytes")
+        return security_from_properties(parse_properties(raw.decode()))
+    except OSError as error:
+        fail(f"--command-config: {error.strerror}: {file}.", WRONG_INPUT)
+    except UnicodeDecodeError:
+        fail(f"--command-config: {file} is not text.", WRONG_INPUT)
+    except ValueError as error:
+        fail(f"--command-config: {file}: {error}.", WRONG_INPUT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -52,4 +53,15 @@ BootstrapOption = Annotated[
     ),
 ]
 BOOTSTRAP = "127.0.0.1:9092"
+CommandConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--command-config",
+        envvar="RINGLEADER_COMMAND_CONFIG",
+        metavar="FILE",
+        help="Properties for TLS and SASL, in the names of Kafka's own tools or of librdkafka: "
+        "security.protocol, sasl.*, ssl.* (keys and certificates in PEM).",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]

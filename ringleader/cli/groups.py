@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleader.cli.asking import ask
-from ringleader.cli.common import BOOTSTRAP, BootstrapOption, JsonOption, console, fail, table
+from ringleader.cli.common import (
+    BOOTSTRAP,
+    BootstrapOption,
+    CommandConfigOption,
+    JsonOption,
+    console,
+    fail,
+    table,
+)
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
@@ -20,7 +28,8 @@ app = typer.Typer(
     "  ringleader groups list\n\n"
     "  ringleader groups describe billing\n\n"
     "  ringleader groups describe billing --json --bootstrap-server broker.example:9092\n\n"
-    "  ringleader groups delete billing",
+    "  ringleader groups delete billing\n\n"
+    "  ringleader groups list --bootstrap-server broker.example:9093 --command-config client.properties",
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.", show_default=False)]
@@ -31,7 +40,11 @@ NONE = "-"
 
 
 @app.command("list")
-def list_groups(bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOption = False) -> None:
+def list_groups(
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """List all groups with their states."""
 
     async def question(admin: Admin) -> list[dict[str, Any]]:
@@ -41,7 +54,7 @@ def list_groups(bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOpti
             for one in sorted(found, key=lambda one: one.group_id)
         ]
 
-    rows = ask(bootstrap_server, question)
+    rows = ask(bootstrap_server, question, command_config)
     if as_json:
         print(json.dumps(rows))
         return
@@ -53,10 +66,13 @@ def list_groups(bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOpti
 
 @app.command("describe")
 def describe(
-    group: NameArgument, bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOption = False
+    group: NameArgument,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a group's members, what each owns, and how far behind every partition is."""
-    found = ask(bootstrap_server, lambda admin: _described(admin, group))
+    found = ask(bootstrap_server, lambda admin: _described(admin, group), command_config)
     if as_json:
         print(json.dumps(found))
         return
@@ -128,11 +144,15 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
 
 
 @app.command("delete")
-def delete(groups: NamesArgument, bootstrap_server: BootstrapOption = BOOTSTRAP) -> None:
+def delete(
+    groups: NamesArgument,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+) -> None:
     """Delete groups without members, and their committed offsets."""
 
     async def question(admin: Admin) -> None:
         await admin.delete_groups(groups)
 
-    ask(bootstrap_server, question)
+    ask(bootstrap_server, question, command_config)
     console().print(f"Deleted {', '.join(groups)}.", markup=False)

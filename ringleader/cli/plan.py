@@ -13,6 +13,7 @@ from ringleader.cli.common import (
     BOOTSTRAP,
     WRONG_INPUT,
     BootstrapOption,
+    CommandConfigOption,
     JsonOption,
     console,
     fail,
@@ -62,6 +63,7 @@ def plan(
         list[str] | None, typer.Option(help="Only this one; may be given again.", show_default=False)
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """See `PLAN_HELP`."""
@@ -69,7 +71,7 @@ def plan(
 
     if (group is None) == (file is None):
         fail("Name a group, or a --file.", WRONG_INPUT)
-    found = _from_file(file) if file is not None else _live(bootstrap_server, str(group))
+    found = _from_file(file) if file is not None else _live(bootstrap_server, str(group), command_config)
     if save is not None:
         try:
             save.write_text(found.model_dump_json(indent=1) + "\n")
@@ -166,7 +168,7 @@ def _from_file(path: Path) -> Situation:
         fail(f"--file: {path}: {where + ': ' if where else ''}{first['msg']}.", WRONG_INPUT)
 
 
-def _live(bootstrap: str, group: str) -> Situation:
+def _live(bootstrap: str, group: str, command_config: Path | None) -> Situation:
     async def question(admin: Admin) -> Situation:
         from ringleader.clients.whatif import situation_of
 
@@ -188,7 +190,7 @@ def _live(bootstrap: str, group: str) -> Situation:
         except ValueError as error:
             fail(f"{error}.".capitalize())
 
-    return ask(bootstrap, question)
+    return ask(bootstrap, question, command_config)
 
 
 def _as_dict(one: Outcome) -> dict[str, Any]:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleader.cli.asking import ask
-from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, BootstrapOption, JsonOption, console, fail, table
+from ringleader.cli.common import (
+    BOOTSTRAP,
+    WRONG_INPUT,
+    BootstrapOption,
+    CommandConfigOption,
+    JsonOption,
+    console,
+    fail,
+    table,
+)
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
@@ -20,7 +29,8 @@ app = typer.Typer(
     "  ringleader topics create orders --partitions 6 --config retention.ms=86400000\n\n"
     "  ringleader topics list\n\n"
     "  ringleader topics describe orders --json\n\n"
-    "  ringleader topics delete orders",
+    "  ringleader topics delete orders\n\n"
+    "  ringleader topics list --bootstrap-server broker.example:9093 --command-config client.properties",
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.", show_default=False)]
@@ -53,6 +63,7 @@ def create(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of the topic; may be repeated.")
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
 ) -> None:
     """Create a topic."""
     configs = _configs(config or [])
@@ -60,12 +71,16 @@ def create(
     async def question(admin: Admin) -> None:
         await admin.create_topic(topic, partitions if partitions is not None else -1, configs=configs)
 
-    ask(bootstrap_server, question)
+    ask(bootstrap_server, question, command_config)
     console().print(f"Created topic {topic}.", markup=False)
 
 
 @app.command("list")
-def list_topics(bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOption = False) -> None:
+def list_topics(
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """List all topics."""
 
     async def question(admin: Admin) -> list[dict[str, Any]]:
@@ -75,7 +90,7 @@ def list_topics(bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOpti
             for one in sorted(found, key=lambda one: one.name)
         ]
 
-    rows = ask(bootstrap_server, question)
+    rows = ask(bootstrap_server, question, command_config)
     if as_json:
         print(json.dumps(rows))
         return
@@ -87,7 +102,10 @@ def list_topics(bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOpti
 
 @app.command("describe")
 def describe(
-    topic: NameArgument, bootstrap_server: BootstrapOption = BOOTSTRAP, as_json: JsonOption = False
+    topic: NameArgument,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a topic's partitions, where they lead, and how many records each holds."""
 
@@ -109,7 +127,7 @@ def describe(
             ],
         }
 
-    found = ask(bootstrap_server, question)
+    found = ask(bootstrap_server, question, command_config)
     if as_json:
         print(json.dumps(found))
         return
@@ -124,11 +142,15 @@ def describe(
 
 
 @app.command("delete")
-def delete(topics: NamesArgument, bootstrap_server: BootstrapOption = BOOTSTRAP) -> None:
+def delete(
+    topics: NamesArgument,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+) -> None:
     """Delete topics and all their records."""
 
     async def question(admin: Admin) -> None:
         await admin.delete_topics(topics)
 
-    ask(bootstrap_server, question)
+    ask(bootstrap_server, question, command_config)
     console().print(f"Deleted {', '.join(topics)}.", markup=False)
