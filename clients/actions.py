@@ -43,11 +43,21 @@ class TellAssigned:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareJoin:
+    """Do what has to be done before JoinGroup, until then at most; report `prepared` with this number."""
+
+    number: int
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class TellRevoked:
-    """Run `on_revoked`, wait for its end, report `revoked` with this round. Heartbeats go on meanwhile."""
+    """Let no more work begin, wait for the end of the work in hand, but not beyond `work_until_ms`, then run
+    `on_revoked`, wait for its end, report `revoked` with this round. Heartbeats go on meanwhile."""
 
     round: int
     revoked: Revoked
+    work_until_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +90,14 @@ class Say:
 
 
 Action = (
-    Send | Disconnect | ComputeAssignment | TellAssigned | TellRevoked | CancelRevoked | TellLost | Over | Say
+    Send
+    | Disconnect
+    | PrepareJoin
+    | ComputeAssignment
+    | TellAssigned
+    | TellRevoked
+    | CancelRevoked
+    | TellLost
+    | Over
+    | Say
 )

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ringleader.clients.actions import (
@@ -18,37 +17,30 @@ from ringleader.clients.actions import (
     ComputeAssignment,
     Disconnect,
     Over,
+    PrepareJoin,
     Say,
     Send,
     TellAssigned,
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.callers import Caller, CallerGoneError, Job
+from ringleader.clients.callers import Caller
 from ringleader.clients.errors import (
     AuthenticationError,
     BrokerError,
-    MembershipError,
     MembershipOverError,
     RetriableError,
     UnsupportedVersionError,
 )
 from ringleader.clients.machine import MemberMachine
-from ringleader.clients.model import (
-    Assigned,
-    Lost,
-    MemberInfo,
-    MemberProtocol,
-    Node,
-    OffsetAndMetadata,
-    Offsets,
-    Revoked,
-    TopicPartition,
-)
-from ringleader.clients.positions import Positions
+from ringleader.clients.metrics import MemberMetrics, member_metrics
+from ringleader.clients.model import MemberInfo, MemberProtocol, Node, OffsetAndMetadata, TopicPartition
+from ringleader.clients.quiesce import WorkGate
 from ringleader.clients.requests import Request
+from ringleader.clients.saving import Saver
 from ringleader.clients.settings import MemberSettings
 from ringleader.clients.state import Phase
+from ringleader.clients.telling import Listener, Teller
 from ringleader.clients.transport import Cluster
 
 logger = logging.getLogger("ringleader.clients.membership")
@@ -64,28 +56,22 @@ JOINING_PHASES = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """What the driver calls, as jobs of the caller. Each may return what the caller can wait for."""
-
-    assigned: Callable[[Assigned], Any]
-    revoked: Callable[[Revoked], Any]
-    lost: Callable[[Lost], Any]
-    over: Callable[[MembershipError | None], Any]
-    assign: Callable[[str, list[MemberInfo]], Any] | None
-
-
 Leader = Callable[[Cluster, str, list[MemberInfo]], Awaitable[Mapping[str, bytes]]]
 """Computes the assignment in the driver's own loop, with the driver's view of the cluster."""
 
-Watch = Callable[["Driver", Cluster], Awaitable[None]]
+Watch = Callable[["Driver", Cluster], Coroutine[Any, Any, None]]
 """Runs in the driver's loop while the member lives."""
+
+BeforeJoin = Callable[[Cluster], Awaitable[None]]
+"""Runs in the driver's loop before each JoinGroup, for at most the request timeout and what the rebalance
+under way allows. What it raises is logged, and the member joins all the same."""
 
 
 class Driver:
     """One member on its way through its life. `start` it once; `ended` is set when its thread is about to go.
 
-    `leader` takes the place of `listener.assign`; `watch` runs in the driver's loop while the member lives.
+    `leader` takes the place of `listener.assign`; `watch` runs in the driver's loop while the member lives;
+    `before_join` is awaited there before each JoinGroup.
     """
 
     def __init__(
@@ -98,6 +84,7 @@ class Driver:
         client_id: str = "",
         leader: Leader | None = None,
         watch: Watch | None = None,
+        before_join: BeforeJoin | None = None,
     ) -> None:
         self.settings = settings
         self._name = f"group {settings.group_id}, client {client_id}"
@@ -105,7 +92,13 @@ class Driver:
         self.ended = threading.Event()
         self._ready = threading.Event()
         self._make_cluster = make_cluster
-        self._listener = listener
+        self._before_join = before_join
+        # A cooperative member may have commits on their way, and they are to be in before it joins.
+        self.machine.prepares = before_join is not None or settings.cooperative
+        self._client_id = client_id
+        self.gate = WorkGate()
+        self._teller = Teller(self._name, listener, self.gate, self._step)
+        self.saver = Saver(self, self._name, self._teller.post)
         self._leader = leader
         self._watch = watch
         self._caller: Caller | None = None
@@ -115,8 +108,8 @@ class Driver:
         self._closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._revoking: tuple[int, Job] | None = None
-        self._offsets: Positions | None = None
+        self._revoking: tuple[int, asyncio.Task[None]] | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self._changed: asyncio.Event | None = None
         self._over: asyncio.Event | None = None
         self._thread = threading.Thread(
@@ -128,7 +121,7 @@ class Driver:
     def start(self, caller: Caller, on_ended: Callable[[], None]) -> None:
         """Start the thread and join the group. Callbacks go to `caller`; `on_ended` is called at the end, in
         the driver's thread."""
-        self._caller = caller
+        self._caller = self._teller.caller = caller
         self._on_ended = on_ended
         self._thread.start()
         self._ready.wait()
@@ -137,7 +130,7 @@ class Driver:
         """Run it in the driver's loop. Raises MembershipOverError when the member is not running."""
         with self._lock:
             if self._closed or self._loop is None:
-                raise MembershipOverError(self._over_text())
+                raise MembershipOverError(self.over_text())
             return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
     def leave(self, reason: str, hold_ms: int, silently: bool) -> None:
@@ -147,6 +140,29 @@ class Driver:
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
         self._call(lambda: self.machine.rejoin(reason, self.now_ms()))
+
+    def polled(self) -> None:
+        """The application makes progress."""
+        self.machine.poll.polled(self.now_ms())
+        if self.machine.rest_reason:  # set before the machine looks, looked at after it is set
+            self._call(lambda: self.machine.polled(self.now_ms()))
+
+    def metrics(self) -> MemberMetrics:
+        """Its figures as of now."""
+        machine, now_ms = self.machine, self.now_ms()
+        polled_ms = machine.poll.polled_ms
+        present = {
+            "group": self.settings.group_id,
+            "client_id": self._client_id,
+            "member_id": machine.member_id,
+            "phase": machine.phase.value,
+            "generation": machine.generation,
+            "commits_waiting": len(self.saver.queue),
+            "offsets_stored": len(self.saver.keeper),
+            "work_in_hand": self.gate.in_hand,
+            "last_poll_age_ms": None if polled_ms is None else now_ms - polled_ms,
+        }
+        return member_metrics(machine.counters, now_ms, present)
 
     def join_thread(self) -> None:
         """Wait until the thread is gone; short after `ended`."""
@@ -158,7 +174,8 @@ class Driver:
         trouble = self.machine.link.trouble
         return f"{self.machine.phase.value}" + (f" ({trouble})" if trouble else "")
 
-    def _over_text(self) -> str:
+    def over_text(self) -> str:
+        """That it is not running, and why."""
         why = f": {self.machine.error}" if self.machine.error is not None else ""
         phase = self.machine.phase.value
         return f"group {self.settings.group_id!r}: this member is not running ({phase}){why}"
@@ -170,9 +187,13 @@ class Driver:
             step()
             self.pump()
 
+        self._step(stepped)
+
+    def _step(self, step: Callable[[], None]) -> None:
+        """Run it in the driver's thread, if it still runs."""
         with self._lock:
             if not self._closed and self._loop is not None:
-                self._loop.call_soon_threadsafe(stepped)
+                self._loop.call_soon_threadsafe(step)
 
     # ---- the thread ----
 
@@ -186,9 +207,13 @@ class Driver:
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._offsets, self._changed, self._over = Positions(self), asyncio.Event(), asyncio.Event()
+        self._changed, self._over = asyncio.Event(), asyncio.Event()
         async with self._make_cluster() as cluster:
             self._cluster = cluster
+            self.saver.queue.open()
+            self._spawn(self.saver.run())
+            if self.settings.auto_commit_interval_ms is not None:
+                self._spawn(self.saver.run_auto_commit(self.settings.auto_commit_interval_ms))
             self.machine.start(self.now_ms())
             self.pump()
             self._ready.set()
@@ -197,6 +222,7 @@ class Driver:
             await self._over.wait()
             with self._lock:
                 self._closed = True
+            self.saver.queue.close()
             if self._timer is not None:
                 self._timer.cancel()
             # Let what was handed in before that become tasks; the end of the loop cancels them.
@@ -217,10 +243,11 @@ class Driver:
     def now_ms() -> int:
         return int(time.monotonic() * 1000)
 
-    def _spawn(self, work: Awaitable[Any]) -> None:
-        task = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def pump(self) -> None:
         """Do what the machine wants, then sleep until its next deadline."""
@@ -256,23 +283,27 @@ class Driver:
                 self._cluster.disconnect(action.node, GROUP_LANE)
             case ComputeAssignment():
                 self._compute(action)
+            case PrepareJoin():
+                if self._preparing is not None:
+                    self._preparing.cancel()
+                self._preparing = self._spawn(self._prepare(action))
             case TellAssigned():
-                assigned = action.assigned
-                self._post("on_assigned", lambda: self._listener.assigned(assigned))
+                self.saver.keeper.given(action.assigned.generation)
+                self._teller.assigned(action.assigned)
             case TellRevoked():
-                self._revoke(action)
+                self._revoking = (action.round, self._spawn(self._revoke(action)))
             case CancelRevoked():
                 if self._revoking is not None and self._revoking[0] == action.round:
-                    self._caller.cancel(self._revoking[1])
+                    self._revoking[1].cancel()
                     self._revoking = None
             case TellLost():
-                lost = action.lost
-                self._post("on_lost", lambda: self._listener.lost(lost))
+                self.saver.gone(action.lost)
+                self._teller.lost(action.lost)
             case Say():
                 logger.log(action.level, "%s: %s", self._name, action.text)
             case Over():
-                error = action.error
-                self._post("on_failed", lambda: self._listener.over(error))
+                self.saver.keeper.gone()
+                self._teller.over(action.error)
                 self._over.set()
 
     async def _send(self, cluster: Cluster, action: Send) -> None:
@@ -294,26 +325,27 @@ class Driver:
 
     # ---- callbacks ----
 
-    def _post(self, name: str, run: Callable[[], Any]) -> None:
-        def done(_result: Any, error: BaseException | None) -> None:
-            self._log_callback(name, error)
+    async def _revoke(self, action: TellRevoked) -> None:
+        """The work in hand ends, `on_revoked` runs, commits are made: then the share is given up."""
+        await self._teller.revoked(action, self.now_ms())
+        await self.saver.settle(self.machine.hold_until_ms)
+        self.saver.gone(action.revoked)
+        self.machine.revoked(action.round, self.now_ms())
+        self.pump()
 
-        assert self._caller is not None
-        self._caller.post(Job(name, run, done))
-
-    def _log_callback(self, name: str, error: BaseException | None) -> None:
-        if error is not None and not isinstance(error, CallerGoneError):
-            logger.error("%s: %s raised", self._name, name, exc_info=error)
-
-    def _revoke(self, action: TellRevoked) -> None:
-        def done(_result: Any, error: BaseException | None) -> None:
-            self._log_callback("on_revoked", error)
-            self._call(lambda: self.machine.revoked(action.round, self.now_ms()))
-
-        assert self._caller is not None
-        job = Job("on_revoked", lambda: self._listener.revoked(action.revoked), done)
-        self._revoking = (action.round, job)
-        self._caller.post(job)
+    async def _prepare(self, action: PrepareJoin) -> None:
+        """What has to be done before JoinGroup."""
+        assert self._cluster is not None
+        if self.machine.held is not None:
+            await self.saver.settle(action.until_ms)
+        if self._before_join is not None:
+            try:
+                async with asyncio.timeout(max(0, action.until_ms - self.now_ms()) / 1000):
+                    await self._before_join(self._cluster)
+            except Exception as error:
+                logger.warning("%s: joining without what was to be known before: %r", self._name, error)
+        self.machine.prepared(action.number, self.now_ms())
+        self.pump()
 
     def _compute(self, action: ComputeAssignment) -> None:
         def done(result: Any, error: BaseException | None) -> None:
@@ -331,10 +363,7 @@ class Driver:
         if self._leader is not None:
             self._spawn(self._lead(self._leader, action, done))
         else:
-            assert self._caller is not None
-            assign = self._listener.assign
-            assert assign is not None
-            self._caller.post(Job("assign", lambda: assign(action.protocol, list(action.members)), done))
+            self._teller.assign(action.protocol, action.members, done)
 
     async def _lead(
         self,
@@ -352,22 +381,12 @@ class Driver:
 
     # ---- offsets ----
 
-    def commit(self, offsets: Offsets, timeout_ms: int) -> Future[None]:
-        """Commit as the member that this is now."""
-        identity = (self.machine.generation, self.machine.member_id)
-        copy = dict(offsets)
-        return self.submit(lambda: self._positions().commit(copy, identity, timeout_ms))
-
     def committed(
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
     ) -> Future[dict[TopicPartition, OffsetAndMetadata]]:
         """The group's committed offsets."""
         wanted = None if partitions is None else list(partitions)
-        return self.submit(lambda: self._positions().committed(wanted, timeout_ms))
-
-    def _positions(self) -> Positions:
-        assert self._offsets is not None
-        return self._offsets
+        return self.submit(lambda: self.saver.committed(wanted, timeout_ms))
 
 
 def _is_assignment(result: Any) -> bool:

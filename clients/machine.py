@@ -20,11 +20,9 @@ from typing import Any
 
 from ringleader.clients.actions import (
     Action,
-    CancelRevoked,
     ComputeAssignment,
-    Disconnect,
+    PrepareJoin,
     TellAssigned,
-    TellLost,
 )
 from ringleader.clients.errors import (
     AssignmentFailedError,
@@ -36,26 +34,23 @@ from ringleader.clients.errors import (
     is_retriable,
 )
 from ringleader.clients.link import Pending
-from ringleader.clients.model import Assigned, Lost, MemberInfo
+from ringleader.clients.model import Assigned, MemberInfo
+from ringleader.clients.parting import COORDINATOR_GONE, Parting
 from ringleader.clients.requests import (
     find_coordinator,
     found_coordinator,
     heartbeat,
     join_group,
-    leave_group,
-    left_group,
     sync_group,
 )
-from ringleader.clients.state import BEATING, OVER, Election, MemberState, Phase
+from ringleader.clients.state import ASLEEP, OVER, Election, Phase
 from ringleader.protocol.errors import ErrorCode, error_name
 
-COORDINATOR_GONE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 IMMEDIATE_REJOINS = 3
 """A refused join or sync is repeated at once so many times in a row; after that with backoff."""
-LEAST_LEAVE_WAIT_MS = 1_000
 
 
-class MemberMachine(MemberState):
+class MemberMachine(Parting):
     """One member of one group, see the module for how it is driven."""
 
     # ---- what the user wants ----
@@ -74,24 +69,6 @@ class MemberMachine(MemberState):
         if self.phase in OVER or self._leave_reason is not None:
             return
         self._rejoin_reason = reason
-        self._advance(now_ms)
-
-    def leave(self, reason: str, now_ms: int, hold_ms: int = 0, silently: bool = False) -> None:
-        """Give up the share (`on_revoked` gets at most `hold_ms`, and never more than the rebalance timeout),
-        then leave, with as much time for the coordinator's answer (1 s at least, `leave_timeout_ms` at most).
-        Silently: without LeaveGroup, as a static member that will be back does."""
-        if self.phase in OVER or self._leave_reason is not None:
-            return
-        self._leave_reason, self._leave_silently = reason, silently
-        self._leave_wait_ms = min(self.settings.leave_timeout_ms, max(hold_ms, LEAST_LEAVE_WAIT_MS))
-        hold_until_ms = now_ms + min(hold_ms, self.settings.rebalance_timeout_ms)
-        if self.phase is Phase.REVOKING:
-            self._hold_until_ms = min(self._hold_until_ms, hold_until_ms)
-        elif self.held is not None and self.phase is not Phase.LEAVING:
-            self._stop_joining()
-            self._revoke(f"leaving: {reason}", hold_until_ms)
-        else:
-            self._start_leaving(now_ms)
         self._advance(now_ms)
 
     # ---- what became of its actions ----
@@ -116,15 +93,23 @@ class MemberMachine(MemberState):
         self._advance(now_ms)
 
     def refuse(self, ticket: int, error: ClientError, now_ms: int) -> None:
-        """A `Send` cannot be done at all: no common version, or not expressible in it."""
+        """A `Send` cannot be done at all: no common version, not expressible in it, not authenticated."""
         if (pending := self.link.take(ticket)) is not None:
             text = f"group {self.settings.group_id!r}: {pending.name} is not possible: {error}"
-            self._end(MembershipUnsupportedError(text, error.code))
+            kind = type(error) if isinstance(error, MembershipError) else MembershipUnsupportedError
+            self._end(kind(text, error.code), now_ms)
 
     def revoked(self, round_: int, now_ms: int) -> None:
         """`on_revoked` of that round has ended."""
         if self.phase is Phase.REVOKING and round_ == self._round:
             self._given_up(now_ms)
+            self._advance(now_ms)
+
+    def prepared(self, number: int, now_ms: int) -> None:
+        """What that `PrepareJoin` asked for is done, or given up."""
+        if self.phase is Phase.PREPARING and number == self._preparation:
+            self._prepared = True
+            self.phase = Phase.UNJOINED
             self._advance(now_ms)
 
     def computed(self, round_: int, assignments: Mapping[str, bytes], now_ms: int) -> None:
@@ -168,28 +153,35 @@ class MemberMachine(MemberState):
 
     def tick(self, now_ms: int) -> None:
         """Do what is due."""
-        if self.phase is Phase.REVOKING and now_ms >= self._hold_until_ms:
-            self._give_up_late()
+        if self.phase is Phase.REVOKING and now_ms >= self.hold_until_ms:
+            self._give_up_late(now_ms)
             self._given_up(now_ms)
+        elif self.phase is Phase.PREPARING and now_ms >= self._prepare_until_ms:
+            self._say(logging.WARNING, "joining without waiting for what was to be done before")
+            self._prepared, self.phase = True, Phase.UNJOINED
         elif self.phase is Phase.LEAVING and now_ms >= self._leave_until_ms:
             self._say(logging.WARNING, "leaving without an answer: the session timeout will tell the group")
-            self._over()
+            self._parted(now_ms)
         self._advance(now_ms)
 
     def next_deadline(self) -> int | None:
         """When to call `tick` at the latest; None: nothing to wait for."""
-        if self.phase in OVER or self.phase is Phase.NEW:
+        if self.phase in ASLEEP:
             return None
         link = self.link
         times = []
+        if (poll_due_ms := self.poll.due_ms()) is not None:
+            times.append(poll_due_ms)
         if self.phase is Phase.REVOKING:
-            times.append(self._hold_until_ms)
+            times.append(self.hold_until_ms)
+        if self.phase is Phase.PREPARING:
+            times.append(self._prepare_until_ms)
         if self.phase is Phase.LEAVING:
             times.append(self._leave_until_ms)
         if link.coordinator is None:
             if not link.waits_for("FindCoordinator"):
                 times.append(link.not_before_ms)
-        elif self.phase in BEATING and not link.waits_for("Heartbeat"):
+        elif self._beats() and not link.waits_for("Heartbeat"):
             times.append(max(self._beat_at_ms, link.not_before_ms))
         elif self.phase is Phase.UNJOINED or (
             self.phase is Phase.LEAVING and not link.waits_for("LeaveGroup")
@@ -205,23 +197,33 @@ class MemberMachine(MemberState):
 
     def _advance(self, now_ms: int) -> None:
         """Whatever this phase wants and time allows."""
-        if self.phase in OVER or self.phase is Phase.NEW:
+        self._let_poll_clock_run(now_ms)
+        polled_ms = self.poll.polled_ms  # before the look at the clock: another thread may write it meanwhile
+        if self.poll.expired(now_ms):
+            self._expire(polled_ms, now_ms)
+        if self.phase is Phase.RESTING:
+            self._wake(now_ms)
+        if self.phase in ASLEEP:
             return
         if self.phase is Phase.STABLE and self._rejoin_reason is not None:
             reason, self._rejoin_reason = self._rejoin_reason, None
             self._rebalance(reason, now_ms + self.settings.rebalance_timeout_ms, now_ms)
+        self._pursue(now_ms)
+        self._let_poll_clock_run(now_ms)
+
+    def _pursue(self, now_ms: int) -> None:
         phase, link = self.phase, self.link
         waited = now_ms >= link.not_before_ms
         if link.coordinator is None:
             if waited and not link.waits_for("FindCoordinator"):
                 self._find(now_ms)
         elif phase is Phase.UNJOINED and waited:
-            self._join(now_ms)
+            self._prepare(now_ms) if self.prepares and not self._prepared else self._join(now_ms)
         elif phase is Phase.SYNCING and not link.waits_for("SyncGroup"):
             self._sync(now_ms)
         elif phase is Phase.LEAVING and waited and not link.waits_for("LeaveGroup"):
             self._send_leave(now_ms)
-        elif phase in BEATING and waited and now_ms >= self._beat_at_ms and not link.waits_for("Heartbeat"):
+        elif self._beats() and waited and now_ms >= self._beat_at_ms and not link.waits_for("Heartbeat"):
             self._beat(now_ms)
 
     # ---- finding the coordinator ----
@@ -237,7 +239,7 @@ class MemberMachine(MemberState):
         elif is_retriable(code):
             self.link.retry_later(f"the cluster names no coordinator ({error_name(code)})", now_ms)
         else:
-            self._end(fatal_error("FindCoordinator", self.settings.group_id, code))
+            self._end(fatal_error("FindCoordinator", self.settings.group_id, code), now_ms)
 
     # ---- joining ----
 
@@ -252,10 +254,25 @@ class MemberMachine(MemberState):
         self._election = None
         self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
         self.phase = Phase.UNJOINED
+        self._prepared = False
         self._join_reason = reason
+
+    def _prepare(self, now_ms: int) -> None:
+        """Time for what has to be done before JoinGroup: no more than the rebalance leaves."""
+        allowed_ms = now_ms + self.settings.request_timeout_ms
+        until_ms = allowed_ms if self._join_until_ms is None else min(allowed_ms, self._join_until_ms)
+        if until_ms <= now_ms:
+            self._join(now_ms)
+            return
+        self.phase = Phase.PREPARING
+        self._preparation += 1
+        self._prepare_until_ms = until_ms
+        self._actions.append(PrepareJoin(self._preparation, until_ms))
 
     def _join(self, now_ms: int) -> None:
         self.phase = Phase.JOINING
+        self._join_until_ms = None
+        self.counters.rebalancing(now_ms)
         self._rejoin_reason = None
         try:
             request = join_group(self.settings, self.protocols, self.member_id, self._join_reason)
@@ -265,7 +282,7 @@ class MemberMachine(MemberState):
                 f"group {self.settings.group_id!r}: metadata callback failed: {error!r}"
             )
             failure.__cause__ = error
-            self._end(failure)
+            self._end(failure, now_ms)
             return
         timeout_ms = self.settings.parked_timeout_ms
         self.link.send("JoinGroup", request, self._joined, self._identity(), now_ms, timeout_ms)
@@ -288,7 +305,7 @@ class MemberMachine(MemberState):
         offered = {protocol.name for protocol in self.protocols}
         if kind not in (None, self.settings.protocol_type) or name not in offered:
             text = f"the group settled on protocol {name!r} of type {kind!r}, which this member did not offer"
-            self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"))
+            self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"), now_ms)
             return
         self.link.well()
         self.contact(now_ms)
@@ -322,13 +339,14 @@ class MemberMachine(MemberState):
         kind, name = response.protocol_type, response.protocol_name
         if kind not in (None, self.settings.protocol_type) or name not in (None, election.protocol):
             text = f"SyncGroup speaks of {name!r} of type {kind!r}, JoinGroup of {election.protocol!r}"
-            self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"))
+            self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"), now_ms)
             return
         self.link.well()
         # The coordinator restarts the session as it hands out the share: contact is now, not at sending.
         self.contact(now_ms)
         self.phase = Phase.STABLE
         self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        self.counters.rebalanced(now_ms)
         held = Assigned(
             self.generation, self.member_id, election.leader_id, election.protocol, response.assignment
         )
@@ -344,7 +362,8 @@ class MemberMachine(MemberState):
         if not moving:
             self._actions.append(TellAssigned(held))
         else:
-            self._revoke("it moves to another member", now_ms + self.settings.rebalance_timeout_ms, moving)
+            until_ms = now_ms + self.settings.rebalance_timeout_ms
+            self._revoke("it moves to another member", until_ms, now_ms, moving)
 
     # ---- heartbeats ----
 
@@ -361,6 +380,7 @@ class MemberMachine(MemberState):
             return
         self.link.well()
         self.contact(pending.sent_ms)
+        self.counters.beaten(pending.sent_ms, now_ms)
         if code == ErrorCode.NONE:
             return
         # It began after the heartbeat before this one, and the coordinator counts from there.
@@ -373,7 +393,9 @@ class MemberMachine(MemberState):
         if self.phase is Phase.STABLE:
             self._rebalance("the group is rebalancing", until_ms, now_ms)
         elif self.phase is Phase.REVOKING:
-            self._hold_until_ms = min(self._hold_until_ms, until_ms)
+            self.hold_until_ms = min(self.hold_until_ms, until_ms)
+        elif self.phase is Phase.PREPARING:
+            self._prepare_until_ms = min(self._prepare_until_ms, until_ms)
 
     # ---- refusals ----
 
@@ -388,6 +410,7 @@ class MemberMachine(MemberState):
     def _repeat(self, name: str, why: str, now_ms: int) -> None:
         """What went to a coordinator that is gone is done again when there is one."""
         if name in ("JoinGroup", "SyncGroup"):
+            self.counters.failed_rebalances += 1
             self._to_join(why, now_ms)
         elif name == "Heartbeat":
             self._beat_at_ms = now_ms
@@ -397,12 +420,13 @@ class MemberMachine(MemberState):
         if (generation, member_id) != self._identity() or self.phase in OVER:
             return  # About an earlier life: the present one is not touched.
         why = f"{name} was answered {error_name(code)}"
+        self.counters.failed_rebalances += name in ("JoinGroup", "SyncGroup")
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
-            self._lose(self._removal(now_ms))
+            self._lose(self._removal(now_ms), now_ms)
             self.member_id, self.generation = "", -1
             self._join_again(why, now_ms)
         elif code == ErrorCode.ILLEGAL_GENERATION:
-            self._lose(f"generation {generation} is over: the group went on without this member")
+            self._lose(f"generation {generation} is over: the group went on without this member", now_ms)
             self.generation = -1
             self._join_again(why, now_ms)
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:
@@ -416,7 +440,7 @@ class MemberMachine(MemberState):
                 self._to_join(why, now_ms)
             self.link.retry_later("the coordinator is loading", now_ms)
         else:
-            self._end(fatal_error(name, self.settings.group_id, code))
+            self._end(fatal_error(name, self.settings.group_id, code), now_ms)
 
     def _join_again(self, reason: str, now_ms: int) -> None:
         """At once, unless the coordinator keeps refusing."""
@@ -429,63 +453,22 @@ class MemberMachine(MemberState):
 
     def _rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
         """Join again; an eager member gives up its share first."""
+        self._join_until_ms = hold_until_ms
         if self.settings.cooperative:
             self._say(logging.INFO, f"joining again with generation {self.generation} in hand: {reason}")
             self._to_join(reason, now_ms)
         else:
-            self._revoke(reason, hold_until_ms)
+            self._revoke(reason, hold_until_ms, now_ms)
 
     def _given_up(self, now_ms: int) -> None:
         moved, self._moving = self._moving, b""
+        self.counters.revoked(now_ms)
         if not moved:
             self.held = None
+            self.counters.assigned_ms = None
         elif self.held is not None:
             self._actions.append(TellAssigned(self.held))
             if self._leave_reason is not None:
-                self._revoke(f"leaving: {self._leave_reason}", self._hold_until_ms)
+                self._revoke(f"leaving: {self._leave_reason}", self.hold_until_ms, now_ms)
                 return
         self._to_join(self._join_reason, now_ms)
-
-    def _give_up_late(self) -> None:
-        """`on_revoked` did not end in time."""
-        why, held, moving = "on_revoked did not end in time: going on without it", self.held, self._moving
-        if held is None or not moving:
-            self._lose(why)
-            return
-        self._actions.append(CancelRevoked(self._round))
-        self._say(logging.WARNING, f"lost a part of generation {held.generation}: {why}")
-        self._actions.append(TellLost(Lost(held.generation, held.member_id, moving, why, partial=True)))
-
-    # ---- the end ----
-
-    def _stop_joining(self) -> None:
-        if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:
-            self._actions.append(Disconnect(self.link.coordinator))
-        self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
-
-    def _start_leaving(self, now_ms: int) -> None:
-        self._stop_joining()
-        self._round += 1
-        self.phase = Phase.LEAVING
-        self._leave_until_ms = now_ms + self._leave_wait_ms
-        if self._leave_silently or not self.member_id:
-            self._over()
-
-    def _send_leave(self, now_ms: int) -> None:
-        settings, reason = self.settings, self._leave_reason or ""
-        request = leave_group(settings.group_id, self.member_id, settings.group_instance_id, reason)
-        timeout_ms = settings.leave_timeout_ms
-        self.link.send("LeaveGroup", request, self._left, self._identity(), now_ms, timeout_ms)
-
-    def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
-        code = left_group(response)
-        if code in COORDINATOR_GONE:
-            self.link.lost("LeaveGroup found it gone", pending.found, now_ms)
-        elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            self.link.retry_later("the coordinator is loading", now_ms)
-        else:
-            if code is None:
-                self._say(logging.WARNING, "the answer to LeaveGroup is not about this member alone")
-            elif code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
-                self._say(logging.WARNING, f"LeaveGroup was answered {error_name(code)}")
-            self._over()

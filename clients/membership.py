@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import ssl
-import threading
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ringleader.clients.callers import LoopCaller, ThreadCaller
-from ringleader.clients.driver import Driver, Leader, Listener, Watch
+from ringleader.clients.callers import LoopCaller
 from ringleader.clients.errors import MembershipError, MembershipOverError
-from ringleader.clients.machine import MemberMachine
+from ringleader.clients.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, GONE, STOP_TIMEOUT_S, Member
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -30,9 +27,8 @@ from ringleader.clients.model import (
     Revoked,
     TopicPartition,
 )
-from ringleader.clients.sasl import Sasl
-from ringleader.clients.settings import GivenUp, MemberSettings
-from ringleader.clients.transport import Cluster, parse_bootstrap
+from ringleader.clients.sync_membership import SyncGroupMember
+from ringleader.clients.telling import Listener
 
 __all__ = [
     "Assigned",
@@ -45,151 +41,10 @@ __all__ = [
     "SyncGroupMember",
 ]
 
-COMMIT_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 30.0
-CLOSE_TIMEOUT_S = 5.0
-"""How long the end waits for a callback that does not return."""
-GONE = "the application's event loop has ended"
-
 T = TypeVar("T")
-Shares = Mapping[str, bytes]
-AssignCallback = Callable[[str, list[MemberInfo]], "Shares | Awaitable[Shares]"]
 
 
-class _Member:
-    """What both kinds of members have in common."""
-
-    def __init__(
-        self,
-        bootstrap: str | Sequence[str],
-        group_id: str,
-        *,
-        protocols: Sequence[MemberProtocol],
-        protocol_type: str = "consumer",
-        assign: AssignCallback | None = None,
-        on_assigned: Callable[[Assigned], Any] | None = None,
-        on_revoked: Callable[[Revoked], Any] | None = None,
-        on_lost: Callable[[Lost], Any] | None = None,
-        on_failed: Callable[[MembershipError], Any] | None = None,
-        session_timeout_ms: int = 45_000,
-        rebalance_timeout_ms: int = 300_000,
-        heartbeat_interval_ms: int = 3_000,
-        request_timeout_ms: int = 30_000,
-        retry_backoff_ms: int = 100,
-        retry_backoff_max_ms: int = 1_000,
-        group_instance_id: str | None = None,
-        client_id: str = "ringleader-member",
-        tls: ssl.SSLContext | None = None,
-        sasl: Sasl | None = None,
-        given_up: GivenUp | None = None,
-        leader: Leader | None = None,
-        watch: Watch | None = None,
-    ) -> None:
-        """Does not connect yet. Raises ValueError for settings that cannot work.
-
-        `assign(protocol, members)` runs when this member leads: it returns each member's share as bytes.
-        `on_assigned` gets the new share; `on_revoked` has to give it up before the group goes on (the
-        rejoin waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
-        `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
-        its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
-        the share before and not in the new one, and then the member joins once more. `leader` and `watch`
-        are for code that works with the cluster from inside of the driver, see
-        `ringleader.clients.subscription`.
-        """
-        parse_bootstrap(bootstrap)
-        if assign is None and leader is None:
-            raise ValueError("an assign callback is needed: any member may become the leader")
-        self.settings = MemberSettings(
-            group_id=group_id,
-            protocol_type=protocol_type,
-            group_instance_id=group_instance_id,
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            heartbeat_interval_ms=heartbeat_interval_ms,
-            request_timeout_ms=request_timeout_ms,
-            retry_backoff_ms=retry_backoff_ms,
-            retry_backoff_max_ms=retry_backoff_max_ms,
-            given_up=given_up,
-        )
-
-        def make_cluster() -> Cluster:
-            return Cluster(
-                bootstrap,
-                client_id=client_id,
-                request_timeout_ms=request_timeout_ms,
-                connect_timeout_ms=min(10_000, session_timeout_ms // 3),
-                tls=tls,
-                sasl=sasl,
-            )
-
-        self._assign = assign
-        self._on_assigned, self._on_revoked = on_assigned, on_revoked
-        self._on_lost, self._on_failed = on_lost, on_failed
-        self._share: Assigned | None = None
-        self._driver = Driver(
-            make_cluster,
-            self.settings,
-            protocols,
-            self._listener(),
-            client_id=client_id,
-            leader=leader,
-            watch=watch,
-        )
-
-    def _listener(self) -> Listener:
-        raise NotImplementedError
-
-    # ---- what it is ----
-
-    @property
-    def machine(self) -> MemberMachine:
-        """The member as a machine. It is run by the member's own thread: look, and do not touch."""
-        return self._driver.machine
-
-    @property
-    def assigned(self) -> Assigned | None:
-        """The share that this member holds; None from the moment a rebalance asks for all of it."""
-        return self._share
-
-    @property
-    def generation(self) -> int:
-        """Generation of the group that this member is in; -1: none."""
-        return self._driver.machine.generation
-
-    @property
-    def member_id(self) -> str:
-        """The id that the coordinator gave; "" before that."""
-        return self._driver.machine.member_id
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this member leads the generation of its share."""
-        return self._share is not None and self._share.is_leader
-
-    @property
-    def error(self) -> MembershipError | None:
-        """What ended the membership, if an error did."""
-        return self._driver.machine.error
-
-    def _describe(self) -> str:
-        return f"group {self.settings.group_id!r}: {self._driver.describe()}"
-
-    def _check_new(self, caller: object) -> None:
-        if caller is not None:
-            raise MembershipError(f"group {self.settings.group_id!r}: this member was started before")
-
-    def _share_if_any(self) -> Assigned | None:
-        """The share if there is one, None if one may come; raises why none will come."""
-        if self._share is not None:
-            return self._share
-        if self.error is not None:
-            raise self.error
-        if self._driver.ended.is_set():
-            raise MembershipOverError(f"group {self.settings.group_id!r}: this member has left")
-        return None
-
-
-class GroupMember(_Member):
+class GroupMember(Member):
     """A member for asyncio. Callbacks may be coroutine functions; they run in the loop that called `start`,
     one after the other. An async context manager: starts, and leaves at the end.
     """
@@ -222,6 +77,7 @@ class GroupMember(_Member):
 
         Raises TimeoutError with what is in the way, and what ended the membership.
         """
+        self.polled()
         try:
             async with asyncio.timeout(timeout_s):
                 while (share := self._share_if_any()) is None:
@@ -230,14 +86,26 @@ class GroupMember(_Member):
         except TimeoutError:
             raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s") from None
 
-    async def commit(self, offsets: Offsets, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
+    def working(self) -> AbstractAsyncContextManager[Assigned]:
+        """`async with member.working() as share:` is a piece of work that a revocation waits for.
+
+        Its beginning waits for a share (and raises what `wait_assigned` raises); while a revocation is under
+        way none begins. `on_revoked` is called when all work in hand has ended, or the time for it is over.
+        Work inside of the same task's work is a part of it. Raises RuntimeError in a callback.
+        """
+        return _Working(self)
+
+    async def commit(
+        self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> None:
         """Commit {("topic", 0): next offset to read} as a member of the present generation.
 
-        Repeats what Kafka calls retriable until the time is over. Commits are made in the order in which they
-        were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError (for example
-        OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
+        `generation`: that of the share that the work belongs to; if it is over, CommitFailedError, without a
+        request. Repeats what Kafka calls retriable until the time is over. Commits are made in the order in
+        which they were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError (for
+        example OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
         """
-        await self._result(self._driver.commit(offsets, int(timeout_s * 1000)))
+        await self._result(self._driver.saver.commit(offsets, generation, int(timeout_s * 1000)))
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
@@ -253,7 +121,7 @@ class GroupMember(_Member):
         """Give up the share (`on_revoked` gets at most `timeout_s`), leave the group (the answer gets as much
         again, but at least 1 s and at most 5 s), end the thread.
 
-        From inside of a callback it begins to leave and returns at once.
+        From inside of a callback, or of work in hand, it begins to leave and returns at once.
         """
         self._driver.leave(reason or "asked to", int(timeout_s * 1000), silently=False)
         await self._finish()
@@ -266,7 +134,7 @@ class GroupMember(_Member):
         await self._finish()
 
     async def _finish(self) -> None:
-        if self._caller is None or self._caller.inside():
+        if self._caller is None or self._caller.inside() or self._driver.gate.holds(_owner()):
             return
         while not self._driver.ended.is_set():
             await self._wait()
@@ -276,6 +144,15 @@ class GroupMember(_Member):
             self._driver.join_thread()
 
     # ---- waiting ----
+
+    async def _begin_work(self, owner: Hashable) -> Assigned:
+        if self._caller is not None and self._caller.inside():
+            raise RuntimeError("no work may begin inside of a callback: it would wait for itself")
+        self.polled()
+        while (share := self._driver.gate.enter(owner)) is None:
+            self._share_if_any()  # raises when there will be none
+            await self._wait()
+        return share
 
     async def _wait(self) -> None:
         """Until something changes."""
@@ -302,11 +179,12 @@ class GroupMember(_Member):
 
     # ---- jobs: in the caller's loop ----
 
-    async def _run_assigned(self, assigned: Assigned) -> None:
+    async def _run_assigned(self, assigned: Assigned, closings: int) -> None:
         try:
             await _call(self._on_assigned, assigned)
         finally:
             self._share = assigned
+            self._driver.gate.open(assigned, closings)
             self._wake()
 
     async def _run_revoked(self, revoked: Revoked) -> None:
@@ -326,116 +204,26 @@ class GroupMember(_Member):
             await _call(self._on_failed, error)
 
 
-class SyncGroupMember(_Member):
-    """A member for code without an event loop. Callbacks run in a thread of the member, one after the other;
-    `on_revoked` may block, or return a `concurrent.futures.Future` that is done when the share is given up. A
-    context manager: starts, and leaves at the end.
-    """
+class _Working(AbstractAsyncContextManager[Assigned]):
+    """A piece of work. Between the moment it counts and the beginning of its body nothing is awaited, so a
+    cancelled task leaves no count behind."""
 
-    _caller: ThreadCaller | None = None
+    def __init__(self, member: GroupMember) -> None:
+        self._member = member
+        self._owner: Hashable = None
 
-    def _listener(self) -> Listener:
-        self._changed = threading.Condition()
-        return Listener(self._run_assigned, self._run_revoked, self._run_lost, self._run_over, self._assign)
+    async def __aenter__(self) -> Assigned:
+        self._owner = _owner()
+        return await self._member._begin_work(self._owner)
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._member._driver.gate.exit(self._owner)
 
-    def start(self) -> None:
-        """Start the threads and begin to join; does not wait for the share."""
-        self._check_new(self._caller)
-        self._caller = ThreadCaller()
-        self._driver.start(self._caller, self._wake)
 
-    def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
-        """As `GroupMember.wait_assigned`."""
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
-            while (share := self._share_if_any()) is None:
-                left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
-                    raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s")
-                self._changed.wait(left_s)
-            return share
-
-    def commit(self, offsets: Offsets, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
-        """As `GroupMember.commit`."""
-        self._result(self._driver.commit(offsets, int(timeout_s * 1000)))
-
-    def committed(
-        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """As `GroupMember.committed`."""
-        return self._result(self._driver.committed(partitions, int(timeout_s * 1000)))
-
-    def rejoin(self, reason: str) -> None:
-        """As `GroupMember.rejoin`."""
-        self._driver.rejoin(reason)
-
-    def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """As `GroupMember.leave`."""
-        self._driver.leave(reason or "asked to", int(timeout_s * 1000), silently=False)
-        self._finish()
-
-    def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """As `GroupMember.stop`."""
-        silently = self.settings.group_instance_id is not None
-        self._driver.leave("stopped", int(timeout_s * 1000), silently)
-        self._finish()
-
-    def _finish(self) -> None:
-        if self._caller is None or self._caller.inside():
-            return
-        self._driver.ended.wait()
-        self._caller.close(CLOSE_TIMEOUT_S)
-        self._driver.join_thread()
-
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
-
-    def _result(self, future: Future[T]) -> T:
-        try:
-            return future.result()
-        except CancelledError:
-            raise MembershipOverError(f"{self._describe()}: it ended meanwhile") from None
-
-    # ---- jobs: in the callbacks' thread ----
-
-    def _run_assigned(self, assigned: Assigned) -> None:
-        try:
-            if self._on_assigned is not None:
-                self._on_assigned(assigned)
-        finally:
-            with self._changed:
-                self._share = assigned
-                self._changed.notify_all()
-
-    def _run_revoked(self, revoked: Revoked) -> Any:
-        if not revoked.partial:
-            with self._changed:
-                self._share = None
-        return None if self._on_revoked is None else self._on_revoked(revoked)
-
-    def _run_lost(self, lost: Lost) -> None:
-        if not lost.partial:
-            with self._changed:
-                self._share = None
-        if self._on_lost is not None:
-            self._on_lost(lost)
-
-    def _run_over(self, error: MembershipError | None) -> None:
-        with self._changed:
-            self._share = None
-            self._changed.notify_all()
-        if error is not None and self._on_failed is not None:
-            self._on_failed(error)
+def _owner() -> Hashable:
+    return asyncio.current_task()
 
 
 async def _call(callback: Callable[[Any], Any] | None, argument: object) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ringleader.clients.backoff import Backoff
+from ringleader.clients.commit_queue import Commit
 from ringleader.clients.commits import Verdict, commit_error, judge_commit, judge_fetch
 from ringleader.clients.errors import (
     BrokerError,
@@ -19,12 +20,14 @@ from ringleader.clients.errors import (
     RetriableError,
 )
 from ringleader.clients.machine import MemberMachine
-from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.requests import Request, commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.clients.state import OVER, Phase
 from ringleader.protocol.errors import error_name
 
 COMMITTING = (Phase.STABLE, Phase.REVOKING)
+BETWEEN = (Phase.ASSIGNING, Phase.SYNCING)
+"""Between JoinGroup and SyncGroup the coordinator takes no commits, of nobody."""
 
 
 class Host(Protocol):
@@ -43,6 +46,9 @@ class Host(Protocol):
     async def change(self) -> None:
         """Wait until the machine has moved."""
 
+    def over_text(self) -> str:
+        """That the member is not running, and why."""
+
 
 class Positions:
     """Belongs to the driver's event loop."""
@@ -50,39 +56,54 @@ class Positions:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._settings = host.machine.settings
-        self._one_by_one = asyncio.Lock()
 
-    async def commit(self, offsets: Offsets, identity: tuple[int, str], timeout_ms: int) -> None:
-        """Commit as that member of that generation. One commit after the other, retries included: so an older
-        one never overtakes a newer one."""
-        settings, host = self._settings, self._host
-        tries = _Tries(host, timeout_ms)
-        left = dict(offsets)
-        async with self._one_by_one:
-            while left:
-                self._check(identity)
-                request = offset_commit(settings.group_id, *identity, settings.group_instance_id, left)
-                sent_ms = host.now_ms()
-                response = await tries.ask(request)
-                if response is None:
-                    continue
-                errors = commit_errors(response)
-                verdict, code = judge_commit(errors)
-                if verdict is Verdict.MEMBERSHIP:
-                    host.machine.commit_refused(code, *identity, host.now_ms())
-                    host.pump()
-                else:
-                    host.machine.contact(sent_ms)
-                left = {place: value for place, value in left.items() if place in errors}
-                if verdict is not Verdict.DONE:
-                    error = commit_error(code, settings.group_id, identity[0], errors)
-                    await tries.after(verdict, error)
+    async def commit(self, commit: Commit) -> None:
+        """Make it, as the member that it says of the generation that it says; with retries or in one try."""
+        settings, host, identity = self._settings, self._host, commit.identity
+        tries = _Tries(host, commit.deadline_ms)
+        left = dict(commit.offsets)
+        while left:
+            await self._ready(commit)
+            request = offset_commit(settings.group_id, *identity, settings.group_instance_id, left)
+            sent_ms = host.now_ms()
+            response = await tries.ask(request, commit.may_repeat)
+            if response is None:
+                continue
+            errors = commit_errors(response)
+            verdict, code = judge_commit(errors)
+            if verdict is Verdict.MEMBERSHIP:
+                host.machine.commit_refused(code, *identity, host.now_ms())
+                host.pump()
+            else:
+                host.machine.contact(sent_ms)
+            left = {place: value for place, value in left.items() if place in errors}
+            if verdict is not Verdict.DONE:
+                error = commit_error(code, settings.group_id, identity[0], errors)
+                await tries.after(verdict, error, commit.may_repeat)
+
+    async def _ready(self, commit: Commit) -> None:
+        """Wait until the coordinator may take it. Raises what makes it impossible."""
+        machine, deadline_ms = self._host.machine, commit.deadline_ms
+        while True:
+            self._check(commit.identity)
+            if machine.phase not in BETWEEN:
+                return
+            try:
+                async with asyncio.timeout(max(0, deadline_ms - self._host.now_ms()) / 1000):
+                    await self._host.change()
+            except TimeoutError:
+                text = (
+                    f"group {self._settings.group_id!r}: no commit while this member is {machine.phase.value}"
+                )
+                raise RebalanceInProgressError(text) from None
 
     def _check(self, identity: tuple[int, str]) -> None:
         machine = self._host.machine
         group = f"group {self._settings.group_id!r}"
         if machine.phase in OVER:
             raise MembershipOverError(f"{group}: this member is not running ({machine.phase.value})")
+        if machine.rest_reason:
+            raise CommitFailedError(f"{group}: this member is out of the group: {machine.rest_reason}")
         # A cooperative member may commit while it joins again, in the generation that it still holds.
         holds = machine.phase in COMMITTING or machine.held is not None
         if not holds or identity[0] < 0:
@@ -96,7 +117,7 @@ class Positions:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """The group's committed offsets: of all partitions (None) or of these; those without one left out."""
         request = offset_fetch(self._settings.group_id, None if partitions is None else list(partitions))
-        tries = _Tries(self._host, timeout_ms)
+        tries = _Tries(self._host, self._host.now_ms() + timeout_ms)
         while True:
             response = await tries.ask(request)
             if response is None:
@@ -113,19 +134,19 @@ class Positions:
 class _Tries:
     """Asks the coordinator until there is an answer to go on with, or time is over."""
 
-    def __init__(self, host: Host, timeout_ms: int) -> None:
+    def __init__(self, host: Host, deadline_ms: int) -> None:
         settings = host.machine.settings
         self._host = host
         self._group = f"group {settings.group_id!r}"
         self._request_timeout_ms = settings.request_timeout_ms
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
-        self._deadline_ms = host.now_ms() + timeout_ms
+        self._deadline_ms = deadline_ms
         self._found = 0
         self._refusal: ClientError | None = None  # the last answer that said to try again
 
-    async def ask(self, request: Request) -> Any | None:
+    async def ask(self, request: Request, again: Callable[[], bool] = lambda: True) -> Any | None:
         """The answer; None when the connection failed: try again. Raises what is to be raised when time is
-        over."""
+        over, or when there is to be no other try."""
         node = await self._coordinator()
         timeout_ms = min(self._request_timeout_ms, max(1, self._left_ms()))
         try:
@@ -133,10 +154,12 @@ class _Tries:
         except RetriableError as error:
             if self._left_ms() <= 0:  # the caller's time is over, which says nothing about the coordinator
                 raise self._refusal or error from None
-            await self.after(Verdict.FIND, error)
+            await self.after(Verdict.FIND, error, again)
             return None
 
-    async def after(self, verdict: Verdict, error: ClientError) -> None:
+    async def after(
+        self, verdict: Verdict, error: ClientError, again: Callable[[], bool] = lambda: True
+    ) -> None:
         """Go on after that verdict, or raise."""
         if verdict is Verdict.FIND:
             self._host.machine.coordinator_lost(str(error), self._found, self._host.now_ms())
@@ -146,7 +169,7 @@ class _Tries:
         else:
             self._refusal = error
         wait_ms = self._backoff.next_ms()
-        if wait_ms >= self._left_ms():
+        if wait_ms >= self._left_ms() or not again():
             raise error
         await asyncio.sleep(wait_ms / 1000)
 

@@ -37,6 +37,17 @@ class MemberSettings:
     """Makes the member cooperative (KIP-429): it keeps its share while it joins again, then gives up what is
     not in the new one, and joins once more so that others can have it. Without it the member is eager: it
     gives up everything before it joins."""
+    max_poll_interval_ms: int | None = None
+    """A member whose application holds a share for so long without a sign of progress (`polled`) leaves;
+    None: never. The Java consumer's default is 300000; other than there it is not the rebalance timeout."""
+    quiesce_timeout_ms: int | None = None
+    """A revocation waits at most so long for work in hand and `on_revoked` together; None: as long as the
+    rebalance allows."""
+    auto_commit_interval_ms: int | None = None
+    """Stored offsets are committed so often, and before each rejoin, revocation's end and leaving; None: not
+    at all."""
+    auto_commit_timeout_ms: int = 5_000
+    """Before a rejoin, a revocation's end and leaving, commits get at most so long."""
     leave_timeout_ms: int = 5_000
     """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
 
@@ -52,6 +63,12 @@ class MemberSettings:
             raise ValueError("heartbeat_interval_ms has to be above 0 and below session_timeout_ms")
         if self.rebalance_timeout_ms <= 0:
             raise ValueError("rebalance_timeout_ms has to be above 0")
+        for name in ("max_poll_interval_ms", "quiesce_timeout_ms", "auto_commit_interval_ms"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"{name} has to be above 0, or None")
+        if self.auto_commit_timeout_ms < 0:
+            raise ValueError("auto_commit_timeout_ms must not be below 0")
 
     @property
     def cooperative(self) -> bool:

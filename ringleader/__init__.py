@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.membership import GroupMember, SyncGroupMember
+    from ringleader.clients.metrics import MemberMetrics, prometheus_lines
     from ringleader.clients.model import (
         Assigned,
         Lost,
@@ -24,12 +25,14 @@ _HOMES = {
     "GroupMember": "membership",
     "Lost": "model",
     "MemberInfo": "model",
+    "MemberMetrics": "metrics",
     "MemberProtocol": "model",
     "OffsetAndMetadata": "model",
     "Revoked": "model",
     "SyncGroupMember": "membership",
     "consumer_member": "subscription",
     "partitions_of": "subscription",
+    "prometheus_lines": "metrics",
     "sync_consumer_member": "subscription",
 }
 
@@ -39,12 +42,14 @@ __all__ = [
     "GroupMember",
     "Lost",
     "MemberInfo",
+    "MemberMetrics",
     "MemberProtocol",
     "OffsetAndMetadata",
     "Revoked",
     "SyncGroupMember",
     "consumer_member",
     "partitions_of",
+    "prometheus_lines",
     "sync_consumer_member",
 ]
 

@@ -1,0 +1,72 @@
+"""What the application has processed and not committed yet: the stock that auto-commit works from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+from ringleader.clients.errors import CommitFailedError
+from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
+
+Stored = dict[TopicPartition, int | OffsetAndMetadata]
+
+
+class Keeper:
+    """Stored offsets belong to the share under which they were stored, and go with it. From any thread."""
+
+    def __init__(self, group_id: str) -> None:
+        self._group_id = group_id
+        self._lock = threading.Lock()
+        self._stored: Stored = {}
+        self._generation: int | None = None
+
+    def __len__(self) -> int:
+        """Partitions with stored offsets."""
+        return len(self._stored)
+
+    def given(self, generation: int) -> None:
+        """There is a share, as of that generation; of a cooperative member perhaps the same as before."""
+        with self._lock:
+            self._generation = generation
+
+    def gone(self, partitions: Iterable[TopicPartition] | None = None) -> int:
+        """The share is gone (None), or these partitions of it: so are their stored offsets. How many were."""
+        with self._lock:
+            before = len(self._stored)
+            if partitions is None:
+                self._generation = None
+                self._stored.clear()
+            else:
+                for place in partitions:
+                    self._stored.pop(place, None)
+            return before - len(self._stored)
+
+    def store(self, offsets: Offsets, generation: int | None) -> None:
+        """These are processed. Raises CommitFailedError if the share of that generation (None: any) is not
+        held any more."""
+        with self._lock:
+            group = f"group {self._group_id!r}"
+            if self._generation is None:
+                raise CommitFailedError(f"{group}: this member holds no share: nothing is stored")
+            if generation not in (None, self._generation):
+                raise CommitFailedError(
+                    f"{group}: generation {generation} is over, this is generation {self._generation}"
+                )
+            self._stored.update(offsets)
+
+    def replaced(self, offsets: Offsets) -> None:
+        """A commit that was asked for now says something newer about these partitions."""
+        if self._stored:
+            self.gone(offsets)
+
+    def stored(self) -> Stored:
+        """What is to be committed."""
+        with self._lock:
+            return dict(self._stored)
+
+    def committed(self, offsets: Stored) -> None:
+        """These are; what was stored after them stays."""
+        with self._lock:
+            for place, value in offsets.items():
+                if self._stored.get(place) is value or self._stored.get(place) == value:
+                    self._stored.pop(place, None)
