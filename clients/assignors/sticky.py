@@ -48,14 +48,14 @@ def assign_sticky(
     members: Sequence[AssignorMember], partitions: PartitionCounts, racks: PartitionRacks | None = None
 ) -> Assignment:
     """See the module. Ownership is read from the members' user data (`sticky_user_data`)."""
-    return _assign(members, partitions, racks, _eager_claim, withhold=False)
+    return _assign(members, partitions, racks, eager_claim, withhold=False)
 
 
 def assign_cooperative_sticky(
     members: Sequence[AssignorMember], partitions: PartitionCounts, racks: PartitionRacks | None = None
 ) -> Assignment:
     """See the module. Ownership is read from the Subscription (`owned`, `generation`)."""
-    return _assign(members, partitions, racks, _cooperative_claim, withhold=True)
+    return _assign(members, partitions, racks, cooperative_claim, withhold=True)
 
 
 def sticky_user_data(owned: Mapping[str, Sequence[int]], generation: int) -> bytes | None:
@@ -97,7 +97,7 @@ def _assign(
     return table.assignment(shares)
 
 
-def _eager_claim(member: AssignorMember) -> Claim:
+def eager_claim(member: AssignorMember) -> Claim:
     """From the user data only; what cannot be read counts as nothing."""
     if member.user_data is None:
         return _NOTHING
@@ -108,7 +108,7 @@ def _eager_claim(member: AssignorMember) -> Claim:
     return said.partitions, said.generation
 
 
-def _cooperative_claim(member: AssignorMember) -> Claim:
+def cooperative_claim(member: AssignorMember) -> Claim:
     """From the Subscription; below version 2 that has no generation, and the user data may have it."""
     if member.generation >= 0:
         return member.owned, member.generation

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ringleader.clients.assignors import ASSIGNORS, RANGE, ROUND_ROBIN, Assignment, AssignorMember
+from ringleader.clients.assignors import (
+    ASSIGNORS,
+    RANGE,
+    ROUND_ROBIN,
+    Assignment,
+    Assignor,
+    AssignorMember,
+)
 from ringleader.clients.assignors.model import in_order
+from ringleader.clients.assignors.ownership import Nearness, Table
 
 BOTH = pytest.mark.parametrize("assignor", [RANGE, ROUND_ROBIN], ids=lambda a: a.name)
 
@@ -94,26 +103,30 @@ def test_a_topic_named_twice_counts_once(assignor) -> None:
     assert flat(assignor.assign(members, {"t": 2})) == {"c1": "t-0", "c2": "t-1"}
 
 
+SIX = {"t1": 3, "t2": 3}
+
+
 def test_two_consumers_two_topics_six_partitions() -> None:
     members = [member("c0", "t1", "t2"), member("c1", "t1", "t2")]
-    partitions = {"t1": 3, "t2": 3}
-    assert flat(RANGE.assign(members, partitions)) == {"c0": "t1-0 t1-1 t2-0 t2-1", "c1": "t1-2 t2-2"}
-    assert flat(ROUND_ROBIN.assign(members, partitions)) == {"c0": "t1-0 t1-2 t2-1", "c1": "t1-1 t2-0 t2-2"}
+    assert flat(RANGE.assign(members, SIX)) == {"c0": "t1-0 t1-1 t2-0 t2-1", "c1": "t1-2 t2-2"}
+
+
+def test_two_dynamic_consumers_two_topics_six_partitions() -> None:
+    members = [member("c0", "t1", "t2"), member("c1", "t1", "t2")]
+    assert flat(ROUND_ROBIN.assign(members, SIX)) == {"c0": "t1-0 t1-2 t2-1", "c1": "t1-1 t2-0 t2-2"}
 
 
 def test_two_static_consumers_two_topics_six_partitions() -> None:
     """The instance id decides, not the member id."""
     members = [member("a", "t1", "t2", instance="i2"), member("b", "t1", "t2", instance="i1")]
-    partitions = {"t1": 3, "t2": 3}
-    assert flat(RANGE.assign(members, partitions)) == {"b": "t1-0 t1-1 t2-0 t2-1", "a": "t1-2 t2-2"}
-    assert flat(ROUND_ROBIN.assign(members, partitions)) == {"b": "t1-0 t1-2 t2-1", "a": "t1-1 t2-0 t2-2"}
+    assert flat(RANGE.assign(members, SIX)) == {"b": "t1-0 t1-1 t2-0 t2-1", "a": "t1-2 t2-2"}
+    assert flat(ROUND_ROBIN.assign(members, SIX)) == {"b": "t1-0 t1-2 t2-1", "a": "t1-1 t2-0 t2-2"}
 
 
-def test_one_static_and_one_dynamic_consumer_two_topics_six_partitions() -> None:
+def test_one_static_consumer_and_one_dynamic_consumer_two_topics_six_partitions() -> None:
     members = [member("a", "t1", "t2"), member("b", "t1", "t2", instance="i1")]
-    partitions = {"t1": 3, "t2": 3}
-    assert flat(RANGE.assign(members, partitions)) == {"b": "t1-0 t1-1 t2-0 t2-1", "a": "t1-2 t2-2"}
-    assert flat(ROUND_ROBIN.assign(members, partitions)) == {"b": "t1-0 t1-2 t2-1", "a": "t1-1 t2-0 t2-2"}
+    assert flat(RANGE.assign(members, SIX)) == {"b": "t1-0 t1-1 t2-0 t2-1", "a": "t1-2 t2-2"}
+    assert flat(ROUND_ROBIN.assign(members, SIX)) == {"b": "t1-0 t1-2 t2-1", "a": "t1-1 t2-0 t2-2"}
 
 
 @BOTH
@@ -128,15 +141,7 @@ def test_static_and_dynamic_members_interleaved_all_get_their_share(assignor, or
 STATIC = [("c1", "i1"), ("c2", "i2"), ("c3", "i3")]
 
 
-@pytest.mark.parametrize(
-    ("assignor", "expected"),
-    [
-        (RANGE, ["t1-0 t1-1 t2-0", "t1-2 t2-1", "t1-3 t2-2", "t1-4 t2-3"]),
-        (ROUND_ROBIN, ["t1-0 t1-4 t2-3", "t1-1 t2-0", "t1-2 t2-1", "t1-3 t2-2"]),
-    ],
-    ids=["range", "roundrobin"],
-)
-def test_static_member_assignment_persistent(assignor, expected) -> None:
+def persistent(assignor: Assignor, expected: Sequence[str]) -> None:
     """A dynamic member that is replaced by another one changes nothing for the static ones."""
     for dynamic in ("c4", "c5", "a0"):
         members = [member(m, "t1", "t2", instance=i) for m, i in STATIC] + [member(dynamic, "t1", "t2")]
@@ -144,14 +149,33 @@ def test_static_member_assignment_persistent(assignor, expected) -> None:
         assert got == dict(zip(["c1", "c2", "c3", dynamic], expected, strict=True))
 
 
-@BOTH
-def test_static_member_assignment_persistent_after_member_id_changes(assignor) -> None:
+def test_static_member_range_assignment_persistent() -> None:
+    persistent(RANGE, ["t1-0 t1-1 t2-0", "t1-2 t2-1", "t1-3 t2-2", "t1-4 t2-3"])
+
+
+def test_static_member_round_robin_assignment_persistent() -> None:
+    persistent(ROUND_ROBIN, ["t1-0 t1-4 t2-3", "t1-1 t2-0", "t1-2 t2-1", "t1-3 t2-2"])
+
+
+def after_member_id_changes(assignor: Assignor) -> dict[str | None, str]:
+    """Shares by instance; they are the same whatever the member ids."""
+
     def by_instance(ids: Sequence[str]) -> dict[str | None, str]:
         members = [member(m, "t1", "t2", instance=i) for m, i in zip(ids, ("i1", "i2", "i3"), strict=True)]
         got = flat(assignor.assign(members, {"t1": 5, "t2": 5}))
         return {m.group_instance_id: got[m.member_id] for m in members}
 
-    assert by_instance(["c1", "c2", "c3"]) == by_instance(["c1", "c5", "c4"]) == by_instance(["z", "y", "x"])
+    first = by_instance(["c1", "c2", "c3"])
+    assert first == by_instance(["c1", "c5", "c4"]) == by_instance(["z", "y", "x"])
+    return first
+
+
+def test_static_member_range_assignment_persistent_after_member_id_changes() -> None:
+    assert after_member_id_changes(RANGE)["i3"] == "t1-4 t2-4"
+
+
+def test_static_member_round_robin_assignment_persistent_after_member_id_changes() -> None:
+    assert after_member_id_changes(ROUND_ROBIN)["i3"] == "t1-2 t2-0 t2-3"
 
 
 def test_range_co_partitions_equal_topics() -> None:
@@ -180,18 +204,47 @@ def test_the_four_members_of_the_first_experiment() -> None:
         assert counts == ["3", "21", "111", "1110", "111", "21", "3"]
 
 
-def test_member_info_sorting() -> None:
-    """Kafka's testMemberInfoSorting...: static by instance id, then dynamic by id, in UTF-16 order."""
-    supplementary, last_of_the_bmp = "\U0001f600", "￿"
-    members = [
-        member("b"),
-        member("a"),
-        member(last_of_the_bmp),
-        member(supplementary),
-        member("y", instance="i2"),
-        member("z", instance="i10"),
-    ]
-    assert [m.member_id for m in in_order(members)] == ["z", "y", "a", "b", supplementary, last_of_the_bmp]
+# ---- the order of members, and when racks count ----
+
+
+def order_of(*members: AssignorMember) -> str:
+    return " ".join(one.member_id for one in in_order(members))
+
+
+def test_member_info_sorting_without_group_instance_id() -> None:
+    supplementary, last_of_the_bmp = "\U0001f600", "\uffff"
+    members = [member(name) for name in ("b", last_of_the_bmp, "c", supplementary, "a")]
+    assert order_of(*members).split() == ["a", "b", "c", supplementary, last_of_the_bmp]  # by UTF-16 units
+
+
+def test_member_info_sorting_with_all_group_instance_id() -> None:
+    assert order_of(*(member(m, instance=i) for m, i in ("ay", "bz", "cx"))) == "c a b"
+
+
+def test_member_info_sorting_some_group_instance_id() -> None:
+    assert order_of(member("a"), member("b", instance="y"), member("c", instance="x")) == "c b a"
+
+
+def test_merge_sort_many_member_info() -> None:
+    draw = random.Random(2)
+    members = [member(str(n), instance=draw.choice([str(n), None])) for n in range(100, 200)]
+    expected = sorted(members, key=lambda one: one.group_instance_id is None)
+    draw.shuffle(members)
+    assert in_order(members) == expected
+
+
+def test_use_rack_aware_assignment() -> None:
+    everywhere = [frozenset("abc")] * 10
+    somewhere = [frozenset("abc"[n % 3]) for n in range(10)]
+    nowhere: list[frozenset[str]] = [frozenset()] * 10
+    cases = [("", nowhere, False), ("", everywhere, False), ("abc", nowhere, False), ("d", everywhere, False)]
+    cases += [("abc", everywhere, False), ("ab", everywhere, False), ("ad", everywhere, False)]
+    cases += [("abc", somewhere, True), ("ab", somewhere, True), ("ad", somewhere, True)]
+    for racks, where, counts in cases:
+        members = [member(f"c{rack}", "t", rack=rack) for rack in racks] or [member("c", "t")]
+        assert Nearness(Table(members, {"t": 10}), {"t": where}).counts is counts
+        shares = flat(RANGE.assign(members, {"t": 10}, {"t": where}))
+        assert (shares != flat(RANGE.assign(members, {"t": 10}))) is counts
 
 
 # ---- racks (KIP-881) ----
@@ -330,7 +383,7 @@ def test_co_partitioned_assignment_with_same_subscription() -> None:
     check(counts, subs, 2, 3, "abc", near, 0)
 
 
-def test_rack_aware_static_member_assignment_persistent_after_member_id_changes() -> None:
+def test_rack_aware_static_member_range_assignment_persistent_after_member_id_changes() -> None:
     racks = {t: spread({t: 5}, 2, 3)[t] for t in ("t1", "t2")}
 
     def by_instance(ids: Sequence[str]) -> dict[str | None, str]:
