@@ -154,6 +154,7 @@ class _Subscriber:
             "given_up": partitions_given_up if self._cooperative else None,
             "leader": leading.lead,
             "watch": leading.watch,
+            "before_join": leading.before_join if self._choice.by_pattern else None,
         }
 
     def bound(self, member: M) -> M:
