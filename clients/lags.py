@@ -137,7 +137,8 @@ class _Question:
 
     async def _look_again(self, topics: set[str]) -> None:
         try:
-            self._seen = await overview(self._cluster, topics, places=True, timeout_ms=self._left_ms())
+            seen = await overview(self._cluster, topics, places=True, timeout_ms=self._left_ms())
+            self._seen = seen._replace(topics={**self._seen.topics, **seen.topics})
         except ClientError as error:
             self.why = str(error)
 
