@@ -3,10 +3,16 @@
 The leader hands in the lag of each partition when it makes the assignor (`lag_aware`); members tell what they
 own as members of a `sticky` or a `cooperative-sticky` group do.
 
-Guarantees: every partition exactly once (at most once while it changes hands between members that rejoin with
-what they own); as long as no member has more than the mean and `imbalance`, nobody gives anything up; beyond
-that, nobody could hand over a partition so that the larger of the two loads became smaller; deterministic,
-whatever the order of the input. Racks are not looked at.
+Guarantees (the load of a partition is its lag and one, so that those without lag are shared evenly too):
+
+- Every partition exactly once (at most once while it changes hands between members that rejoin with what they
+  own); deterministic, whatever the order of the input.
+- As long as no member has more than the mean and `imbalance`, nobody gives anything up. A member that has
+  more gives up what lowers the larger of the two loads, as long as there is such a partition.
+- Equal subscriptions: a member is above the mean by `imbalance` at most, or by no more than the smallest of
+  its own partitions.
+
+Racks are not looked at.
 """
 
 from __future__ import annotations

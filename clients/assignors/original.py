@@ -3,8 +3,9 @@
 Per topic: partitions sorted, N = ceil(partitions / members), the i-th member (by member order) gets the
 partitions from i*N up to but not including (i+1)*N.
 
-Guarantees: deterministic; every partition exactly once. Not balanced: with 10 partitions and 4 members the
-shares are 3, 3, 3 and 1, with 4 partitions and 3 members 2, 2 and 0. Not sticky, racks are not looked at.
+Guarantees: every partition exactly once; deterministic, whatever the order of the input. Not balanced: with
+10 partitions and 4 members the shares are 3, 3, 3 and 1, with 4 partitions and 3 members 2, 2 and 0. Not
+sticky, racks are not looked at.
 """
 
 from __future__ import annotations

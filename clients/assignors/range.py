@@ -1,10 +1,11 @@
 """Range: of each topic, each member gets one run of consecutive partitions. Protocol name `range`, as Kafka's
 RangeAssignor, its rack-aware part (KIP-881) included.
 
-Guarantees: deterministic; per topic the counts differ by at most 1; topics with the same subscribers and the
-same number of partitions are co-partitioned (same numbers to the same member). Co-partitioning wins over rack
-locality, balance wins over both. Not balanced over many topics (the first members always get the extras), not
-sticky, and a member can end with nothing.
+Guarantees: every partition exactly once; deterministic, whatever the order of the input; per topic the counts
+differ by at most 1; topics with the same subscribers and the same number of partitions are co-partitioned
+(same numbers to the same member). Co-partitioning wins over rack locality, balance wins over both. Not
+balanced over many topics (the first members always get the extras), not sticky, and a member can end with
+nothing.
 """
 
 from __future__ import annotations

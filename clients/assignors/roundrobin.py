@@ -1,8 +1,9 @@
 """Round-robin: all partitions of all topics dealt out in turn. Protocol name `roundrobin`, as Kafka's
 RoundRobinAssignor.
 
-Guarantees: deterministic; with equal subscriptions the members' counts differ by at most 1 over all topics.
-Not sticky, racks are not looked at, and different subscriptions can end badly unbalanced.
+Guarantees: every partition exactly once; deterministic, whatever the order of the input; with equal
+subscriptions the members' counts differ by at most 1 over all topics. Not sticky, racks are not looked at,
+and different subscriptions can end badly unbalanced.
 """
 
 from __future__ import annotations

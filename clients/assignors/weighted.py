@@ -4,9 +4,14 @@ cores. Protocol name `weighted`; ours.
 A member states its weight in the user data of its subscription (`weight_user_data`); one that states none, or
 what cannot be read, weighs 1.
 
-Guarantees: every partition exactly once (at most once while it changes hands between members that rejoin with
-what they own); nobody could take a partition from another and still be loaded less, for its weight, than that
-one was; members keep what they own as far as that allows; deterministic, whatever the order of the input.
+Guarantees:
+
+- Every partition exactly once (at most once while it changes hands between members that rejoin with what they
+  own); deterministic, whatever the order of the input; nothing moves when nothing changed.
+- Nobody could take a partition from another and still be loaded less, for its weight, than that one was.
+- Equal subscriptions: of N partitions among M members with the sum of weights W, a member of weight w has
+  more than w * N / W - 1 and at most w * (N + M - 1) / W; and no fewer partitions could move for that.
+
 Racks are not looked at.
 """
 
