@@ -1,0 +1,70 @@
+"""A leader that computes for longer than its session keeps its membership."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ringleader.clients import leading, subscription
+from ringleader.clients.assignors import ASSIGNORS, RANGE, Assignment, Assignor, AssignorMember
+from ringleader.clients.model import Lost
+from ringleader.clients.overview import Overview, TopicSeen
+from ringleader.clients.subscription import consumer_member, partitions_of
+from ringleader.clients.testing import Coordinator
+from tests.support.sharding import PATIENCE_S, Diary
+
+QUICK: dict[str, Any] = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 100}
+BEATS = 30
+"""As many heartbeats as three sessions have."""
+
+
+async def test_heartbeats_go_on_while_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the interpreter's lock whenever it can, until it has seen heartbeats for three sessions."""
+    given_up = threading.Event()
+
+    with Coordinator(topics={"t": 4}, group_min_session_timeout_ms=100) as coordinator:
+
+        def compute(members: Sequence[AssignorMember], counts: Any, racks: Any) -> Assignment:
+            before, number = len(coordinator.faults.seen("Heartbeat")), 0
+            while not given_up.is_set():
+                number += 1
+                if number % 100_000 == 0 and len(coordinator.faults.seen("Heartbeat")) >= before + BEATS:
+                    break
+            return RANGE.assign(members, counts, racks)
+
+        monkeypatch.setitem(ASSIGNORS, "busy", Assignor("busy", compute))
+        monkeypatch.setitem(subscription._COOPERATIVE, "busy", False)
+        monkeypatch.setattr(leading, "INLINE_WORK", 0)
+        diary = Diary()
+        told = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
+        async with consumer_member(
+            coordinator.bootstrap, "g", ["t"], assignors=["busy"], **(QUICK | told)
+        ) as member:
+            try:
+                share = await member.wait_assigned(PATIENCE_S)
+            finally:
+                given_up.set()
+            assert (share.generation, len(partitions_of(share))) == (1, 4)
+            assert diary.of(Lost) == []
+
+
+async def test_a_million_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The assignment is computed, encoded and sent; the session is shorter than that takes."""
+
+    async def overview(_cluster: Any, topics: Any, **_options: Any) -> Overview:
+        return Overview({topic: TopicSeen(bytes(16), 1_000_000, False, 0) for topic in topics}, {}, {})
+
+    monkeypatch.setattr(leading, "overview", overview)
+    diary = Diary()
+    with Coordinator(group_min_session_timeout_ms=100) as coordinator:
+        async with consumer_member(
+            coordinator.bootstrap, "g", ["t"], assignors=["sticky"], on_lost=diary.note, **QUICK
+        ) as member:
+            share = await member.wait_assigned(60)
+            decoded = await asyncio.to_thread(partitions_of, share)
+            assert (share.generation, len(decoded)) == (1, 1_000_000)
+            assert diary.of(Lost) == []
