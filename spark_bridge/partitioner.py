@@ -7,11 +7,21 @@ partition. Records without one stay with a partition until a batch is full, then
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
+from functools import lru_cache
+from struct import Struct
+from typing import Any
 
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
 _SEED = 0x9747B28C
+FEWEST_IN_COLUMNS = 32
+
+
+@lru_cache(maxsize=1_024)
+def _words(length: int) -> Struct:
+    return Struct(f"<{length // 4}I")
 
 
 def murmur2(data: bytes) -> int:
@@ -19,8 +29,8 @@ def murmur2(data: bytes) -> int:
     length = len(data)
     whole = length & ~3
     h = _SEED ^ length
-    for start in range(0, whole, 4):
-        k = int.from_bytes(data[start : start + 4], "little") * _M & _MASK
+    for word in _words(length).unpack_from(data):
+        k = word * _M & _MASK
         h = (h * _M & _MASK) ^ ((k ^ k >> 24) * _M & _MASK)
     if length != whole:
         h = (h ^ int.from_bytes(data[whole:], "little")) * _M & _MASK
@@ -32,6 +42,61 @@ def murmur2(data: bytes) -> int:
 def partition_of_key(key: bytes, partitions: int) -> int:
     """The partition of a key among so many, as ``BuiltInPartitioner.partitionForKey``."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def partitions_of_keys(keys: Any, partitions: int) -> list[int | None]:
+    """``partition_of_key`` for a ``pyarrow`` array of binary; None for null.
+
+    Keys of one length are hashed together, word by word in columns; few of a length one by one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.binary_length(keys)
+    found: list[int | None] = [None] * len(keys)
+    for entry in pc.value_counts(lengths.drop_null()):
+        length, count = entry["values"].as_py(), entry["counts"].as_py()
+        rows = pc.indices_nonzero(pc.equal(lengths, length))
+        some = keys.take(rows)
+        if count < FEWEST_IN_COLUMNS or sys.byteorder != "little" or pa.types.is_large_binary(keys.type):
+            numbers = [partition_of_key(key, partitions) for key in some.to_pylist()]
+        else:
+            hashes = _murmur2_columns(some, length)
+            positive = pc.bit_wise_and(hashes, pa.scalar(0x7FFFFFFF, pa.uint32())).to_pylist()
+            numbers = [number % partitions for number in positive]
+        for row, number in zip(rows.to_pylist(), numbers, strict=True):
+            found[row] = number
+    return found
+
+
+def _murmur2_columns(keys: Any, length: int) -> Any:
+    """The hashes (uint32) of keys of one length, none null: what wraps around in Java does so here."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def number(value: int) -> Any:
+        return pa.scalar(value, pa.uint32())
+
+    def mixed(column: Any, shift: int) -> Any:
+        return pc.bit_wise_xor(column, pc.shift_right(column, number(shift)))
+
+    count, m = len(keys), number(_M)
+    h = pa.repeat(number(_SEED ^ length), count)
+    words = -(-length // 4)
+    if words:
+        padding = pa.scalar(bytes(words * 4 - length), pa.binary())
+        padded = pc.binary_join_element_wise(keys, padding, pa.scalar(b"", pa.binary()))
+        _, offsets, data = padded.buffers()
+        first = int.from_bytes(memoryview(offsets)[4 * padded.offset : 4 * padded.offset + 4], "little")
+        flat = pa.Array.from_buffers(pa.uint32(), count * words, [None, data.slice(first)])
+    for at in range(words):
+        word = flat.take(pa.array(range(at, count * words, words), pa.int64()))
+        if at < length // 4:
+            k = pc.multiply(mixed(pc.multiply(word, m), 24), m)
+            h = pc.bit_wise_xor(pc.multiply(h, m), k)
+        else:
+            h = pc.multiply(pc.bit_wise_xor(h, word), m)
+    return mixed(pc.multiply(mixed(h, 13), m), 15)
 
 
 class StickyPartitions:

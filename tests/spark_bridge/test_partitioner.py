@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ringleader.spark_bridge.partitioner import StickyPartitions, murmur2, partition_of_key
+from ringleader.spark_bridge.partitioner import (
+    StickyPartitions,
+    murmur2,
+    partition_of_key,
+    partitions_of_keys,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +37,15 @@ def test_a_key_of_any_length_has_a_partition() -> None:
     for length in range(40):
         assert 0 <= partition_of_key(bytes(range(length)), 7) < 7
     assert len({partition_of_key(b"%d" % n, 12) for n in range(200)}) == 12
+
+
+@given(st.lists(st.none() | st.binary(max_size=13), max_size=300), st.integers(1, 40))
+def test_keys_in_columns_have_the_partitions_of_keys_one_by_one(keys: list[bytes | None], count: int) -> None:
+    many = keys * 3 + [b"abcde" + b"%03d" % n for n in range(50)]
+    wanted = [None if key is None else partition_of_key(key, count) for key in many]
+    assert partitions_of_keys(pa.array(many, pa.binary()), count) == wanted
+    part = pa.array([b"before", *many], pa.binary()).slice(1)
+    assert partitions_of_keys(part, count) == wanted
 
 
 def test_records_without_a_key_visit_all_partitions_in_turn() -> None:
