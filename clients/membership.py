@@ -54,7 +54,14 @@ class GroupMember(Member):
 
     def _listener(self) -> Listener:
         self._waiters: set[asyncio.Future[None]] = set()
-        return Listener(self._run_assigned, self._run_revoked, self._run_lost, self._run_over, self._assign)
+        return Listener(
+            self._run_assigned,
+            self._run_asked,
+            self._run_revoked,
+            self._run_lost,
+            self._run_over,
+            self._assign,
+        )
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -187,9 +194,12 @@ class GroupMember(Member):
             self._driver.gate.open(assigned, closings)
             self._wake()
 
-    async def _run_revoked(self, revoked: Revoked) -> None:
+    def _run_asked(self, revoked: Revoked) -> None:
         if not revoked.partial:
             self._share = None
+
+    async def _run_revoked(self, revoked: Revoked) -> None:
+        self._run_asked(revoked)
         await _call(self._on_revoked, revoked)
 
     async def _run_lost(self, lost: Lost) -> None:

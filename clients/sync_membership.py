@@ -29,7 +29,14 @@ class SyncGroupMember(Member):
 
     def _listener(self) -> Listener:
         self._changed = threading.Condition()
-        return Listener(self._run_assigned, self._run_revoked, self._run_lost, self._run_over, self._assign)
+        return Listener(
+            self._run_assigned,
+            self._run_asked,
+            self._run_revoked,
+            self._run_lost,
+            self._run_over,
+            self._assign,
+        )
 
     def __enter__(self) -> Self:
         self.start()
@@ -133,10 +140,13 @@ class SyncGroupMember(Member):
                 self._driver.gate.open(assigned, closings)
                 self._changed.notify_all()
 
-    def _run_revoked(self, revoked: Revoked) -> Any:
+    def _run_asked(self, revoked: Revoked) -> None:
         if not revoked.partial:
             with self._changed:
                 self._share = None
+
+    def _run_revoked(self, revoked: Revoked) -> Any:
+        self._run_asked(revoked)
         return None if self._on_revoked is None else self._on_revoked(revoked)
 
     def _run_lost(self, lost: Lost) -> None:

@@ -23,6 +23,8 @@ class Listener:
     opens the gate, as of the closings that it is told."""
 
     assigned: Callable[[Assigned, int], Any]
+    asked: Callable[[Revoked], Any]
+    """A share is to be given up, and there is work in hand first; `revoked` comes after that."""
     revoked: Callable[[Revoked], Any]
     lost: Callable[[Lost], Any]
     over: Callable[[MembershipError | None], Any]
@@ -68,7 +70,7 @@ class Teller:
     async def revoked(self, action: TellRevoked, now_ms: int) -> None:
         """Let no work begin, wait for the work in hand, run `on_revoked` and wait for it. Cancelled: what
         runs is cancelled, too."""
-        await self._quiesce((action.work_until_ms - now_ms) / 1000)
+        await self._quiesce(action.revoked, (action.work_until_ms - now_ms) / 1000)
         ended = asyncio.get_running_loop().create_future()
 
         def done(_result: Any, error: BaseException | None) -> None:
@@ -84,11 +86,12 @@ class Teller:
             self.caller.cancel(job)
             raise
 
-    async def _quiesce(self, bound_s: float) -> None:
+    async def _quiesce(self, revoked: Revoked, bound_s: float) -> None:
         idle = asyncio.get_running_loop().create_future()
         count = self._gate.close(lambda: self._step(lambda: _set(idle)))
         if count == 0:
             return
+        self.post("on_revoked", lambda: self._listener.asked(revoked))
         logger.info("%s: waiting for the end of the work in hand (%d)", self._name, count)
         try:
             async with asyncio.timeout(max(0.0, bound_s)):

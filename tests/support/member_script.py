@@ -10,6 +10,7 @@ from ringleader.clients.actions import (
     ComputeAssignment,
     Disconnect,
     Over,
+    PrepareJoin,
     Say,
     Send,
     TellAssigned,
@@ -58,6 +59,10 @@ class MemberScript:
 
     def leave(self, reason: str = "done", hold_ms: int = 5_000, silently: bool = False) -> None:
         self.machine.leave(reason, self.now_ms, hold_ms, silently)
+        self.look()
+
+    def polled(self) -> None:
+        self.machine.polled(self.now_ms)
         self.look()
 
     def wait(self, ms: int) -> None:
@@ -156,6 +161,10 @@ class MemberScript:
         self.machine.revoked(self.told_last(TellRevoked).round, self.now_ms)
         self.look()
 
+    def prepared(self) -> None:
+        self.machine.prepared(self.told_last(PrepareJoin).number, self.now_ms)
+        self.look()
+
     def left(self, code: int = 0, members: int = 1) -> None:
         one = LeaveGroupResponseMemberResponse(member_id="m-1", error_code=code)
         self.answer("LeaveGroup", LeaveGroupResponse(members=[one] * members))
@@ -182,6 +191,7 @@ __all__ = [
     "ComputeAssignment",
     "MemberScript",
     "Over",
+    "PrepareJoin",
     "TellAssigned",
     "TellLost",
     "TellRevoked",

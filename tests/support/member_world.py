@@ -14,6 +14,7 @@ from ringleader.clients.actions import (
     ComputeAssignment,
     Disconnect,
     Over,
+    PrepareJoin,
     Say,
     Send,
     TellAssigned,
@@ -71,6 +72,7 @@ class Member:
         self.machine = MemberMachine(
             MemberSettings(**given), [MemberProtocol("deal", name.encode())], world.random.random
         )
+        self.machine.prepares = world.prepares and world.random.random() < 0.5
         self.versions = VERSIONS[world.random.choice(sorted(VERSIONS))]
         self.connection: Connection | None = None
         self.alive = True
@@ -78,6 +80,7 @@ class Member:
         self.lost: list[str] = []
         self.over = False
         self.slow_ms = 2_000
+        self.polls = True
         self._due_ms: int | None = None
 
     def step(self, step: Callable[[], None]) -> None:
@@ -96,6 +99,13 @@ class Member:
         self._due_ms = None
         self.step(lambda: self.machine.tick(self.world.now_ms))
 
+    def poll(self) -> None:
+        """The application makes progress, again and again, unless it has stopped to."""
+        if self.polls:
+            self.step(lambda: self.machine.polled(self.world.now_ms))
+        if self.alive and not self.over:
+            self.world.after(1_000, self.poll)
+
     def _do(self, action: object) -> None:
         world = self.world
         match action:
@@ -105,6 +115,11 @@ class Member:
                 self._ask(action)
             case Disconnect():
                 world.cut(self, tell=False)
+            case PrepareJoin():
+                number = action.number
+                end = lambda: self.step(lambda: self.machine.prepared(number, world.now_ms))  # noqa: E731
+                # Some never end: the machine goes on without them.
+                world.after(world.random.choice([1, 500, 10**6]), end)
             case ComputeAssignment():
                 shares = deal(action.members)
                 world.after(50, lambda: self.step(self._computed(action.round, shares)))
@@ -147,6 +162,8 @@ class World:
         self.random = random.Random(seed)
         self.now_ms = 0
         self.up = True
+        self.prepares = False
+        """Whether some of the members that come have something to do before each join."""
         self.members: list[Member] = []
         self.journal: list[str] = []
         self._events: list[tuple[int, int, Callable[[], None]]] = []
@@ -179,6 +196,8 @@ class World:
         member = Member(self, f"m{next(self._names)}", **settings)
         self.members.append(member)
         member.step(lambda: member.machine.start(self.now_ms))
+        if "max_poll_interval_ms" in settings:
+            member.poll()
         return member
 
     def kill(self, member: Member) -> None:
