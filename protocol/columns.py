@@ -250,7 +250,7 @@ def _rows(
         if not with_headers:
             pos = end
         elif buffer[pos]:
-            headers, pos = _headers(buffer, pos, end)
+            headers, pos = read_headers(buffer, pos, end)
             add_headers(headers)
         else:
             pos += 1
@@ -260,7 +260,8 @@ def _rows(
     return pos
 
 
-def _headers(buffer: bytes, pos: int, end: int) -> tuple[Headers, int]:
+def read_headers(buffer: bytes, pos: int, end: int) -> tuple[Headers, int]:
+    """The headers of the record that ends at `end`, and where they end. CorruptBatchError, IndexError."""
     count, pos = read_varint(buffer, pos)
     if not 0 <= count * 2 <= end - pos:
         raise CorruptBatchError(f"{count} headers cannot follow", pos)

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     FetchRequest,
@@ -23,7 +22,7 @@ from ringleader.protocol.messages import (
     FetchResponsePartitionData,
 )
 from ringleader.protocol.records import CorruptBatchError
-from ringleader.spark_bridge.columns import arrow_batches, next_offset
+from ringleader.spark_bridge.columns import answer_batches, next_offset
 from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.log import KafkaLog
 from ringleader.spark_bridge.offsets import EARLIEST, LATEST
@@ -126,11 +125,13 @@ def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterato
         part, data = answer.part, answer.data
         aborted = [(found.producer_id, found.first_offset) for found in data.aborted_transactions or ()]
         try:
-            columns = decode_columns(
+            yield from answer_batches(
+                part.topic,
+                part.partition,
                 data.records or b"",
                 answer.start,
                 part.end,
-                with_headers=settings.include_headers,
+                include_headers=settings.include_headers,
                 aborted=aborted if settings.read_committed else None,
             )
         except CorruptBatchError as error:
@@ -138,7 +139,6 @@ def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterato
                 f"{part.topic}-{part.partition} holds records that cannot be read, from offset "
                 f"{answer.start}: {error}"
             ) from error
-        yield from arrow_batches(part.topic, part.partition, columns, settings.include_headers)
 
 
 class _SliceFetcher:
