@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
+    from ringleader.clients.consumer import GroupConsumer
+    from ringleader.clients.consumer_model import Batch
     from ringleader.clients.membership import GroupMember, SyncGroupMember
     from ringleader.clients.metrics import MemberMetrics, prometheus_lines
     from ringleader.clients.model import (
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Admin": "admin",
     "Assigned": "model",
+    "Batch": "consumer_model",
+    "GroupConsumer": "consumer",
     "GroupMember": "membership",
     "Lost": "model",
     "MemberInfo": "model",
@@ -39,6 +43,8 @@ _HOMES = {
 __all__ = [
     "Admin",
     "Assigned",
+    "Batch",
+    "GroupConsumer",
     "GroupMember",
     "Lost",
     "MemberInfo",

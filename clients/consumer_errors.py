@@ -1,0 +1,57 @@
+"""What `GroupConsumer` raises about a partition, besides what its membership raises."""
+
+from __future__ import annotations
+
+from ringleader.clients.errors import ClientError
+
+
+class PartitionError(ClientError):
+    """One partition cannot be read on from `offset`. The others can: ask again to go on with them. It is
+    raised again, when it is the partition's turn, until `seek` or the loss of the partition."""
+
+    def __init__(
+        self, topic: str, partition: int, offset: int | None, why: str, code: int | None = None
+    ) -> None:
+        at = "" if offset is None else f" at offset {offset}"
+        super().__init__(f"{topic}-{partition}{at}: {why}", code)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+
+
+class NoOffsetError(PartitionError):
+    """The group has no committed offset for the partition, and `auto_offset_reset` is "none"."""
+
+
+class OffsetGoneError(PartitionError):
+    """The position is outside of what the log holds, and `auto_offset_reset` is "none" (Kafka's
+    OFFSET_OUT_OF_RANGE)."""
+
+
+class LogTruncatedError(PartitionError):
+    """Records that were read before are not in the log any more: a leader was elected that did not have them
+    (KIP-320), and `auto_offset_reset` is "none". `end_offset`: where the two histories part, if known."""
+
+    def __init__(self, topic: str, partition: int, offset: int, end_offset: int | None) -> None:
+        where = "" if end_offset is None else f"; the histories part at offset {end_offset}"
+        super().__init__(topic, partition, offset, f"records before this position are gone{where}")
+        self.end_offset = end_offset
+
+
+class CorruptRecordError(PartitionError):
+    """A batch that cannot be read: wrong checksum, broken compression, impossible lengths.
+
+    `seek` to `next_offset` to go on behind it; records of the batch are lost to this consumer then.
+    """
+
+    def __init__(self, topic: str, partition: int, offset: int, next_offset: int, why: str) -> None:
+        super().__init__(topic, partition, offset, f"{why}; seek to {next_offset} to go on behind it")
+        self.next_offset = next_offset
+
+
+class ConsumerClosedError(ClientError):
+    """The consumer was not started, or has been closed."""
+
+
+class NotAssignedError(ClientError):
+    """The partition does not belong to this consumer now."""
