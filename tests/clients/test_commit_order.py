@@ -307,7 +307,11 @@ async def test_an_older_commit_never_overtakes_a_newer_one(faults: list[Any], st
             except ClientError:
                 pass
 
-        options = {"auto_commit_interval_ms": 20, "retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
+        options: dict[str, Any] = {
+            "auto_commit_interval_ms": 20,
+            "retry_backoff_ms": 1,
+            "retry_backoff_max_ms": 5,
+        }
         async with member(coordinator, **options) as one:
             await one.wait_assigned(PATIENCE_S)
             for offset, step in enumerate(steps, start=1):
