@@ -22,6 +22,7 @@ from ringleader.spark_bridge.option_values import (
     Timestamps,
     Topics,
 )
+from ringleader.spark_bridge.wire import Endpoint
 
 
 class Subscription(NamedTuple):
@@ -81,6 +82,11 @@ class Connecting(BaseModel):
         if "security_protocol" in self.model_fields_set and self.security_protocol != "PLAINTEXT":
             return (("security.protocol", self.security_protocol), *self.security_properties)
         return ()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What connections are made from."""
+        return Endpoint(self.bootstrap_servers, self.client_id, self.request_timeout_ms, self.security)
 
     @model_validator(mode="after")
     def _secure(self) -> Connecting:

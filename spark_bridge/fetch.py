@@ -60,7 +60,7 @@ class FetchSettings:
     def of(cls, options: StreamOptions | BatchOptions) -> FetchSettings:
         """The part of the options that executors need."""
         return cls(
-            Endpoint(options.bootstrap_servers, options.client_id, options.request_timeout_ms),
+            options.endpoint,
             options.poll_timeout_ms,
             options.isolation_level == "read_committed",
             options.include_headers,

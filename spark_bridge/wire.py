@@ -11,7 +11,7 @@ import itertools
 import socket
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
@@ -41,11 +41,15 @@ class WireError(Exception):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How to reach a cluster. ``servers`` are (host, port) pairs to ask first."""
+    """How to reach a cluster. ``servers`` are (host, port) pairs to ask first.
+
+    ``security`` holds Kafka's security properties, secrets among them; () for plain connections.
+    """
 
     servers: tuple[tuple[str, int], ...]
     client_id: str = "ringleader-spark"
     request_timeout_ms: int = 30_000
+    security: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 class Connection:
@@ -233,6 +237,9 @@ class Wire:
         """Ask whichever broker answers, in version ``highest`` at most. Raises WireError when none does."""
         reasons: list[str] = []
         for node in list(self._connections):
+            if self._connections[node].waiting:
+                # The next answer on it belongs to somebody else.
+                continue
             try:
                 found = self._connections[node]
                 return found.ask(request, response, found.version(type(request), highest))
