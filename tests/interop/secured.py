@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ringleader.clients.admin import Admin
+from ringleader.clients.security import Sasl, SaslScram
 from tests.interop.kafka import KafkaBroker
 from tests.support.certificates import Certificates
 
@@ -53,6 +59,48 @@ def secured_broker(directory: Path, certificates: Certificates) -> KafkaBroker:
             if name == "BRIEF":
                 properties[f"{prefix}.connections.max.reauth.ms"] = str(LIFETIME_MS)
     return KafkaBroker(directory, properties=properties, listeners=LISTENERS, scram_users={USER: PASSWORD})
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A way into a broker: where, and as whom."""
+
+    bootstrap: str
+    tls: ssl.SSLContext | None = None
+    sasl: Sasl | None = None
+
+    @property
+    def security(self) -> dict[str, Any]:
+        """As all clients take it."""
+        return {"tls": self.tls, "sasl": self.sasl}
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """A running broker and whom its clients may trust."""
+
+    broker: KafkaBroker
+    certificates: Certificates
+
+    def plain(self) -> Door:
+        """Without TLS and SASL."""
+        return Door(self.broker.bootstrap)
+
+    def secure(self, sasl: Sasl | None = None) -> Door:
+        """With both."""
+        tls = self.certificates.client_tls()
+        return Door(self.broker.address("SECURE"), tls, sasl or SaslScram(USER, PASSWORD))
+
+    def door(self, listener: str, *, tls: bool = False, sasl: Sasl | None = None) -> Door:
+        """Any listener, right or wrong."""
+        return Door(self.broker.address(listener), self.certificates.client_tls() if tls else None, sasl)
+
+
+async def make_topics(bootstrap: str, topics: Mapping[str, int]) -> None:
+    """Topics with so many partitions."""
+    async with Admin(bootstrap, timeout_ms=30_000) as admin:
+        for name, partitions in topics.items():
+            await admin.create_topic(name, partitions)
 
 
 def token(subject: str = USER, lifetime_s: float = 3_600) -> str:

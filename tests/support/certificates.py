@@ -24,8 +24,9 @@ class Certificates:
         """Key and certificate of the server, in one file."""
 
     def issued(self, name: str, *hosts: str) -> Path:
-        """A file with key and certificate for these host names; without any, of a client of that name."""
-        made = self._authority.issue_cert(*hosts) if hosts else self._authority.issue_cert(common_name=name)
+        """A file with key and certificate for these host names, or for a client of that name."""
+        # Java reads no certificate without a name of its owner.
+        made = self._authority.issue_cert(*(hosts or [f"{name}.example"]), common_name=name)
         key = serialization.load_pem_private_key(made.private_key_pem.bytes(), None)
         # Java reads keys as PKCS #8 only.
         pem = key.private_bytes(

@@ -46,7 +46,9 @@ class Diary:
         return self.of(kind)[-1]
 
 
-def member(where: Coordinator | str, diary: Diary | None = None, **options: Any) -> GroupMember:
+def member(
+    where: Coordinator | str, diary: Diary | None = None, *, group: str = "jobs", **options: Any
+) -> GroupMember:
     diary = diary or Diary()
     given: dict[str, Any] = {
         "protocol_type": "sharding",
@@ -60,7 +62,7 @@ def member(where: Coordinator | str, diary: Diary | None = None, **options: Any)
         "on_failed": diary.note,
     }
     bootstrap = where if isinstance(where, str) else where.bootstrap
-    return GroupMember(bootstrap, "jobs", **(given | options))
+    return GroupMember(bootstrap, group, **(given | options))
 
 
 def shards(assigned: Assigned) -> list[int]:

@@ -1,4 +1,5 @@
-"""Real clients against the daemon. What needs a JDK and Maven is in files ``test_java_*.py``.
+"""Real clients against the daemon, and our own against Apache Kafka. What needs a JDK and Maven is in files
+``test_java_*.py`` and ``test_*_on_kafka.py``.
 
 Those run when this directory, or a file in it, is named: a run over all tests passes them by, and so needs
 neither. Without a JDK or Maven they fail and say what to install.
@@ -6,6 +7,7 @@ neither. Without a JDK or Maven they fail and say what to install.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from collections.abc import Iterator
@@ -15,14 +17,16 @@ import pytest
 
 from tests.interop.clients.java_clients import JavaClients
 from tests.interop.clients.team import PARTITIONS, TOPIC, MakeMember
+from tests.interop.secured import Door, Secured, make_topics, secured_broker
+from tests.support.certificates import Certificates
 from tests.support.daemon import Daemon
 
 INTEROP = Path(__file__).resolve().parents[1]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the Java tests to those who name their directory."""
-    if not collection_path.name.startswith("test_java_"):
+    """Leave what needs Java to those who name their directory."""
+    if not collection_path.name.startswith("test_java_") and not collection_path.match("test_*_on_kafka.py"):
         return None
     named = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     return None if any(path.resolve().is_relative_to(INTEROP) for path in named) else True
@@ -47,6 +51,28 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClien
 def member(daemon: Daemon, java_clients: JavaClients) -> MakeMember:
     """Makes Java members."""
     return MakeMember(daemon, java_clients)
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """One Apache Kafka broker, with topics, for the tests of our own clients."""
+    directory = tmp_path_factory.mktemp("kafka")
+    certificates = Certificates(directory / "certificates")
+    with secured_broker(directory / "broker", certificates) as broker:
+        asyncio.run(make_topics(broker.bootstrap, {"t": 4, TOPIC: PARTITIONS}))
+        yield Secured(broker, certificates)
+
+
+@pytest.fixture(params=["plain", "secure"])
+def door(request: pytest.FixtureRequest, secured: Secured) -> Door:
+    """A way into the broker: unencrypted, and with TLS and SCRAM."""
+    return secured.plain() if request.param == "plain" else secured.secure()
+
+
+@pytest.fixture
+def group(request: pytest.FixtureRequest) -> str:
+    """A group of this test's own."""
+    return str(request.node.name)
 
 
 @pytest.fixture
