@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
-from struct import Struct, unpack_from
+from struct import Struct, pack, unpack_from
 from typing import Self
 
 from ringleader.protocol.errors import EncodeError, MalformedError
@@ -324,5 +324,8 @@ def _put_partitions(out: list[bytes], partitions: dict[str, list[int]]) -> None:
     out.append(_count(len(partitions)))
     for topic in sorted(partitions, key=_java_order):
         numbers = sorted(partitions[topic])
-        out += (_string(topic), _count(len(numbers)))
-        out += [_int32(number) for number in numbers]
+        try:
+            packed = pack(f">i{len(numbers)}i", len(numbers), *numbers)
+        except struct.error:
+            raise EncodeError(f"a partition of {topic} does not fit int32") from None
+        out += (_string(topic), packed)

@@ -1,14 +1,9 @@
-"""Our assignors inside of aiokafka and kafka-python: in real groups, and where their own ones fail."""
+"""Our assignors inside of aiokafka and kafka-python: as classes of theirs, and in real groups."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from ringleader.clients import aiokafka as for_aiokafka
@@ -18,65 +13,7 @@ from ringleader.clients.membership import GroupMember
 from ringleader.clients.subscription import consumer_member, partitions_of
 from ringleader.clients.testing import Coordinator
 from tests.support.members import AiokafkaMember, Board, KafkaPythonMember, Stage
-
-KafkaPythonInfo = JoinGroupResponse.JoinGroupResponseMember
-
-
-class Topics:
-    """Cluster metadata as an assignor asks for it."""
-
-    def __init__(self, **counts: int) -> None:
-        self._counts = counts
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        count = self._counts.get(topic)
-        return None if count is None else set(range(count))
-
-
-def info(member_id: str, topics: list[str], instance_id: str | None = None, plug: Any = None) -> Any:
-    said = ConsumerProtocolSubscription(0, topics, b"") if plug is None else plug.metadata(topics)
-    return KafkaPythonInfo(member_id=member_id, group_instance_id=instance_id, metadata=said)
-
-
-def shares(assigned: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
-    return {
-        member_id: [(topic, p) for topic, ps in one.assigned_partitions for p in ps]
-        for member_id, one in assigned.items()
-    }
-
-
-# ---- what the libraries' own assignors get wrong ----
-
-
-def test_static_and_dynamic_members_in_turn() -> None:
-    members = [info("m1", ["t"], "i1"), info("m2", ["t"]), info("m3", ["t"], "i3")]
-    own = shares(RangePartitionAssignor.assign(Topics(t=6), members))
-    assert [len(share) for share in own.values()] == [0, 3, 3]  # one static member is forgotten
-    ours = shares(for_kafka_python.Range().assign(Topics(t=6), members))
-    assert {name: len(share) for name, share in ours.items()} == {"m1": 2, "m2": 2, "m3": 2}
-
-
-def test_round_robin_with_different_topics() -> None:
-    members = [info("m1", ["t"]), info("m2", ["t", "u"])]
-    with pytest.raises(KeyError):
-        RoundRobinPartitionAssignor.assign(Topics(t=2, u=2), members)
-    ours = shares(for_kafka_python.RoundRobin().assign(Topics(t=2, u=2), members))
-    assert ours == {"m1": [("t", 0)], "m2": [("t", 1), ("u", 0), ("u", 1)]}
-
-
-def test_a_stale_claim_does_not_count() -> None:
-    """A member that missed a generation still says what it had. kafka-python's own cooperative assignor does
-    not say since when, and the last claimant wins."""
-    fresh, stale = for_kafka_python.CooperativeSticky(), for_kafka_python.CooperativeSticky()
-    held = ConsumerProtocolAssignment.decode(ConsumerProtocolAssignment(0, [("t", [0, 1])], b"").encode())
-    fresh.on_assignment(held, 5)
-    stale.on_assignment(held, 4)
-    members = [info("a", ["t"], plug=fresh), info("b", ["t"], plug=stale)]
-    for order in (members, members[::-1]):
-        assigned = shares(fresh.assign(Topics(t=2), order))
-        assert len(assigned["a"]) == 1
-        assert assigned["b"] == []  # what it gets is withheld until `a` has given it up
-
+from tests.support.plugged import KafkaPythonInfo, Topics
 
 # ---- the plugs as such ----
 
