@@ -429,6 +429,8 @@ class GroupConsumer:
         reader = self._running()
         places = [place for place in _places(revoked) if place in reader.feeds]
         reader.hold(places)
+        if revoked.partial:
+            self._made_so_far().shrinking(revoked.generation)
         await reader.hands.without(places)
         if places:
             await self._call(self._on_revoked, places)

@@ -31,7 +31,7 @@ class Progress:
         self._feeds = feeds
         self._hands = hands
         self._auto_commit = auto_commit
-        self._generation = -1
+        self._generation = self._share = -1
         self._changed = asyncio.Event()
         self._unstored: dict[TopicPartition, Feed] = {}
         """What auto-commit has not been told yet."""
@@ -40,14 +40,20 @@ class Progress:
 
     def given(self, generation: int) -> None:
         """There is a share of that generation."""
-        self._generation = generation
+        self._generation = self._share = generation
         self._tell_change()
         self._store()
+
+    def shrinking(self, generation: int) -> None:
+        """The group is in that generation already, and the share is about to lose a part: until then the
+        whole of it is committed under the new generation, and stored under the one it was given in."""
+        self._generation = generation
+        self._tell_change()
 
     def gone(self, places: Iterable[TopicPartition], all_of_it: bool) -> None:
         """These partitions are gone."""
         if all_of_it:
-            self._generation = -1
+            self._generation = self._share = -1
         for place in places:
             self._unstored.pop(place, None)
         self._tell_change()
@@ -74,7 +80,7 @@ class Progress:
         }
         if made and self._auto_commit:
             try:
-                self._member.store(made, generation=self._generation)
+                self._member.store(made, generation=self._share)
             except (CommitFailedError, MembershipError):
                 # The group has gone on: what stays here is stored under the next share, the rest is lost.
                 self._unstored = {place: feeds[place] for place in made}
