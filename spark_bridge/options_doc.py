@@ -9,12 +9,14 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
+from ringleader.spark_bridge.sink_options import SinkOptions
 
 # What is the machine's, needs a unit, or is one of two.
 _SHOWN_DEFAULTS = {
     "parallelism": "cores of the driver's machine",
     "maxTriggerDelay": "`15m`",
     "subscribe": "this or a pattern",
+    "kafka.enable.idempotence": "`true` with acks=all",
 }
 
 
@@ -48,4 +50,10 @@ def _text(default: Any) -> str:
 
 
 if __name__ == "__main__":
-    print(f"Streams:\n\n{table(StreamOptions)}\n\nBatch reads:\n\n{table(BatchOptions)}")
+    kinds: dict[str, type[BaseModel]] = {
+        "Streams": StreamOptions,
+        "Batch reads": BatchOptions,
+        "Sinks": SinkOptions,
+    }
+    for title, model in kinds.items():
+        print(f"{title}:\n\n{table(model)}\n")

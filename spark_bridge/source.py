@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 
 from ringleader.spark_bridge.rows import spark_schema
 
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
 
 class RingleaderDataSource(DataSource):
-    """Kafka topics as rows: a stream is a member of its consumer group, a batch read is not."""
+    """Kafka topics as rows: a stream is a member of its consumer group, a batch read is not; and a sink."""
 
     def __init__(self, options: Any) -> None:
+        # Spark builds this for sources and sinks alike, so the options are looked at by what it is used for.
         super().__init__(options)
         self._given = dict(options)
-        self._include_headers = _check(self._given)
 
     @classmethod
     def name(cls) -> str:
@@ -24,8 +32,8 @@ class RingleaderDataSource(DataSource):
         return "ringleader"
 
     def schema(self) -> StructType:
-        """The rows of Spark's Kafka connector."""
-        return spark_schema(self._include_headers)
+        """The rows of Spark's Kafka connector. Raises OptionsError for what no source could use."""
+        return spark_schema(_check(self._given))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
@@ -44,6 +52,18 @@ class RingleaderDataSource(DataSource):
             ) from error
         self._refuse_other(schema)
         return RingleaderStreamReader(self._given)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A batch of rows into topics."""
+        from ringleader.spark_bridge.writer import RingleaderWriter
+
+        return RingleaderWriter(self._given, schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """A stream of rows into topics; ``overwrite`` is complete mode: the whole result each time."""
+        from ringleader.spark_bridge.writer import RingleaderStreamWriter
+
+        return RingleaderStreamWriter(self._given, schema)
 
     def _refuse_other(self, schema: StructType) -> None:
         if _columns(schema) != _columns(self.schema()):

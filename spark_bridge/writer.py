@@ -1,0 +1,92 @@
+"""``df.write`` and ``df.writeStream`` with format ``ringleader``: rows into topics, at least once.
+
+A task is done when brokers have acknowledged all its rows. What Spark does after a failure, a task or a
+micro-batch again, writes its rows again: Spark gives a sink no point where all tasks could commit together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from ringleader.spark_bridge.option_build import OptionsError
+from ringleader.spark_bridge.produce import Producer, SinkSettings
+from ringleader.spark_bridge.sink_options import sink_options
+from ringleader.spark_bridge.sink_rows import check_schema, sink_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+logger = logging.getLogger("ringleader.spark")
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task has written."""
+
+    rows: int
+    bytes: int
+
+
+class _Writer:
+    """What both kinds of sink do."""
+
+    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+        parsed = sink_options(options)
+        check_schema(schema, parsed.topic)
+        self._settings = SinkSettings.of(parsed)
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Write a task's Arrow batches. Raises SinkError: then nothing is promised of any of its rows."""
+        producer = Producer(self._settings)
+        with_topics = self._settings.topic is None
+        try:
+            for batch in iterator:
+                producer.write(sink_rows(batch, with_topics))
+            producer.flush()
+        finally:
+            producer.close()
+        return Written(producer.rows, producer.bytes)
+
+
+class RingleaderWriter(_Writer, DataSourceArrowWriter):
+    """A batch of rows into topics."""
+
+    def __init__(self, options: dict[str, str], schema: StructType, overwrite: bool) -> None:
+        if overwrite:
+            raise OptionsError("a topic cannot be overwritten: use mode('append').")
+        super().__init__(options, schema)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Nothing is left to do: every row is in its topic already."""
+        logger.info("wrote %s", _sum(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """What has been written stays in its topics, as they take nothing back."""
+        logger.warning("a write failed; %s of finished tasks stay in their topics", _sum(messages))
+
+
+class RingleaderStreamWriter(_Writer, DataSourceStreamArrowWriter):
+    """A streaming query's rows into topics. In complete mode each batch writes the whole result again."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing is left to do: every row is in its topic already."""
+        logger.info("batch %d wrote %s", batchId, _sum(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """What has been written stays in its topics, and comes again when Spark runs the batch again."""
+        logger.warning("batch %d failed; %s of finished tasks stay in their topics", batchId, _sum(messages))
+
+
+def _sum(messages: Sequence[WriterCommitMessage | None]) -> str:
+    written = [found for found in messages if isinstance(found, Written)]
+    rows, size = sum(found.rows for found in written), sum(found.bytes for found in written)
+    return f"{rows} rows ({size} bytes of batches) in {len(written)} tasks"
