@@ -1,164 +1,278 @@
 """What this query owns, and the hold on it while a batch is in flight.
 
-Two threads meet here: the member's own (heartbeats, assignments, revocations) and the worker's main
-thread, which Spark calls. A partition that is revoked while a batch reads it is given up only after
-that batch has been committed, bounded by the rebalance timeout; an idle one goes at once.
+Several threads meet here: those of the query's members (heartbeats, assignments, revocations) and the
+worker's main thread, which Spark calls. A partition that is revoked while a batch reads it is given up
+only after that batch has been committed, bounded by the rebalance timeout; an idle one goes at once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ringleader.spark_bridge.offsets import TopicPartition
 
 
 class CommitRefusedError(Exception):
-    """The group did not take a commit because this member is not (any more) part of that generation."""
+    """The group did not take a commit because the member is not (any more, or not yet) part of that
+    generation."""
 
 
 class GroupUnavailableError(Exception):
     """The coordinator cannot be reached, or says "later": the same call may work in a moment."""
 
 
-@dataclass(frozen=True)
-class Share:
-    """The partitions of one assignment, and the generation that gave them."""
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """One unbroken time in which one member of this query owns one partition.
 
+    It goes on through rebalances that leave the partition with that member. When the partition is given
+    up and comes back it is another tenure: in between somebody else may have gone on.
+    """
+
+    partition: TopicPartition
+    slot: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one member of the query commits: next offsets to read, as a member of that generation."""
+
+    slot: int
     generation: int
-    member_id: str
-    partitions: frozenset[TopicPartition]
+    offsets: Mapping[TopicPartition, int]
 
 
 class Group(Protocol):
     """What the source asks of its membership. Calls block; errors as named."""
 
-    def start(self, hold: Hold) -> None:
-        """Join; from now on ``hold`` is told of assignments and revocations. Returns at once."""
+    def start(self, holdings: Holdings) -> None:
+        """Join; from now on ``holdings`` is told of assignments and revocations. Returns at once."""
 
-    def commit(self, offsets: Mapping[TopicPartition, int], generation: int) -> None:
-        """Commit next offsets to read, as a member of that generation.
-
-        Raises CommitRefusedError or GroupUnavailableError.
-        """
+    def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
+        """Commit each part by its member, all at the same time. What became of each; None: committed."""
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
         """The group's offsets; partitions without one are left out. Raises GroupUnavailableError."""
 
-    def leave(self, reason: str) -> None:
-        """Leave at once and end all threads. May be called twice, and before ``start``."""
+    def calm(self) -> bool:
+        """Whether all members of this query are in one generation with nothing under way."""
+
+    def others(self) -> list[str]:
+        """The members that are not of this query, in words. Raises GroupUnavailableError."""
+
+    def leave(self, reason: str, for_good: bool = False) -> None:
+        """End all threads, leaving at once. Static members stay in the group until their session ends
+        unless it is ``for_good``. May be called twice, and before ``start``."""
 
 
-class Hold:
-    """The share of this query and whether a batch reads it right now. Thread-safe."""
+@dataclass(slots=True)
+class _Revocation:
+    """What a member waits for before it joins again."""
 
-    def __init__(self) -> None:
+    done: Future[None]
+    left: set[Tenure]
+    everything: bool
+
+    def finish(self) -> None:
+        """Tell the member, which may have stopped waiting this very moment."""
+        with contextlib.suppress(InvalidStateError):
+            self.done.set_result(None)
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One member of this query. ``here``: it has a share, perhaps an empty one."""
+
+    generation: int = -1
+    member_id: str = ""
+    here: bool = False
+    revocation: _Revocation | None = None
+
+
+@dataclass(slots=True)
+class _State:
+    owned: dict[TopicPartition, Tenure] = field(default_factory=dict)
+    going: set[Tenure] = field(default_factory=set)
+    busy: set[Tenure] = field(default_factory=set)
+    failure: BaseException | None = None
+
+
+class Holdings:
+    """The partitions of this query's members, and which of them a batch reads right now. Thread-safe."""
+
+    def __init__(self, slots: int = 1) -> None:
         self._changed = threading.Condition()
-        self._share: Share | None = None
-        self._busy = False
-        self._revoking: Future[None] | None = None
-        self._failure: BaseException | None = None
+        self.slots = slots
+        self._slots = [_Slot() for _ in range(slots)]
+        self._state = _State()
+        self._numbers = itertools.count(1)
 
-    # -- the member's thread
+    # -- the members' threads
 
-    def assigned(self, share: Share) -> None:
-        """A rebalance ended with this share."""
+    def assigned(
+        self, slot: int, generation: int, member_id: str, partitions: Iterable[TopicPartition]
+    ) -> None:
+        """A rebalance ended with this share of that member. What it had before goes on."""
         with self._changed:
-            self._share = share
-            self._revoking = None
+            state, mine = self._state, self._slots[slot]
+            mine.generation, mine.member_id, mine.here = generation, member_id, True
+            share = set(partitions)
+            self._forget(t for t in self._of(slot) if t.partition not in share)
+            for tp in share:
+                held = state.owned.get(tp)
+                if held is None or held.slot != slot or held in state.going:
+                    state.owned[tp] = Tenure(tp, slot, next(self._numbers))
             self._changed.notify_all()
 
-    def revoke(self) -> Future[None]:
-        """The member is about to rejoin and gives everything up.
+    def revoke(
+        self, slot: int, generation: int, partitions: Iterable[TopicPartition] | None = None
+    ) -> Future[None]:
+        """That member is to give up these partitions, or (None) everything, and then joins again.
 
-        The future is done when no batch reads the share any more: at once when idle.
+        The future is done when no batch reads them any more: at once when they are idle.
         """
         with self._changed:
-            if self._revoking is None:
-                self._revoking = Future()
-                self._release_if_idle()
-                self._changed.notify_all()
-            return self._revoking
+            mine = self._slots[slot]
+            mine.generation = generation
+            wanted = None if partitions is None else set(partitions)
+            going = {t for t in self._of(slot) if wanted is None or t.partition in wanted}
+            if mine.revocation is not None:
+                mine.revocation.finish()
+            found = mine.revocation = _Revocation(Future(), going, wanted is None)
+            self._state.going |= going
+            self._release()
+            self._changed.notify_all()
+            return found.done
 
-    def lost(self) -> None:
-        """The share is gone without asking: fenced, or the hold lasted too long."""
+    def lost(self, slot: int, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """These partitions of that member, or (None) its whole share, are gone without asking: fenced, or
+        the hold lasted too long."""
         with self._changed:
-            self._share = None
-            self._give_up()
-            self._revoking = None
+            wanted = None if partitions is None else set(partitions)
+            self._forget(t for t in self._of(slot) if wanted is None or t.partition in wanted)
+            if wanted is None:
+                self._slots[slot].here = False
+            self._release()
             self._changed.notify_all()
 
     def failed(self, error: BaseException) -> None:
-        """The membership ended with an error that no retry cures."""
+        """A membership ended with an error that no retry cures."""
         with self._changed:
-            self._failure = error
+            self._state.failure = self._state.failure or error
             self._changed.notify_all()
 
     # -- the thread that Spark calls
 
-    def share(self) -> Share | None:
-        """The current share; None while joining, and while a revocation is under way.
-
-        Raises what ``failed`` was given.
-        """
+    def check(self) -> None:
+        """Raise what ``failed`` was given, if it was."""
         with self._changed:
-            return self._current()
+            self._check()
 
-    def wait_share(self, timeout_s: float | None) -> Share | None:
-        """The share as soon as there is one; None when time ran out."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    def owned(self) -> dict[TopicPartition, Tenure]:
+        """What may be read now: partitions that are ours and not about to go."""
         with self._changed:
-            while (share := self._current()) is None:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return None
-                self._changed.wait(left)
-            return share
+            self._check()
+            state = self._state
+            return {tp: held for tp, held in state.owned.items() if held not in state.going}
+
+    def wait_here(self, timeout_s: float, everybody: bool = False) -> bool:
+        """Wait until a member (or every one) has a share; whether one has. Raises as ``check``."""
+
+        def reached() -> bool:
+            self._check()
+            return (all if everybody else any)(mine.here for mine in self._slots)
+
+        with self._changed:
+            self._wait(reached, timeout_s)
+            return any(mine.here for mine in self._slots)
 
     def wait_change(self, timeout_s: float) -> None:
         """Wait until something changes, or the time is over."""
         with self._changed:
-            if self._failure is None:
+            if self._state.failure is None:
                 self._changed.wait(timeout_s)
 
-    def begin(self, generation: int) -> bool:
-        """A batch over this generation's share starts. False when that share is gone or going."""
+    def begin(self, tenures: Iterable[Tenure]) -> frozenset[Tenure]:
+        """A batch over these starts. Those that may be read: the others are gone or going."""
         with self._changed:
-            share = self._current()
-            if share is None or share.generation != generation:
-                return False
-            self._busy = True
-            return True
+            state = self._state
+            mine = {t for t in tenures if state.owned.get(t.partition) == t and t not in state.going}
+            state.busy |= mine
+            return frozenset(mine)
 
-    def end(self) -> None:
-        """The batch is over (committed, or given up): a waiting revocation goes on."""
+    def end(self, tenures: Iterable[Tenure] | None = None) -> None:
+        """The batch over these (None: over everything) has been committed or given up: a revocation that
+        waits for them goes on."""
         with self._changed:
-            self._busy = False
-            self._release_if_idle()
+            if tenures is None:
+                self._state.busy.clear()
+            else:
+                self._state.busy.difference_update(tenures)
+            self._release()
             self._changed.notify_all()
 
-    def holds(self, generation: int) -> bool:
-        """Whether the share of that generation is still ours, a revocation under way included."""
+    def holds(self, tenure: Tenure) -> bool:
+        """Whether it goes on, a revocation that waits for the batch included."""
         with self._changed:
-            return self._share is not None and self._share.generation == generation
+            return self._state.owned.get(tenure.partition) == tenure
 
-    def _current(self) -> Share | None:
-        if self._failure is not None:
-            raise self._failure
-        return self._share if self._revoking is None else None
+    def generation(self, slot: int) -> int:
+        """The generation of that member's share."""
+        with self._changed:
+            return self._slots[slot].generation
 
-    def _release_if_idle(self) -> None:
-        if self._revoking is not None and not self._busy:
-            self._share = None
-            self._give_up()
+    def members(self) -> dict[str, list[TopicPartition]]:
+        """Member id -> its partitions, sorted; of members that have a share."""
+        with self._changed:
+            return {
+                mine.member_id: sorted(t.partition for t in self._of(slot))
+                for slot, mine in enumerate(self._slots)
+                if mine.here
+            }
 
-    def _give_up(self) -> None:
-        if self._revoking is not None and not self._revoking.done():
-            # The member may have stopped waiting this very moment.
-            with contextlib.suppress(InvalidStateError):
-                self._revoking.set_result(None)
+    # -- with the lock held
+
+    def _check(self) -> None:
+        if self._state.failure is not None:
+            raise self._state.failure
+
+    def _wait(self, reached: Callable[[], bool], timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not reached():
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
+            self._changed.wait(left_s)
+
+    def _of(self, slot: int) -> list[Tenure]:
+        return [held for held in self._state.owned.values() if held.slot == slot]
+
+    def _forget(self, tenures: Iterable[Tenure]) -> None:
+        state = self._state
+        for held in list(tenures):
+            state.going.discard(held)
+            if state.owned.get(held.partition) == held:
+                del state.owned[held.partition]
+
+    def _release(self) -> None:
+        """Give up what was revoked and is idle; tell each member whose revocation is complete."""
+        state = self._state
+        for mine in self._slots:
+            found = mine.revocation
+            if found is None:
+                continue
+            idle = {t for t in found.left if t not in state.busy or state.owned.get(t.partition) != t}
+            self._forget(idle)
+            found.left -= idle
+            if not found.left:
+                mine.revocation = None
+                mine.here = mine.here and not found.everything
+                found.finish()

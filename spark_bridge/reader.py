@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
@@ -66,7 +65,7 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
         return found
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Log ends, lag and generation, for the query's progress."""
+        """Log ends, lag, what is owned by which member, for the query's progress."""
         found: dict[str, Any] | None = None if self._driver is None else self._driver.report()
         return found
 
@@ -77,7 +76,9 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
         return [Slice(found) for found in self._live().slices(end)]
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing: it comes late and sometimes never. ``latestOffset`` is the commit signal."""
+        """Not the signal to commit: it comes late and sometimes never. ``latestOffset`` is."""
+        if self._driver is not None:
+            self._driver.note_commit(end)
 
     def stop(self) -> None:
         """Leave the group."""
@@ -111,7 +112,7 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
             options = stream_options(self._options)
             _log_to_stderr()
             self._leave_on_sigterm()
-            log = KafkaLog(self._fetch.endpoint, self._fetch.read_committed)
+            log = KafkaLog.of(self._fetch.endpoint, options)
             self._driver = SourceDriver(options, ConsumerGroup(options), log)
         return self._driver
 
@@ -130,10 +131,10 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
 
 def _log_to_stderr() -> None:
     """In Spark's worker nobody has set up logging, and what the member does should be seen."""
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
+    from ringleader.spark_bridge.neighbours import in_spark_worker
+
     logger = logging.getLogger("ringleader")
-    if getattr(spec, "name", "").startswith("pyspark.") and not logger.handlers:
+    if in_spark_worker() and not logger.handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger.addHandler(handler)

@@ -64,6 +64,9 @@ def flights(spark: SparkSession, bootstrap: str, group: str, name: str, max_offs
         .option("kafka.bootstrap.servers", bootstrap)
         .option("kafka.group.id", group)
         .option("kafka.client.id", name)
+        # The others of the group know no cooperative assignor: one of theirs, and one member as they are.
+        .option("kafka.partition.assignment.strategy", "range,roundrobin")
+        .option("members", 1)
         .option("kafka.session.timeout.ms", plan.SESSION_TIMEOUT_MS)
         .option("kafka.heartbeat.interval.ms", plan.HEARTBEAT_INTERVAL_MS)
         .option("kafka.max.poll.interval.ms", plan.REBALANCE_TIMEOUT_MS)

@@ -2,71 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 from ringleader.spark_bridge.driver import SourceDriver, Timing
-from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Hold, Share
+from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
 from ringleader.spark_bridge.offsets import EARLIEST, OffsetDocument, TopicPartition
 from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.planning import SliceRange
 
-QUICK = Timing(first_share_wait_s=0.0, share_wait_s=0.0, idle_wait_s=0.0, idle_poll_s=0.001)
+QUICK = Timing(first_share_wait_s=0.0, share_wait_s=0.0, idle_wait_s=0.0, idle_poll_s=0.001, missing_s=0.0)
 
 
 class FakeGroup:
-    """One member's view of a group. ``offsets`` outlives members, as a coordinator's would."""
+    """The members of one query, as a group treats them. ``offsets`` outlives members, as a coordinator's
+    would."""
 
     def __init__(self, offsets: dict[TopicPartition, int]) -> None:
         self.offsets = offsets
         self.generation = 0
         self.commits: list[dict[TopicPartition, int]] = []
+        self.asked: list[frozenset[TopicPartition]] = []
         self.away = 0
         self.fenced = False
-        self.left: list[str] = []
-        self.hold: Hold | None = None
-        self._first: frozenset[TopicPartition] | None = None
+        self.between = False
+        self.strangers: list[str] = []
+        self.left: list[tuple[str, bool]] = []
+        self.holdings: Holdings | None = None
+        self._first: list[frozenset[TopicPartition]] | None = None
 
-    def start(self, hold: Hold) -> None:
-        assert self.hold is None, "joined twice"
-        self.hold = hold
+    def start(self, holdings: Holdings) -> None:
+        assert self.holdings is None, "joined twice"
+        self.holdings = holdings
         if self._first is not None:
-            self._give(self._first)
+            self.give(*self._first)
 
-    def assign(self, *partitions: TopicPartition) -> None:
-        """A rebalance that ends with these partitions."""
-        if self.hold is None:
-            self._first = frozenset(partitions)
-        else:
-            self._give(frozenset(partitions))
+    def give(self, *shares: Iterable[TopicPartition]) -> None:
+        """A rebalance that ends with these shares of the query's members."""
+        if self.holdings is None:
+            self._first = [frozenset(share) for share in shares]
+            return
+        self.generation += 1
+        for slot, share in enumerate(shares):
+            self.holdings.assigned(slot, self.generation, f"member-{slot}", share)
 
-    def revoke(self) -> Future[None]:
-        assert self.hold is not None
-        return self.hold.revoke()
+    def revoke(self, *partitions: TopicPartition, slot: int = 0) -> Future[None]:
+        """The group asks for these, or (none named) for everything."""
+        assert self.holdings is not None
+        return self.holdings.revoke(slot, self.generation, partitions or None)
 
-    def commit(self, offsets: Mapping[TopicPartition, int], generation: int) -> None:
-        self._reachable()
-        if self.fenced or generation != self.generation:
-            raise CommitRefusedError("ILLEGAL_GENERATION")
-        self.commits.append(dict(offsets))
-        self.offsets.update(offsets)
+    def lose(self, *partitions: TopicPartition, slot: int = 0) -> None:
+        """The group took these, or (none named) everything."""
+        assert self.holdings is not None
+        self.holdings.lost(slot, partitions or None)
+
+    def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
+        return [self._commit(part) for part in parts]
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
-        self._reachable()
-        return {tp: self.offsets[tp] for tp in partitions if tp in self.offsets}
-
-    def leave(self, reason: str) -> None:
-        self.left.append(reason)
-
-    def _give(self, partitions: frozenset[TopicPartition]) -> None:
-        assert self.hold is not None
-        self.generation += 1
-        self.hold.assigned(Share(self.generation, "member", partitions))
-
-    def _reachable(self) -> None:
         if self.away:
             self.away -= 1
             raise GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS")
+        self.asked.append(partitions)
+        return {tp: self.offsets[tp] for tp in partitions if tp in self.offsets}
+
+    def calm(self) -> bool:
+        return not self.between
+
+    def others(self) -> list[str]:
+        return self.strangers
+
+    def leave(self, reason: str, for_good: bool = False) -> None:
+        self.left.append((reason, for_good))
+
+    def _commit(self, part: Part) -> CommitRefusedError | GroupUnavailableError | None:
+        if self.away:
+            self.away -= 1
+            return GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS")
+        if self.fenced or part.generation != self.generation:
+            return CommitRefusedError("ILLEGAL_GENERATION")
+        self.commits.append(dict(part.offsets))
+        self.offsets.update(part.offsets)
+        return None
 
 
 class FakeLog:
@@ -76,6 +94,12 @@ class FakeLog:
         self.end = ends
         self.start = dict.fromkeys(ends, 0)
         self.closed = False
+
+    def topics(self, pattern: str) -> tuple[str, ...]:
+        return tuple(sorted({topic for topic, _ in self.end if re.fullmatch(pattern, topic)}))
+
+    def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        return {tp: when if when < self.end[tp] else None for tp, when in wanted.items() if tp in self.end}
 
     def partitions(self, topics: tuple[str, ...]) -> list[TopicPartition]:
         return [tp for tp in self.end if tp[0] in topics]
@@ -105,8 +129,13 @@ class World:
             "subscribe": "t",
             "kafka.group.id": "g",
             "parallelism": "1",
+            "members": "1",
         }
-        self.options = stream_options(given | {"startingOffsets": "earliest"} | options)
+        if "weight" in options or "members" in options:
+            del given["members"]
+        self.options = stream_options(
+            {k: v for k, v in (given | {"startingOffsets": "earliest"} | options).items() if v}
+        )
         self.group = FakeGroup(self.offsets)
         self.driver = SourceDriver(self.options, self.group, self.log, QUICK)
         self.start = OffsetDocument("g").to_json()
@@ -118,7 +147,12 @@ class World:
         self.assign(*owned)
 
     def assign(self, *partitions: int) -> None:
-        self.group.assign(*[("t", p) for p in partitions])
+        """A share of the one member."""
+        self.group.give([("t", p) for p in partitions])
+
+    def share(self, *shares: Iterable[int]) -> None:
+        """Shares of all members."""
+        self.group.give(*[[("t", p) for p in share] for share in shares])
 
     def produce(self, partition: int, rows: int) -> None:
         self.log.end["t", partition] += rows

@@ -199,8 +199,7 @@ def test_a_batch_that_outlives_its_generation_is_not_committed_over_others_work(
     world = World(10, 10)
     world.assign(0, 1)
     world.plan()
-    assert world.group.hold is not None
-    world.group.hold.lost()
+    world.group.lose()
     world.offsets["t", 0] = 12
     world.produce(0, 5)
     world.produce(1, 1)
@@ -222,8 +221,8 @@ def test_a_refused_commit_is_repaired_when_the_partition_is_still_ours() -> None
     world.assign(0)
     world.plan()
     world.group.fenced = True
-    assert world.group.hold is not None
-    world.group.hold.revoke()
+    assert world.plan() is None
+    world.group.lose()
     assert world.plan() is None
     world.group.fenced = False
     world.produce(0, 1)
@@ -324,9 +323,20 @@ def test_the_report_has_ends_and_lag() -> None:
     assert world.driver.report() is None
     world.assign(0, 1)
     world.plan(10)
-    assert world.driver.report() == {"ends": {"t": {"0": 10, "1": 10}}, "generation": 1, "lag": 20}
+    assert world.driver.report() == {
+        "ends": {"t": {"0": 10, "1": 10}},
+        "generation": 1,
+        "lag": 20,
+        "lagByPartition": {"t": {"0": 10, "1": 10}},
+        "members": {"member-0": ["t-0", "t-1"]},
+        "refusedCommits": 0,
+        "refusedRows": 0,
+    }
     world.plan(10)
-    assert world.driver.report() == {"ends": {"t": {"0": 10, "1": 10}}, "generation": 1, "lag": 10}
+    report = world.driver.report()
+    assert report is not None
+    assert report["lag"] == 10
+    assert report["lagByPartition"] == {"t": {"0": 5, "1": 5}}
 
 
 def test_stop_leaves_and_frees_a_waiting_revocation() -> None:
@@ -335,7 +345,7 @@ def test_stop_leaves_and_frees_a_waiting_revocation() -> None:
     world.plan()
     given_up = world.group.revoke()
     world.driver.stop()
-    assert world.group.left == ["the query stopped"]
+    assert world.group.left == [("the query stopped", False)]
     assert world.log.closed
     assert given_up.done()
     assert world.committed() == {0: 0}
@@ -352,8 +362,8 @@ def test_a_membership_that_failed_fails_the_query() -> None:
     world.assign(0)
     world.plan()
     world.plan()
-    assert world.group.hold is not None
-    world.group.hold.failed(SourceError("GROUP_AUTHORIZATION_FAILED"))
+    assert world.group.holdings is not None
+    world.group.holdings.failed(SourceError("GROUP_AUTHORIZATION_FAILED"))
     with pytest.raises(SourceError, match="GROUP_AUTHORIZATION_FAILED"):
         world.plan()
 

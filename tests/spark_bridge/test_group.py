@@ -14,10 +14,11 @@ from ringleader.clients.subscription import sync_consumer_member
 from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.batch import RingleaderBatchReader
-from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError
+from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Part
 from ringleader.spark_bridge.reader import RingleaderStreamReader
 
 PARTITIONS = 4
+EAGER = {"kafka.partition.assignment.strategy": "range,roundrobin"}
 
 
 @pytest.fixture
@@ -32,7 +33,8 @@ class SparkLike:
 
     def __init__(self, coordinator: Coordinator, **options: str) -> None:
         given = {"kafka.bootstrap.servers": coordinator.bootstrap, "subscribe": "t", "kafka.group.id": "g"}
-        self.reader = RingleaderStreamReader(given | {"startingOffsets": "earliest"} | options)
+        given |= {"startingOffsets": "earliest", "members": "1", "kafka.heartbeat.interval.ms": "50"}
+        self.reader = RingleaderStreamReader(given | options)
         self.start = self.reader.initialOffset()
 
     def __enter__(self) -> SparkLike:
@@ -58,8 +60,7 @@ class SparkLike:
     def owned(self) -> set[int]:
         """The partitions of the present share, after one trigger."""
         self.plan()
-        share = self.reader._driver._hold.wait_share(10)
-        return {number for _, number in share.partitions}
+        return {number for _, number in self.reader._driver._holdings.owned()}
 
 
 def produce(coordinator: Coordinator, count: int) -> None:
@@ -116,13 +117,13 @@ def test_a_restart_repairs_the_commit_that_was_lost(coordinator: Coordinator) ->
         assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
 
 
-def test_a_batch_in_flight_holds_the_group_until_it_is_committed(coordinator: Coordinator) -> None:
+def test_an_eager_query_holds_the_group_until_its_batch_is_committed(coordinator: Coordinator) -> None:
     produce(coordinator, 40)
     joined = threading.Event()
     other = sync_consumer_member(
         coordinator.bootstrap, "g", ["t"], on_assigned=lambda _: joined.set(), heartbeat_interval_ms=50
     )
-    with SparkLike(coordinator, **{"kafka.heartbeat.interval.ms": "50"}) as query:
+    with SparkLike(coordinator, **EAGER) as query:
         assert query.plan()
         with other:
             assert not joined.wait(0.5), "the group went on while a batch was in flight"
@@ -137,8 +138,7 @@ def test_a_batch_in_flight_holds_the_group_until_it_is_committed(coordinator: Co
 
 def test_two_queries_share_the_partitions(coordinator: Coordinator) -> None:
     produce(coordinator, 40)
-    quick = {"kafka.heartbeat.interval.ms": "50"}
-    with SparkLike(coordinator, **quick) as one, SparkLike(coordinator, **quick) as two:
+    with SparkLike(coordinator) as one, SparkLike(coordinator) as two:
         assert one.plan()
         seen = one.read()
         starter = threading.Thread(target=two.plan)
@@ -160,10 +160,11 @@ def test_commits_say_whether_to_try_again(coordinator: Coordinator) -> None:
     with SparkLike(coordinator) as query:
         assert query.plan()
         group = query.reader._driver._group
-        with pytest.raises(CommitRefusedError, match="generation 99 is over"):
-            group.commit({("t", 0): 1}, 99)
-    with pytest.raises(GroupUnavailableError):
-        group.commit({("t", 0): 1}, 1)
+        (refused,) = group.commit([Part(0, 99, {("t", 0): 1})])
+        assert isinstance(refused, CommitRefusedError)
+        assert "generation 99 is over" in str(refused)
+    (away,) = group.commit([Part(0, 1, {("t", 0): 1})])
+    assert isinstance(away, GroupUnavailableError)
 
 
 def test_a_coordinator_that_restarts_costs_no_record(coordinator: Coordinator) -> None:

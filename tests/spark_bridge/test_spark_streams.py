@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 PARTITIONS = 4
 PATIENCE_S = 60.0
+# What aiokafka knows.
+EAGER = {"kafka.partition.assignment.strategy": "range,roundrobin"}
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ class Query:
         )
         reader = reader.option("subscribe", "t").option("kafka.group.id", group)
         # Far beyond these tests, so that only a LeaveGroup removes a member in time.
-        patient = {"kafka.session.timeout.ms": "600000", "startingOffsets": "earliest"}
+        patient = {"kafka.session.timeout.ms": "600000", "startingOffsets": "earliest", "members": "1"}
         reader = reader.options(**patient | options)
         writer = (
             reader.load().writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(self.rows)
@@ -222,8 +224,8 @@ def test_two_queries_and_a_plain_member_share_a_group(
     plain = PlainMember(coordinator, "g")
     total = 0
     with (
-        Query(spark, coordinator, "g", tmp_path / "one") as one,
-        Query(spark, coordinator, "g", tmp_path / "two") as two,
+        Query(spark, coordinator, "g", tmp_path / "one", **EAGER) as one,
+        Query(spark, coordinator, "g", tmp_path / "two", **EAGER) as two,
     ):
         with plain:
             until(lambda: members(coordinator, "g") == 3, "three members")

@@ -1,0 +1,90 @@
+"""When a batch is worth planning, and whether the query's pace fits the group's patience. No clock here."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+logger = logging.getLogger("ringleader.spark")
+
+# A hold that takes so much of the rebalance timeout is about to lose its partitions.
+NEAR = 0.7
+# A worse case is told again when it is so much worse than the last one told.
+WORSE = 1.5
+# Calls that follow each other faster say nothing about a trigger: Spark asks an idle source all the time.
+LEAST_INTERVAL_MS = 500
+
+
+@dataclass(slots=True)
+class Threshold:
+    """minOffsetsPerTrigger: hold a batch back until enough rows wait, or ``max_delay_ms`` have passed.
+
+    The first batch is never held back, as in Spark's own source.
+    """
+
+    min_rows: int | None
+    max_delay_ms: int
+    last_ms: int | None = None
+
+    def reached(self, rows: int, now_ms: int) -> bool:
+        """Whether a batch of so many rows is to be made now."""
+        if self.min_rows is None or rows >= self.min_rows or self.last_ms is None:
+            return True
+        return now_ms - self.last_ms >= self.max_delay_ms
+
+    def planned(self, now_ms: int) -> None:
+        """A batch was made."""
+        self.last_ms = now_ms
+
+
+class Pace:
+    """How long partitions are held: from the plan of a batch to its commit, which needs the next trigger.
+
+    The trigger interval is not told to a source: it is learnt from Spark's calls without a batch between.
+    """
+
+    def __init__(self, rebalance_timeout_ms: int) -> None:
+        self._limit_ms = rebalance_timeout_ms
+        self._told_ms = 0.0
+        self._idle_since_ms: int | None = None
+        self.interval_ms: int | None = None
+        """Between two triggers, as far as it could be learnt."""
+        self.hold_ms: int | None = None
+        """From the plan of the last batch to the call that committed it."""
+
+    def called(self, now_ms: int) -> None:
+        """Spark asks for a batch."""
+        if self._idle_since_ms is not None:
+            interval_ms = now_ms - self._idle_since_ms
+            self.interval_ms = interval_ms if interval_ms >= LEAST_INTERVAL_MS else None
+            self._warn()
+        self._idle_since_ms = now_ms
+
+    def planned(self) -> None:
+        """The call that ``called`` was told of gave a batch."""
+        self._idle_since_ms = None
+
+    def settled(self, took_ms: int) -> None:
+        """That batch was over with the next call, so long after its plan."""
+        self.hold_ms = took_ms
+        self._warn()
+
+    def _warn(self) -> None:
+        worst_ms = max(self.hold_ms or 0, self.interval_ms or 0)
+        if worst_ms <= max(self._limit_ms * NEAR, self._told_ms * WORSE):
+            return
+        self._told_ms = worst_ms
+        logger.warning(
+            "partitions are held for up to %d ms (the last batch took %s from its plan to its commit, "
+            "triggers come every %s), and kafka.max.poll.interval.ms is %d: a rebalance meanwhile would take "
+            "the partitions away before the commit. Raise it, shorten the trigger interval, or make batches "
+            "smaller (maxOffsetsPerTrigger).",
+            worst_ms,
+            _ms(self.hold_ms),
+            _ms(self.interval_ms),
+            self._limit_ms,
+        )
+
+
+def _ms(value: int | None) -> str:
+    return "an unknown time" if value is None else f"{value} ms"

@@ -1,0 +1,361 @@
+"""The source's decisions with several members, cooperative hand-over, and limits on batches."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from ringleader.spark_bridge.driver import SourceDriver, Timing
+from ringleader.spark_bridge.errors import DataLossError, SourceError
+from ringleader.spark_bridge.offsets import OffsetDocument
+from ringleader.spark_bridge.pace import Pace, Threshold
+from tests.spark_bridge.fakes import World
+
+T0, T1, T2, T3 = (("t", p) for p in range(4))
+
+
+def test_the_shares_of_all_members_are_one_batch_and_committed_by_each() -> None:
+    world = World(10, 5, members="2")
+    world.share([0], [1])
+    assert world.plan() == {0: (0, 10), 1: (0, 5)}
+    assert world.plan() is None
+    assert world.committed() == {0: 10, 1: 5}
+    assert world.group.commits[-2:] == [{T0: 10}, {T1: 5}]
+    report = world.driver.report()
+    assert report is not None
+    assert report["members"] == {"member-0": ["t-0"], "member-1": ["t-1"]}
+
+
+def test_auto_is_parallelism_but_never_more_members_than_partitions() -> None:
+    for given, partitions, slots in [("auto", 2, 2), ("auto", 5, 3), ("5", 2, 5)]:
+        world = World(*[0] * partitions, members=given, parallelism="3")
+        world.plan()
+        assert world.group.holdings is not None
+        assert world.group.holdings.slots == slots
+    world = World(0, 0, 0, weight="2.5")
+    world.plan()
+    assert world.group.holdings is not None
+    assert world.group.holdings.slots == 1
+
+
+def test_the_first_batch_waits_for_all_members_later_ones_for_any() -> None:
+    world = World(10, 10, members="2")
+    timing = Timing(first_share_wait_s=30, share_wait_s=0, idle_wait_s=0, idle_poll_s=0.001)
+    world.driver = SourceDriver(world.options, world.group, world.log, timing)
+
+    def join() -> None:
+        assert world.group.holdings is not None
+        world.group.holdings.assigned(1, 1, "member-1", [T1])
+
+    world.group._first = [frozenset([T0])]
+    timer = threading.Timer(0.05, join)
+    timer.start()
+    assert world.plan() == {0: (0, 10), 1: (0, 10)}
+    timer.join()
+
+
+def test_a_revoked_idle_partition_goes_at_once_and_the_rest_is_read_on() -> None:
+    world = World(10, 10, 0)
+    world.assign(0, 1, 2)
+    assert world.plan() == {0: (0, 10), 1: (0, 10)}
+    assert world.group.revoke(T2).done()
+    busy = world.group.revoke(T1)
+    assert not busy.done()
+    world.produce(0, 1)
+    world.produce(1, 1)
+    world.produce(2, 1)
+    assert world.plan() == {0: (10, 11)}
+    assert busy.done()
+    assert world.committed() == {0: 10, 1: 10, 2: 0}
+
+
+def test_a_kept_partition_keeps_its_position_without_asking_the_group() -> None:
+    world = World(10, 10)
+    world.assign(0)
+    world.plan()
+    world.plan()
+    world.offsets[T0] = 3
+    world.produce(0, 2)
+    world.assign(0, 1)
+    assert world.plan() == {0: (10, 12), 1: (0, 10)}
+    assert world.group.asked == [{T0}, {T1}]
+
+
+def test_a_batch_that_began_before_a_rebalance_is_committed_in_the_generation_after_it() -> None:
+    world = World(10, 10)
+    world.assign(0, 1)
+    world.plan()
+    world.group.generation += 1
+    moving = world.group.revoke(T1)
+    assert world.plan() is None
+    assert moving.done()
+    assert world.committed() == {0: 10, 1: 10}
+    assert world.driver.refused_commits == 0
+
+
+def test_a_commit_between_two_generations_is_made_after_the_rebalance() -> None:
+    world = World(10)
+    world.assign(0)
+    world.plan()
+    world.group.generation += 1
+    assert world.plan() is None
+    assert world.committed() == {0: 0}
+    world.group.generation -= 1
+    world.assign(0)
+    world.produce(0, 1)
+    assert world.plan() == {0: (10, 11)}
+    assert world.driver.refused_commits == 0
+
+
+def test_a_partition_that_was_taken_away_costs_only_its_own_commit(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10, 10)
+    world.assign(0, 1)
+    world.plan()
+    world.group.lose(T1)
+    assert world.plan() is None
+    assert world.committed() == {0: 10, 1: 0}
+    assert (world.driver.refused_commits, world.driver._settlement.refused_rows) == (1, 10)
+    assert "up to 10 rows of 1 partitions may be processed twice: t-1[0,10)" in caplog.text
+
+
+def test_a_partition_that_moves_between_members_of_the_query_is_asked_for_anew() -> None:
+    world = World(10, 10, members="2")
+    world.share([0, 1], [])
+    world.plan()
+    moving = world.group.revoke(T1, slot=0)
+    world.produce(1, 4)
+    assert world.plan() is None
+    assert moving.done()
+    world.share([0], [1])
+    assert world.plan() == {1: (10, 14)}
+    world.plan()
+    assert world.committed() == {0: 10, 1: 14}
+
+
+def test_a_late_member_does_not_take_what_another_of_the_query_has_by_now() -> None:
+    world = World(10, members="2")
+    world.share([0], [])
+    world.plan()
+    assert world.group.holdings is not None
+    # The second member was given the partition before the first heard that it was put out.
+    world.group.generation += 1
+    world.group.holdings.assigned(1, world.group.generation, "member-1", [T0])
+    world.group.lose(slot=0)
+    world.produce(0, 1)
+    assert world.plan() == {0: (10, 11)}
+    assert world.driver.refused_commits == 1
+    world.plan()
+    assert world.committed() == {0: 11}
+
+
+def test_fewer_rows_than_the_least_wait_for_more_or_for_their_time() -> None:
+    world = World(10, minOffsetsPerTrigger="5", maxTriggerDelay="1h")
+    world.assign(0)
+    assert world.plan() == {0: (0, 10)}
+    world.produce(0, 4)
+    assert world.plan() is None
+    world.produce(0, 1)
+    assert world.plan() == {0: (10, 15)}
+    threshold = Threshold(100, 1_000)
+    assert threshold.reached(1, 0)
+    threshold.planned(0)
+    assert not threshold.reached(99, 999)
+    assert threshold.reached(100, 999)
+    assert threshold.reached(1, 1_000)
+
+
+def test_a_task_has_at_most_so_many_rows() -> None:
+    world = World(10, maxRecordsPerPartition="4")
+    world.assign(0)
+    world.plan()
+    tasks = world.driver.slices(world.start)
+    assert [sum(piece.end - piece.start for piece in task) for task in tasks] == [3, 3, 4]
+
+
+def test_topics_by_pattern() -> None:
+    world = World(10, subscribe="", subscribePattern="t|u")
+    world.assign(0)
+    assert world.plan() == {0: (0, 10)}
+
+
+def test_partitions_that_came_later_start_at_their_beginning() -> None:
+    world = World(10, startingOffsets="latest")
+    world.assign(0)
+    assert world.plan() is None
+    world.log.end[T1], world.log.start[T1] = 6, 0
+    world.assign(0, 1)
+    assert world.plan() == {1: (0, 6)}
+    world.log.end[T2], world.log.start[T2] = 3, 0
+    world.restart(0, 1, 2)
+    assert world.plan() == {2: (0, 3)}
+
+
+def test_available_now_waits_for_the_rebalance_and_leaves_for_good() -> None:
+    world = World(10, 10, members="2")
+    world.driver.prepare_available_now()
+    world.share([0], [])
+    assert world.plan() == {0: (0, 10)}
+    world.group.between = True
+
+    def settle() -> None:
+        world.share([0], [1])
+        world.group.between = False
+
+    timer = threading.Timer(0.05, settle)
+    timer.start()
+    assert world.plan() == {1: (0, 10)}
+    timer.join()
+    world.produce(0, 1)
+    assert world.group.left == []
+    assert world.plan() is None
+    assert world.group.left == [("everything that was there is read", True)]
+    assert world.plan() is None
+    assert world.committed() == {0: 10, 1: 10}
+
+
+def test_a_deleted_topic_fails_the_query_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10, 10)
+    world.assign(0, 1)
+    world.plan()
+    world.plan()
+    del world.log.end[T1]
+    with pytest.raises(DataLossError, match="t-1 does not exist any more"):
+        world.plan()
+    world = World(10, 10, failOnDataLoss="false")
+    world.assign(0, 1)
+    world.plan()
+    world.plan()
+    del world.log.end[T1]
+    world.produce(0, 1)
+    assert world.plan() == {0: (10, 11)}
+    assert world.plan() is None
+    assert caplog.text.count("t-1 does not exist any more; going on") == 1
+
+
+def test_a_topic_deleted_before_its_commit_does_not_stop_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(10, 10, members="2", failOnDataLoss="false")
+    world.share([0], [1])
+    world.plan()
+    del world.log.end[T0]
+    world.group.away = 1
+    assert world.plan() is None
+    assert "its topic was deleted" in caplog.text
+    assert world.plan() is None
+    assert world.committed() == {0: 0, 1: 10}
+
+
+def test_a_topic_made_anew_while_it_is_read_is_noticed() -> None:
+    world = World(10)
+    world.assign(0)
+    world.plan()
+    world.log.end[T0] = 4
+    with pytest.raises(DataLossError, match="offset 10, but the log holds 0 to 4"):
+        world.plan()
+    world = World(10, failOnDataLoss="false")
+    world.assign(0)
+    world.plan()
+    world.log.end[T0] = 4
+    assert world.plan() == {0: (0, 4)}
+
+
+def test_a_query_that_is_to_be_alone_fails_when_it_is_not() -> None:
+    world = World(10, 10, sharedGroup="false")
+    world.assign(0)
+    world.group.between = True
+    assert world.plan() is None
+    world.group.between = False
+    assert world.plan() == {0: (0, 10)}
+    world.group.strangers = ["other on 10.0.0.1"]
+    world.produce(0, 1)
+    assert world.plan() == {0: (10, 11)}
+    world.assign(0)
+    with pytest.raises(
+        SourceError, match=r"other members \(other on 10\.0\.0\.1\), and sharedGroup is false"
+    ):
+        world.plan()
+
+
+def test_a_query_with_state_in_a_shared_group_is_warned_once(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10)
+    world.assign(0)
+    world.group.strangers = ["other on 10.0.0.1"]
+    world.plan()
+    world.driver.note_commit(world.start)
+    world.plan()
+    assert "state" not in caplog.text
+    world.driver.note_commit(world.start)
+    world.plan()
+    world.plan()
+    assert caplog.text.count("shares the group g with other on 10.0.0.1: state stays behind") == 1
+
+
+def test_a_second_source_of_the_same_application_is_noticed(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringleader.spark_bridge.neighbours.in_spark_worker", lambda: True)
+    monkeypatch.setattr("ringleader.spark_bridge.neighbours.TWIN_PATIENCE_S", 0.0)
+    one, two = World(1), World(1)
+    for world in (one, two):
+        world.assign(0)
+        world.plan()
+    assert "a self-join, or a second query" in caplog.text
+    one.driver.stop()
+    caplog.clear()
+    three = World(1)
+    three.assign(0)
+    three.plan()
+    assert "self-join" not in caplog.text
+    two.driver.stop()
+    three.driver.stop()
+
+
+def test_long_holds_are_told_with_their_numbers(caplog: pytest.LogCaptureFixture) -> None:
+    pace = Pace(10_000)
+    pace.called(0)
+    pace.planned()
+    pace.settled(6_000)
+    assert caplog.text == ""
+    pace.called(6_000)
+    pace.called(14_000)
+    assert "up to 8000 ms (the last batch took 6000 ms" in caplog.text
+    assert "every 8000 ms), and kafka.max.poll.interval.ms is 10000" in caplog.text
+    caplog.clear()
+    pace.called(22_500)
+    assert caplog.text == ""
+    pace.planned()
+    pace.settled(13_000)
+    assert "up to 13000 ms" in caplog.text
+
+
+def test_spark_s_fast_polling_is_not_a_trigger_interval() -> None:
+    pace = Pace(1_000)
+    pace.called(0)
+    pace.called(260)
+    assert pace.interval_ms is None
+
+
+def test_stop_names_what_was_in_flight(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10, 10)
+    world.assign(0, 1)
+    world.plan()
+    with caplog.at_level(logging.WARNING):
+        world.driver.stop()
+    assert "up to 20 rows may be processed twice, by other members: t-0[0,10) t-1[0,10)" in caplog.text
+
+
+def test_what_a_replay_wrote_of_others_partitions_is_not_read_again_when_they_come() -> None:
+    world = World(10, 10)
+    world.assign(0, 1)
+    world.plan()
+    world.restart(0)
+    assert world.read() == {0: (0, 10), 1: (0, 10)}
+    assert world.plan() is None
+    assert world.committed() == {0: 10, 1: 0}
+    world.produce(1, 1)
+    world.assign(0, 1)
+    assert world.plan() == {1: (10, 11)}
+    assert OffsetDocument.from_json(world.start, "g").positions == {T0: 10, T1: 11}
