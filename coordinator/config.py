@@ -262,6 +262,12 @@ class Settings(BaseSettings):
         description="When an emptied group could not be stored, it is tried again after this time.",
     )
 
+    offsets_unknown_topics_enable: bool = Field(
+        False,
+        description="Offsets of topics that do not exist are kept, too, for groups that share something else "
+        "than topics. Kafka refuses them.",
+    )
+
     # --- topics ---
     auto_create_topics_enable: bool = Field(
         True, description="Topics are created when a client first asks for them."

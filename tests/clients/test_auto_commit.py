@@ -1,4 +1,4 @@
-"""What is stored is committed: every interval, before a share moves, at the end; and never for a lost share."""
+"""What is stored is committed: every interval, before a share moves, at the end; never for a lost share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEVER_MS = 3_600_000
 
 async def until_committed(one: GroupMember, offset: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while (await one.committed()).get(PLACE) != OffsetAndMetadata(offset):
+        while (await one.committed()).get(PLACE) != OffsetAndMetadata(offset):  # noqa: ASYNC110 -- it asks
             await asyncio.sleep(0.01)
 
 
@@ -203,7 +203,7 @@ async def test_a_cooperative_member_commits_before_it_joins_and_keeps_what_stays
             keeps = partitions_of(await one.wait_assigned(PATIENCE_S))
             assert one.metrics().offsets_stored == len(keeps) == 2
             moved = partitions_of(await two.wait_assigned(PATIENCE_S))
-            two.store({place: 30 for place in moved})
+            two.store(dict.fromkeys(moved, 30))
         await asyncio.sleep(0)
     async with consumer(Diary()) as three:
         found = {place: value.offset for place, value in (await three.committed()).items()}

@@ -51,7 +51,7 @@ async def test_one_that_stops_polling_leaves_and_comes_back(
         lost = await diary.until(Lost)
         assert lost.reason.startswith("consumer poll timeout has expired: no progress for 0.5")
         async with asyncio.timeout(PATIENCE_S):
-            while (await two.wait_assigned()).generation <= lost.generation:
+            while (await two.wait_assigned()).generation <= lost.generation:  # noqa: ASYNC110 -- it asks
                 await asyncio.sleep(0.01)
         with pytest.raises(CommitFailedError, match="out of the group: consumer poll timeout"):
             await one.commit({("t", 0): 1})

@@ -2,8 +2,8 @@
 
     python -m tests.support.blocked_member BOOTSTRAP WAY BLOCKED_S SESSION_MS
 
-WAY: "sleep" (a call that blocks), "busy" (Python that computes). At the end one line of JSON says what became of
-its membership.
+WAY: "sleep" (a call that blocks), "busy" (Python that computes). At the end one line of JSON says what became
+of its membership.
 """
 
 from __future__ import annotations

@@ -13,19 +13,21 @@ from ringleader.coordinator.server.parts import Gather
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.errors import ErrorCode
 
+ANY_PARTITION = 2**31
 Refused = dict[str, list[Any]]
 """Answers of refused entries, by topic."""
 
 
 def split(
-    topics: Topics, request: Any, topic_class: type[Any], refusal: type[Any]
+    topics: Topics, request: Any, topic_class: type[Any], refusal: type[Any], unknown: bool = False
 ) -> tuple[list[Any], Refused]:
-    """Topics of a request with the partitions that exist, and a refusal for each of the others."""
+    """Topics of a request with the partitions that exist, and a refusal for each of the others. `unknown`:
+    topics that do not exist have all partitions."""
     accepted: list[Any] = []
     refused: Refused = {}
     for topic in request.topics:
         info = topics.describe(topic.name)
-        count = 0 if info is None else info.partitions
+        count = info.partitions if info is not None else ANY_PARTITION if unknown else 0
         good = []
         for entry in topic.partitions:
             if 0 <= entry.partition_index < count:

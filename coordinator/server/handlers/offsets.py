@@ -49,15 +49,17 @@ class _Offsets:
     def __init__(self, services: Services) -> None:
         self._topics = services.topics
         self._runtime = services.runtime
+        self._unknown = services.settings.offsets_unknown_topics_enable
 
     # ---- OffsetCommit ----
 
     def commit(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         describe = self._topics.describe
+        unknown = existing.ANY_PARTITION if self._unknown else 0
         for topic in request.topics:
             info = describe(topic.name)
-            count = 0 if info is None else info.partitions
+            count = unknown if info is None else info.partitions
             for entry in topic.partitions:
                 if not 0 <= entry.partition_index < count:
                     return self._commit_apart(call, request)
@@ -66,7 +68,11 @@ class _Offsets:
 
     def _commit_apart(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
         accepted, refused = existing.split(
-            self._topics, request, OffsetCommitRequestTopic, OffsetCommitResponsePartition
+            self._topics,
+            request,
+            OffsetCommitRequestTopic,
+            OffsetCommitResponsePartition,
+            self._unknown,
         )
 
         def merged(response: OffsetCommitResponse) -> OffsetCommitResponse:
@@ -83,7 +89,11 @@ class _Offsets:
     def delete(self, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         accepted, refused = existing.split(
-            self._topics, request, OffsetDeleteRequestTopic, OffsetDeleteResponsePartition
+            self._topics,
+            request,
+            OffsetDeleteRequestTopic,
+            OffsetDeleteResponsePartition,
+            self._unknown,
         )
 
         def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
