@@ -7,24 +7,25 @@ import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.testing import Coordinator
+from ringleader.protocol.records import Record, build_batch
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PATIENCE_S = 60.0
 
 
 class Script:
-    """A running example and what it has printed."""
+    """A running example and what it has printed. `news` is set at each line."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, news: asyncio.Event) -> None:
         self.process = process
         self.lines: list[str] = []
-        self._news = asyncio.Event()
+        self._news = news
         self._reading = asyncio.ensure_future(self._read())
 
     async def _read(self) -> None:
@@ -32,15 +33,10 @@ class Script:
         async for line in self.process.stdout:
             self.lines.append(line.decode().rstrip())
             self._news.set()
-        self._news.set()
 
-    async def until(self, true: Callable[[list[str]], bool]) -> None:
-        """Wait for what it prints."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not true(self.lines):
-                assert not self._reading.done(), f"it ended: {self.lines}"
-                self._news.clear()
-                await self._news.wait()
+    def newest(self, start: str) -> str:
+        """The newest line that begins so."""
+        return next((line for line in reversed(self.lines) if line.startswith(start)), "")
 
     async def end(self) -> int:
         """Wait for its end: the exit code."""
@@ -55,25 +51,54 @@ class Script:
         await self.end()
 
 
-@contextlib.asynccontextmanager
-async def running(name: str, *arguments: list[str]) -> AsyncIterator[list[Script]]:
-    """One process of that example for each list of arguments."""
-    scripts = [
-        Script(
-            await asyncio.create_subprocess_exec(
-                sys.executable,
-                str(EXAMPLES / f"{name}.py"),
-                *given,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-            )
+class Team:
+    """Processes of one example."""
+
+    def __init__(self) -> None:
+        self.scripts: list[Script] = []
+        self._news = asyncio.Event()
+
+    async def start(self, name: str, given: Sequence[str]) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(EXAMPLES / f"{name}.py"),
+            *given,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
-        for given in arguments
-    ]
+        self.scripts.append(Script(process, self._news))
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait for what they print."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not true():
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise AssertionError([script.lines[-20:] for script in self.scripts]) from None
+
+    def newest(self, start: str) -> list[str]:
+        """Of each the newest line that begins so."""
+        return [script.newest(start) for script in self.scripts]
+
+    def said(self, verb: str) -> set[str]:
+        """What they say to have done, together."""
+        return {
+            line.split()[1] for script in self.scripts for line in script.lines if line.startswith(f"{verb} ")
+        }
+
+
+@contextlib.asynccontextmanager
+async def running(name: str, *arguments: Sequence[str]) -> AsyncIterator[Team]:
+    """One process of that example for each list of arguments."""
+    team = Team()
     try:
-        yield scripts
+        for given in arguments:
+            await team.start(name, given)
+        yield team
     finally:
-        for script in scripts:
+        for script in team.scripts:
             await script.kill()
 
 
@@ -95,15 +120,14 @@ def pieces(directory: Path) -> list[tuple[int, int]]:
 async def test_a_sharded_job(coordinator: Coordinator, tmp_path: Path) -> None:
     results = tmp_path / "results"
     given = [coordinator.bootstrap, str(results)]
-    async with running("sharded_job", given, given, given) as scripts:
-        for script in scripts:
-            await script.until(lambda lines: any(line.startswith("shards [") for line in lines))
+    async with running("sharded_job", given, given, given) as team:
+        await team.until(lambda: all(team.newest("shards [")))
         async with asyncio.timeout(PATIENCE_S):
-            while not (begun := [one for one in scripts if results_of(one, results).exists()]):  # noqa: ASYNC110
+            while not (begun := [one for one in team.scripts if results_of(one, results).exists()]):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         victim = begun[0]
         await victim.kill()
-        for script in scripts:
+        for script in team.scripts:
             if script is not victim:
                 assert await script.end() == 0, script.lines
                 assert script.lines[-1] == "the job is done"
@@ -114,3 +138,49 @@ async def test_a_sharded_job(coordinator: Coordinator, tmp_path: Path) -> None:
     async with Admin(coordinator.bootstrap) as admin:
         offsets = await admin.group_offsets("thumbnails")
     assert {place: at.offset for place, at in offsets.items()} == {("thumbnails", n): 25 for n in range(8)}
+
+
+def produce(where: Coordinator, topic: str, counts: dict[int, int], word: str) -> set[str]:
+    """So many records into each partition: their values, which are all different."""
+    values = {number: [f"{word}-{number}-{n}" for n in range(count)] for number, count in counts.items()}
+
+    async def append() -> None:
+        for number, words in values.items():
+            records = [Record(n, 1, None, value.encode()) for n, value in enumerate(words)]
+            await where.node.topics.append(topic, number, build_batch(records))
+
+    where.run(append())
+    return {value for words in values.values() for value in words}
+
+
+async def test_a_weighted_group(coordinator: Coordinator) -> None:
+    coordinator.create_topic("frames", 12)
+    todo = produce(coordinator, "frames", dict.fromkeys(range(12), 20), "early")
+    given = [[coordinator.bootstrap, "frames", cores] for cores in ("3", "2", "1")]
+    async with running("weighted_group", *given) as team:
+        shares = ["cores 3: 6 partitions", "cores 2: 4 partitions", "cores 1: 2 partitions"]
+        await team.until(lambda: team.newest("cores ") == shares)
+        await team.until(lambda: team.said("rendered") == todo)
+        await team.scripts[0].kill()
+        todo |= produce(coordinator, "frames", dict.fromkeys(range(12), 5), "late")
+        left = ["cores 2: 8 partitions", "cores 1: 4 partitions"]
+        await team.until(lambda: team.newest("cores ")[1:] == left)
+        await team.until(lambda: team.said("rendered") == todo)
+
+
+async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator) -> None:
+    coordinator.create_topic("uploads", 6)
+    backlog = {0: 3_000} | dict.fromkeys(range(1, 6), 600)
+    todo = produce(coordinator, "uploads", backlog, "early")
+    async with running("lag_leader", *[[coordinator.bootstrap, "uploads"]] * 2) as team:
+        # 3,000 records each.
+        halves = ["partitions [0]", "partitions [1, 2, 3, 4, 5]"]
+        await team.until(lambda: sorted(team.newest("partitions ")) == halves)
+        (victim,) = [script for script in team.scripts if script.newest("partitions ") == halves[0]]
+        (other,) = [script for script in team.scripts if script is not victim]
+        await victim.kill()
+        await team.until(lambda: other.newest("partitions ") == "partitions [0, 1, 2, 3, 4, 5]")
+        await team.until(lambda: team.said("handled") == todo)
+        async with Admin(coordinator.bootstrap) as admin, asyncio.timeout(PATIENCE_S):
+            while {one.lag for one in await admin.lag("uploading")} != {0}:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
