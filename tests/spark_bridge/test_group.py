@@ -34,7 +34,9 @@ class SparkLike:
     def __init__(self, coordinator: Coordinator, **options: str) -> None:
         given = {"kafka.bootstrap.servers": coordinator.bootstrap, "subscribe": "t", "kafka.group.id": "g"}
         given |= {"startingOffsets": "earliest", "members": "1", "kafka.heartbeat.interval.ms": "50"}
-        self.reader = RingleaderStreamReader(given | options)
+        self.reader = RingleaderStreamReader(
+            {name: value for name, value in (given | options).items() if value}
+        )
         self.start = self.reader.initialOffset()
 
     def __enter__(self) -> SparkLike:
