@@ -22,6 +22,10 @@ from ringleader.protocol.frames import (
     response_class,
 )
 from ringleader.protocol.messages import (
+    FetchResponseFetchableTopicResponse,
+    FetchResponsePartitionData,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
     OffsetFetchResponseGroup,
@@ -31,6 +35,14 @@ MAX_FRAME_BYTES = 100 * 1024 * 1024
 SEEN_MAX = 100_000
 """Requests that are remembered; beyond that the oldest are forgotten."""
 
+DATA_APIS = ("Fetch", "ListOffsets")
+"""Their errors are told for each partition."""
+SESSION_ERRORS = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+)
+"""But these of Fetch are about the whole request."""
 GROUP_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch")
 
 Kind = Literal["error", "delay", "drop", "drop answer"]
@@ -106,7 +118,7 @@ class Faults:
     ) -> Rule:
         """Answer the n-th request of that API from now on with this error, and the `times` - 1 after it; the
         coordinator does not see them. Raises ValueError for an API whose answers have no place for one."""
-        if api not in GROUP_APIS and not hasattr(_response_of(api), "error_code"):
+        if api not in GROUP_APIS + DATA_APIS and not hasattr(_response_of(api), "error_code"):
             raise ValueError(f"the answer of {api} has no single error code")
         return self._add(Rule(api, "error", nth - 1, times, group, client_id, code))
 
@@ -365,6 +377,31 @@ def _refusal(request: Any, header: RequestHeader, code: ErrorCode) -> bytes:
         response.groups = [
             OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(code))
             for group in request.groups
+        ]
+    elif name == "Fetch" and code not in SESSION_ERRORS:
+        response.error_code = 0
+        response.responses = [
+            FetchResponseFetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    FetchResponsePartitionData(
+                        one.partition, int(code), high_watermark=-1, aborted_transactions=None
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    elif name == "ListOffsets":
+        response.topics = [
+            ListOffsetsResponseListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsResponseListOffsetsPartitionResponse(one.partition_index, int(code))
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
         ]
     elif name == "JoinGroup":
         response.generation_id, response.protocol_name, response.member_id = -1, "", request.member_id
