@@ -169,6 +169,13 @@ class Connection(asyncio.Protocol):
         """Ask that if the broker hangs up before it has answered anything."""
         self._silent = why
 
+    async def no_answer(self) -> ClientError:
+        """What may be the matter when a broker hangs up as soon as TLS stands; some do so without a word."""
+        return ConnectionLostError(
+            f"{self.address} hung up after the TLS handshake: perhaps it asks for a client certificate "
+            f"(load_cert_chain, ssl.keystore.location)"
+        )
+
     async def _why_silent(self) -> ClientError | None:
         silent, self._silent = self._silent, None
         return None if silent is None else await silent()
@@ -319,6 +326,8 @@ async def open_connection(
     try:
         if tls is None:
             connection.if_silent(lambda: speaks_tls(host, port, PROBE_TIMEOUT_S))
+        else:
+            connection.if_silent(connection.no_answer)
         await connection.negotiate(timeout_s)
         if sasl is not None:
             await connection.log_in(sasl, timeout_s)

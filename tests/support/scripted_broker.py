@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -41,9 +42,11 @@ class ScriptedBroker:
         self,
         handlers: Mapping[int, Callable[[Any, int, int], Reply]] | None = None,
         versions: Mapping[int, tuple[int, int]] = VERSIONS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.handlers = dict(handlers or {})
         self.versions = dict(versions)
+        self._tls = tls
         self.requests: list[tuple[Any, int]] = []
         self.connections = 0
         self.port = 0
@@ -66,7 +69,7 @@ class ScriptedBroker:
             await self._asked.wait_for(lambda: self.names().count(name) >= times)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -1,0 +1,86 @@
+"""The broker's side of SASL, for a scripted broker with one client at a time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+from ringleader.protocol.messages import SaslAuthenticateResponse, SaslHandshakeResponse
+from tests.support.scripted_broker import CLOSE, VERSIONS
+
+SASL_VERSIONS = VERSIONS | {17: (0, 1), 36: (0, 2)}
+ITERATIONS = 4_096
+SALT = b"grains of salt"
+
+
+class SaslServer:
+    """Knows these users. `handlers`: those of the broker that it stands before; asked by strangers, or in the
+    middle of an authentication, they hang up, as Apache Kafka does."""
+
+    def __init__(self, users: Mapping[str, str], handlers: Mapping[int, Any], lifetime_ms: int = 0) -> None:
+        self.users = dict(users)
+        self.mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+        self.lifetime_ms = lifetime_ms
+        self.logins = 0
+        """How often somebody has come through."""
+        self.forged = False
+        """Whether the server's own proof is wrong."""
+        self._open = False
+        self._mechanism = ""
+        self._said: list[str] = []
+        self.handlers: dict[int, Any] = {key: self._guarded(one) for key, one in handlers.items()}
+        self.handlers |= {17: self._handshake, 36: self._authenticate}
+
+    def _guarded(self, handler: Any) -> Any:
+        return lambda *call: handler(*call) if self._open else CLOSE
+
+    def _handshake(self, request: Any, _version: int, _id: int) -> Any:
+        self._open, self._mechanism, self._said = False, request.mechanism, []
+        known = request.mechanism in self.mechanisms
+        return SaslHandshakeResponse(error_code=0 if known else 33, mechanisms=self.mechanisms)
+
+    def _authenticate(self, request: Any, _version: int, _id: int) -> Any:
+        said = request.auth_bytes.decode()
+        self._said.append(said)
+        if self._mechanism == "PLAIN":
+            _, user, password = said.split("\0")
+            return self._through() if self.users.get(user) == password else self._refused()
+        if self._mechanism == "OAUTHBEARER":
+            if len(self._said) == 2:
+                return self._refused()
+            token = said.split("\x01")[1].removeprefix("auth=Bearer ")
+            known = token in self.users.values()
+            return self._through() if known else self._further(b'{"status":"invalid_token"}')
+        return self._scram(said, self._mechanism.removeprefix("SCRAM-").replace("-", "").lower())
+
+    def _scram(self, said: str, kind: str) -> Any:
+        if len(self._said) == 1:
+            nonce = said.split("r=")[1]
+            first = f"r={nonce}more,s={base64.b64encode(SALT).decode()},i={ITERATIONS}"
+            self._said.append(first)
+            return self._further(first.encode())
+        bare = self._said[0].removeprefix("n,,")
+        user = bare.split(",")[0].removeprefix("n=").replace("=2C", ",").replace("=3D", "=")
+        final, proof = said.rsplit(",p=", 1)
+        signed = ",".join((bare, self._said[1], final)).encode()
+        salted = hashlib.pbkdf2_hmac(kind, self.users.get(user, "").encode(), SALT, ITERATIONS)
+        key = hmac.digest(salted, b"Client Key", kind)
+        signature = hmac.digest(hashlib.new(kind, key).digest(), signed, kind)
+        if base64.b64decode(proof) != bytes(a ^ b for a, b in zip(key, signature, strict=True)):
+            return self._refused()
+        mine = hmac.digest(hmac.digest(salted, b"Server Key", kind), signed, kind)
+        return self._through(b"v=" + base64.b64encode(bytes(len(mine)) if self.forged else mine))
+
+    def _through(self, last: bytes = b"") -> Any:
+        self._open = True
+        self.logins += 1
+        return SaslAuthenticateResponse(auth_bytes=last, session_lifetime_ms=self.lifetime_ms)
+
+    def _further(self, message: bytes) -> Any:
+        return SaslAuthenticateResponse(auth_bytes=message)
+
+    def _refused(self) -> Any:
+        return SaslAuthenticateResponse(error_code=58, error_message="who\nis\x1b[31m that?")
