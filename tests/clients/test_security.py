@@ -274,7 +274,7 @@ async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytes
         await broker.until("Heartbeat", broker.names().count("Heartbeat") + 1)
         logins = sasl.logins
         blocked = asyncio.create_task(connection.ask(plain(MetadataRequest()), 30))
-        while connection._open.is_set():  # until a renewal is due, which waits for what is on its way
+        while connection._open.is_set():  # noqa: ASYNC110 -- a renewal is due, and waits for the others
             await asyncio.sleep(0.005)
         parked.set()
         await asyncio.gather(waiting, blocked)
