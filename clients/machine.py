@@ -142,6 +142,8 @@ class MemberMachine(Parting):
 
     def commit_refused(self, code: int, generation: int, member_id: str, now_ms: int) -> None:
         """A commit made as that member of that generation was answered with this group error."""
+        if self.phase is Phase.JOINING and code == ErrorCode.ILLEGAL_GENERATION:
+            return  # The rebalance that this member takes part in is one step ahead of JoinGroup's answer.
         self._refused("OffsetCommit", code, generation, member_id, now_ms)
         self._advance(now_ms)
 

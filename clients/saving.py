@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
@@ -33,6 +34,8 @@ class Saver:
         self.queue = CommitQueue(host.machine.counters, host.now_ms, host.over_text)
         self._positions = Positions(host)
         self._saving = False
+        self._order = threading.Lock()
+        """So that what is stored never gets into the queue behind a commit that came later."""
 
     # ---- from any thread ----
 
@@ -65,14 +68,16 @@ class Saver:
         self.keeper.store(offsets, generation)
 
     def _add(self, commit: Commit, generation: int | None) -> None:
-        self.keeper.replaced(commit.offsets)
         present = commit.identity[0]
         if generation not in (None, present):
             group = f"group {self._settings.group_id!r}"
-            commit.end(
-                CommitFailedError(f"{group}: generation {generation} is over, this is generation {present}")
-            )
-        elif not self.queue.add(commit):
+            text = f"{group}: generation {generation} is over, this is generation {present}"
+            commit.end(CommitFailedError(text))
+            return
+        with self._order:
+            self.keeper.replaced(commit.offsets)
+            taken = self.queue.add(commit)
+        if not taken:
             raise MembershipOverError(self._host.over_text())
 
     def _commit(self, offsets: Offsets, timeout_ms: int, repeats: bool) -> Commit:
@@ -98,13 +103,13 @@ class Saver:
                 self._save(self._settings.request_timeout_ms, repeats=False)
 
     def _save(self, timeout_ms: int, repeats: bool) -> Commit | None:
-        stored = self.keeper.stored()
-        if not stored:
-            return None
-        commit = self._commit(stored, timeout_ms, repeats)
-        commit.ends.append(lambda error: self._saved(stored, error))
-        self._saving = True
-        self.queue.add(commit)
+        with self._order:
+            stored = self.keeper.stored()
+            if not stored:
+                return None
+            commit = self._commit(stored, timeout_ms, repeats)
+            commit.ends.append(lambda error: self._saved(stored, error))
+            self._saving = self.queue.add(commit)
         return commit
 
     def _saved(self, stored: Stored, error: Exception | None) -> None:

@@ -365,3 +365,15 @@ def test_start_twice() -> None:
     script = MemberScript().start()
     with pytest.raises(MembershipError, match="started before"):
         script.machine.start(script.now_ms)
+
+
+def test_a_commit_refused_while_the_join_is_on_its_way_says_nothing_about_the_share() -> None:
+    """The rebalance was over for the coordinator, and JoinGroup's answer still on its way."""
+    script = MemberScript(given_up=lambda _before, _after: None).start().settle()
+    script.rejoin()
+    script.machine.commit_refused(ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
+    script.look()
+    assert script.wanted == ["JoinGroup"]
+    script.join(generation_id=2, member_id="m-1", leader="other")
+    script.sync()
+    assert script.kinds() == ["TellAssigned", "TellAssigned"]
