@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ async def test_small_batches_are_put_together(coordinator: Coordinator, source: 
         source.put(("t", 0))
     async with consumer(coordinator, max_poll_records=40) as one:
         await one.wait_assigned(PATIENCE_S)
-        sizes = []
+        sizes: list[int] = []
         while sum(sizes) < 100:
             batch = await one.__anext__()
             sizes.append(len(batch))
@@ -119,7 +120,11 @@ async def test_records_above_the_limits_get_through(coordinator: Coordinator, so
     for _ in range(3):
         source.put(("t", 1), 2, size=200_000)
         source.put(("t", 0), 2)
-    small = {"max_partition_fetch_bytes": 1_000, "fetch_max_bytes": 1_000, "buffer_max_bytes": 1_000}
+    small: dict[str, Any] = {
+        "max_partition_fetch_bytes": 1_000,
+        "fetch_max_bytes": 1_000,
+        "buffer_max_bytes": 1_000,
+    }
     async with consumer(coordinator, **small) as one:
         sink = await read_count(one, 12)
     assert sink.offsets == {("t", 0): list(range(6)), ("t", 1): list(range(6))}
@@ -187,7 +192,7 @@ async def test_a_pause_keeps_what_was_fetched(coordinator: Coordinator, source: 
 
 async def test_paused_partitions_leave_room_for_the_others(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=4, count=10, size=1_000)
-    small = {"max_partition_fetch_bytes": 10_000, "buffer_max_bytes": 40_000}
+    small: dict[str, Any] = {"max_partition_fetch_bytes": 10_000, "buffer_max_bytes": 40_000}
     async with consumer(coordinator, **small) as one:
         await until(lambda: one.metrics().buffered_bytes > 30_000)
         one.pause(*places([0, 1, 2]))
@@ -197,7 +202,11 @@ async def test_paused_partitions_leave_room_for_the_others(coordinator: Coordina
 
 async def test_the_buffer_is_bounded(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=20, count=10, size=1_000)
-    limits = {"max_partition_fetch_bytes": 12_000, "buffer_max_bytes": 30_000, "max_poll_records": 10}
+    limits: dict[str, Any] = {
+        "max_partition_fetch_bytes": 12_000,
+        "buffer_max_bytes": 30_000,
+        "max_poll_records": 10,
+    }
     most = 0
     async with consumer(coordinator, **limits) as one:
         sink = Sink()
@@ -223,8 +232,13 @@ async def test_explicit_commits(coordinator: Coordinator, source: Source) -> Non
         await one.commit({("t", 0): OffsetAndMetadata(13, "mine")})
         assert await one.committed([("t", 0)]) == {("t", 0): OffsetAndMetadata(13, "mine")}
         done = asyncio.Event()
-        errors = []
-        one.commit_nowait(on_done=lambda error: (errors.append(error), done.set()))
+        errors: list[object] = []
+
+        def ended(error: object) -> None:
+            errors.append(error)
+            done.set()
+
+        one.commit_nowait(on_done=ended)
         await asyncio.wait_for(done.wait(), PATIENCE_S)
         assert errors == [None]
         assert (await one.committed())[("t", 0)].offset == 20
@@ -392,7 +406,7 @@ def test_options_that_cannot_work() -> None:
         ({"topics": []}, "no topics"),
     ):
         with pytest.raises(ValueError, match=words):
-            consumer("h:1", **options)  # type: ignore[arg-type]
+            consumer("h:1", **options)
 
 
 def test_logging_is_the_librarys() -> None:

@@ -26,7 +26,7 @@ from tests.support.consuming import (
     until,
 )
 
-EAGER = {"assignors": ("range",)}
+EAGER: dict[str, Any] = {"assignors": ("range",)}
 
 
 @pytest.fixture
@@ -279,7 +279,8 @@ async def test_eager_members(coordinator: Coordinator, source: Source, options: 
 async def test_beside_another_library(coordinator: Coordinator, source: Source) -> None:
     """In a group with aiokafka, which knows range and no cooperation."""
     source.fill(batches=1, count=10)
-    sink, theirs = Sink(), []
+    sink = Sink()
+    theirs: list[int] = []
     async with consumer(coordinator, **EAGER) as one, reading(one, sink):
         await until(lambda: sink.total == 40)
         other = aiokafka.AIOKafkaConsumer(

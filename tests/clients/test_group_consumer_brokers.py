@@ -1,0 +1,312 @@
+"""The reader of GroupConsumer against brokers that answer as a test says: leaders move, logs shrink."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from ringleader.clients.consumer_errors import CorruptRecordError, LogTruncatedError
+from ringleader.clients.consumer_model import Batch, ConsumerSettings
+from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.clients.reading import Reader
+from ringleader.clients.transport import Cluster
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchResponseFetchableTopicResponse,
+    FetchResponsePartitionData,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderEpochResponseEpochEndOffset,
+    OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
+)
+from ringleader.protocol.records import Record, build_batch
+from tests.support.consuming import PATIENCE_S, until
+from tests.support.scripted_broker import CLOSE, VERSIONS, ScriptedBroker
+
+PLACE = ("t", 0)
+SPEAKS = {**VERSIONS, 1: (4, 12), 2: (1, 7), 23: (2, 4)}
+
+
+class World:
+    """Brokers 1 and 2 and one partition, with a log of one-record batches."""
+
+    def __init__(self) -> None:
+        self.brokers = [self.broker(node) for node in (1, 2)]
+        self.leader = self.told_leader = 1
+        self.epoch = 0
+        self.log: list[bytes] = []
+        self.epoch_ends: dict[int, int] = {}
+        self.asked: list[tuple[int, int]] = []
+        """Node and offset of each fetch."""
+        self.preferred = -1
+        self.version = 0
+        self.trick: Callable[[int, Any], Any] = lambda _node, _request: None
+
+    def broker(self, node: int) -> ScriptedBroker:
+        def fetch(request: FetchRequest, _version: int, _id: int) -> Any:
+            return self.fetch(node, request)
+
+        handlers: dict[int, Callable[[Any, int, int], Any]] = {
+            3: self.metadata,
+            1: fetch,
+            2: self.list_offsets,
+            23: self.epoch_end,
+        }
+        return ScriptedBroker(handlers, SPEAKS)
+
+    def append(self, count: int = 1, epoch: int | None = None) -> None:
+        for _ in range(count):
+            offset = len(self.log)
+            record = Record(offset, 1_000, None, b"%d" % offset)
+            self.log.append(build_batch([record], leader_epoch=self.epoch if epoch is None else epoch))
+
+    def metadata(self, _request: Any, _version: int, _id: int) -> MetadataResponse:
+        brokers = [
+            MetadataResponseBroker(node_id=node, host="127.0.0.1", port=broker.port)
+            for node, broker in enumerate(self.brokers, 1)
+        ]
+        part = MetadataResponsePartition(
+            partition_index=0, leader_id=self.told_leader, leader_epoch=self.epoch
+        )
+        topic = MetadataResponseTopic(name="t", topic_id=b"\1" * 16, partitions=[part])
+        return MetadataResponse(brokers=brokers, controller_id=1, topics=[topic])
+
+    async def fetch(self, node: int, request: FetchRequest) -> Any:
+        asked = request.topics[0].partitions[0]
+        self.asked.append((node, asked.fetch_offset))
+        if (trick := self.trick(node, asked)) is not None:
+            return trick
+        data = FetchResponsePartitionData(high_watermark=len(self.log), aborted_transactions=None)
+        if node != self.leader and self.preferred != node:
+            data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif node == self.leader and asked.current_leader_epoch not in (-1, self.epoch):
+            data.error_code = ErrorCode.FENCED_LEADER_EPOCH
+        elif asked.fetch_offset > len(self.log):
+            data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        elif node == self.leader and self.preferred >= 0:
+            data.preferred_read_replica = self.preferred
+        else:
+            data.records = b"".join(self.log[asked.fetch_offset :])
+            if not data.records:
+                await asyncio.sleep(request.max_wait_ms / 1000)
+        return answer(data)
+
+    def list_offsets(self, request: Any, _version: int, _id: int) -> ListOffsetsResponse:
+        at = 0 if request.topics[0].partitions[0].timestamp == -2 else len(self.log)
+        part = ListOffsetsResponseListOffsetsPartitionResponse(offset=at, leader_epoch=self.epoch)
+        topic = ListOffsetsResponseListOffsetsTopicResponse(name="t", partitions=[part])
+        return ListOffsetsResponse(topics=[topic])
+
+    def epoch_end(self, request: Any, _version: int, _id: int) -> OffsetForLeaderEpochResponse:
+        epoch = request.topics[0].partitions[0].leader_epoch
+        end = self.epoch_ends.get(epoch, -1)
+        part = OffsetForLeaderEpochResponseEpochEndOffset(leader_epoch=epoch, end_offset=end)
+        topic = OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic="t", partitions=[part])
+        return OffsetForLeaderEpochResponse(topics=[topic])
+
+    def elect(self, node: int, *, keeps: int | None = None) -> None:
+        """Another leader, whose log has only so many of the records."""
+        self.epoch_ends[self.epoch] = len(self.log) if keeps is None else keeps
+        self.log = self.log[:keeps]
+        self.leader = self.told_leader = node
+        self.epoch += 1
+
+
+def answer(data: FetchResponsePartitionData) -> FetchResponse:
+    return FetchResponse(responses=[FetchResponseFetchableTopicResponse("t", [data])])
+
+
+@contextlib.asynccontextmanager
+async def reader(
+    world: World, committed: Mapping[TopicPartition, OffsetAndMetadata] | None = None, **options: Any
+) -> AsyncIterator[Reader]:
+    async def fetch_committed(
+        _places: Iterable[TopicPartition],
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        return committed or {}
+
+    given: dict[str, Any] = {
+        "auto_offset_reset": "earliest",
+        "fetch_max_wait_ms": 50,
+        "metadata_max_age_ms": 200,
+    } | options
+    async with world.brokers[0] as first, world.brokers[1]:
+        found = Reader(Cluster(first.address), ConsumerSettings(**given), fetch_committed)
+        found.start()
+        found.add([PLACE])
+        found.release([PLACE])
+        try:
+            yield found
+        finally:
+            await found.close()
+
+
+async def take(one: Reader, count: int) -> list[int]:
+    """So many offsets."""
+    got: list[int] = []
+    async with asyncio.timeout(PATIENCE_S):
+        while len(got) < count:
+            one.something.clear()
+            batch: Batch | None = await one.pick(count - len(got))
+            if batch is None:
+                await one.something.wait()
+            else:
+                got += [record.offset for record in batch.records]
+                one.hands.settle()
+    return got
+
+
+async def test_the_leader_moves() -> None:
+    world = World()
+    world.append(5)
+    async with reader(world) as one:
+        assert await take(one, 5) == [0, 1, 2, 3, 4]
+        world.elect(2)
+        world.append(5)
+        assert await take(one, 5) == [5, 6, 7, 8, 9]
+        assert {node for node, _ in world.asked} == {1, 2}
+
+
+async def test_a_broker_whose_metadata_are_old() -> None:
+    """It names the earlier leader with the earlier epoch for a while after the new one was known."""
+    world = World()
+    world.append(5)
+    async with reader(world) as one:
+        await take(one, 5)
+        world.elect(2)
+        world.append(1)
+        await take(one, 1)
+        world.told_leader, world.epoch = 1, 0
+        world.append(3, epoch=1)
+        world.trick = lambda node, _asked: (
+            answer(FetchResponsePartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            if node == 1
+            else None
+        )
+        seen = len(world.asked)
+        await until(lambda: len(world.brokers[0].requests) > 4)
+        world.epoch = 1
+        assert await take(one, 3) == [6, 7, 8]
+        assert all(node == 2 for node, _ in world.asked[seen:])
+
+
+async def test_a_leader_that_dies() -> None:
+    world = World()
+    world.append(5)
+    async with reader(world) as one:
+        await take(one, 5)
+        world.trick = lambda node, _asked: CLOSE if node == 1 else None
+        world.elect(2)
+        world.append(2)
+        assert await take(one, 2) == [5, 6]
+
+
+async def test_a_log_that_was_truncated(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.append(10)
+    async with reader(world) as one:
+        await take(one, 10)
+        world.elect(2, keeps=6)
+        world.append(3)
+        assert await take(one, 3) == [6, 7, 8]
+    assert "truncated below position 10: going on at 6" in caplog.text
+
+
+async def test_a_log_that_was_truncated_is_an_error_without_a_reset() -> None:
+    world = World()
+    world.append(10)
+    async with reader(world, {PLACE: OffsetAndMetadata(0)}, auto_offset_reset="none") as one:
+        await take(one, 10)
+        world.elect(2, keeps=6)
+        with pytest.raises(LogTruncatedError, match="part at offset 6") as found:
+            await take(one, 1)
+        assert found.value.end_offset == 6
+
+
+async def test_what_was_truncated_before_it_was_read_is_fetched_again() -> None:
+    world = World()
+    world.append(10)
+    async with reader(world) as one:
+        assert await take(one, 3) == [0, 1, 2]
+        world.elect(2, keeps=6)
+        world.append(1)
+        await until(lambda: (2, 3) in world.asked)
+        assert await take(one, 4) == [3, 4, 5, 6]
+
+
+async def test_a_committed_position_is_validated() -> None:
+    world = World()
+    world.append(10)
+    world.elect(2, keeps=6)
+    world.append(1)
+    async with reader(world, {PLACE: OffsetAndMetadata(9, "", 0)}) as one:
+        assert await take(one, 1) == [6]
+        assert world.asked[0] == (2, 6)
+
+
+async def test_a_follower_that_is_nearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.append(5)
+    world.preferred = 2
+    async with reader(world, client_rack="here") as one:
+        assert await take(one, 5) == [0, 1, 2, 3, 4]
+        assert world.asked[:2] == [(1, 0), (2, 0)]
+        # The follower cannot any more: back to the leader.
+        world.preferred = -1
+        world.append(1)
+        assert await take(one, 1) == [5]
+        assert world.asked[-1][0] == 1 or (1, 5) in world.asked
+
+
+async def test_a_batch_that_is_cut_off_is_asked_for_with_more_room() -> None:
+    world = World()
+    world.append(1)
+    sizes: list[int] = []
+
+    def cut(_node: int, asked: Any) -> Any:
+        sizes.append(asked.partition_max_bytes)
+        if asked.fetch_offset:
+            return None
+        records = world.log[0][: asked.partition_max_bytes]
+        return answer(FetchResponsePartitionData(high_watermark=1, records=records))
+
+    world.trick = cut
+    async with reader(world, max_partition_fetch_bytes=20) as one:
+        assert await take(one, 1) == [0]
+    assert sizes[:3] == [20, 40, 80]
+
+
+async def test_a_corrupt_batch_is_told_once_the_good_ones_are_out() -> None:
+    world = World()
+    world.append(5)
+    good = world.log[2]
+    world.log[2] = good[:-1] + bytes([good[-1] ^ 1])
+    async with reader(world) as one:
+        assert await take(one, 2) == [0, 1]
+        with pytest.raises(CorruptRecordError, match="t-0 at offset 2: checksum") as found:
+            await take(one, 1)
+        with pytest.raises(CorruptRecordError):
+            await take(one, 1)
+        one.seek(PLACE, found.value.next_offset)
+        assert await take(one, 2) == [3, 4]
+
+
+async def test_an_answer_without_the_partition_is_asked_again() -> None:
+    world = World()
+    world.append(1)
+    left = [FetchResponse(), answer(FetchResponsePartitionData(partition_index=9))]
+    world.trick = lambda _node, _asked: left.pop() if left else None
+    async with reader(world) as one:
+        assert await take(one, 1) == [0]
