@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         OffsetAndMetadata,
         Revoked,
     )
+    from ringleader.clients.security import (
+        SaslOAuthBearer,
+        SaslPlain,
+        SaslScram,
+        security_from_properties,
+    )
     from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
 
 _HOMES = {
@@ -33,10 +39,14 @@ _HOMES = {
     "MemberProtocol": "model",
     "OffsetAndMetadata": "model",
     "Revoked": "model",
+    "SaslOAuthBearer": "security",
+    "SaslPlain": "security",
+    "SaslScram": "security",
     "SyncGroupMember": "membership",
     "consumer_member": "subscription",
     "partitions_of": "subscription",
     "prometheus_lines": "metrics",
+    "security_from_properties": "security",
     "sync_consumer_member": "subscription",
 }
 
@@ -52,10 +62,14 @@ __all__ = [
     "MemberProtocol",
     "OffsetAndMetadata",
     "Revoked",
+    "SaslOAuthBearer",
+    "SaslPlain",
+    "SaslScram",
     "SyncGroupMember",
     "consumer_member",
     "partitions_of",
     "prometheus_lines",
+    "security_from_properties",
     "sync_consumer_member",
 ]
 
