@@ -23,6 +23,7 @@ _INT32 = Struct(">i")
 _FLOAT64 = Struct(">d")
 _TWO_INT32 = Struct(">ii")
 _WEIGHT_BYTES = 2 + 8
+_KAFKA_PYTHONS_VERSION = b"\0\1"
 _NO_GENERATION = -1
 
 
@@ -104,7 +105,16 @@ class StickyUserData:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Read either form. Raises MalformedError."""
+        """Read either form, and kafka-python's (3.0), which has a version in front. Raises MalformedError."""
+        try:
+            return cls._read(data)
+        except MalformedError:
+            if not data.startswith(_KAFKA_PYTHONS_VERSION):
+                raise
+        return cls._read(data[len(_KAFKA_PYTHONS_VERSION) :])
+
+    @classmethod
+    def _read(cls, data: bytes) -> Self:
         reader = _Reader(data, "StickyUserData", versioned=False)
         partitions = reader.partitions("partitions")
         return cls(partitions, reader.int32("generation") if reader.left >= 4 else _NO_GENERATION)

@@ -20,7 +20,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from ringleader.clients import aiokafka as for_aiokafka
 from ringleader.clients import kafka_python as for_kafka_python
@@ -78,6 +78,24 @@ def test_kafka_pythons_cooperative_members_do_not_say_since_when_they_own() -> N
         ours = assigned(for_kafka_python.CooperativeSticky, *order)
         assert len(ours["fresh"]) == 1
         assert ours["stale"] == []  # what it gets is withheld until `fresh` has given it up
+
+
+def test_kafka_pythons_sticky_members_do_not_understand_those_of_other_clients() -> None:
+    """They put a version in front of the user data, and expect one; Java does not. So neither keeps what it
+    has when the other one leads. Ours reads both."""
+    had = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
+    plugs = {"a": for_kafka_python.Sticky(), "b": for_kafka_python.Sticky(), "c": StickyPartitionAssignor()}
+    members = []
+    for name, plug in plugs.items():
+        plug.on_assignment(held("t", had[name]), 5)
+        joined = info(name, ["t"], plug=plug)
+        joined.metadata = ConsumerProtocolSubscription.decode(joined.metadata.encode())  # as it comes
+        members.append(joined)
+    kept = {name: [("t", p) for p in partitions] for name, partitions in had.items()}
+    theirs = shares(plugs["c"].assign(Topics(t=6), members))
+    assert theirs["c"] == kept["c"]
+    assert theirs["a"] != kept["a"]
+    assert shares(plugs["a"].assign(Topics(t=6), members)) == kept
 
 
 def again(first: Any, second: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -151,6 +151,8 @@ def test_user_data_of_the_sticky_assignors() -> None:
     assert data.encode() == raw
     assert StickyUserData.decode(raw) == StickyUserData({"foo": [0, 1]}, 5)
     assert StickyUserData.decode(bytes.fromhex(STICKY)) == StickyUserData({"foo": [0, 1]}, -1)
+    kafka_pythons = bytes.fromhex(f"0001 {STICKY} 00000005")
+    assert StickyUserData.decode(kafka_pythons) == StickyUserData({"foo": [0, 1]}, 5)
     assert encode_generation(5) == bytes.fromhex("00000005")
     assert decode_generation(bytes.fromhex("00000005")) == 5
     for cut in range(len(bytes.fromhex(STICKY))):
