@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -12,10 +14,28 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 
+from ringleader.spark_bridge.option_build import OptionsError
 from ringleader.spark_bridge.rows import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _sentence_only(method: Callable[P, R]) -> Callable[P, R]:
+    """Spark shows the whole traceback of what these methods raise; the user needs the sentence at its end."""
+
+    @functools.wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except OptionsError as error:
+            wrong = error
+        raise OptionsError(str(wrong))
+
+    return checked
 
 
 class RingleaderDataSource(DataSource):
@@ -31,10 +51,12 @@ class RingleaderDataSource(DataSource):
         """The format's name."""
         return "ringleader"
 
+    @_sentence_only
     def schema(self) -> StructType:
         """The rows of Spark's Kafka connector. Raises OptionsError for what no source could use."""
         return spark_schema(_check(self._given))
 
+    @_sentence_only
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
         from ringleader.spark_bridge.batch import RingleaderBatchReader
@@ -42,6 +64,7 @@ class RingleaderDataSource(DataSource):
         self._refuse_other(schema)
         return RingleaderBatchReader(self._given)
 
+    @_sentence_only
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """A streaming read."""
         try:
@@ -53,12 +76,14 @@ class RingleaderDataSource(DataSource):
         self._refuse_other(schema)
         return RingleaderStreamReader(self._given)
 
+    @_sentence_only
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A batch of rows into topics."""
         from ringleader.spark_bridge.writer import RingleaderWriter
 
         return RingleaderWriter(self._given, schema, overwrite)
 
+    @_sentence_only
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """A stream of rows into topics; ``overwrite`` is complete mode: the whole result each time."""
         from ringleader.spark_bridge.writer import RingleaderStreamWriter
@@ -67,8 +92,6 @@ class RingleaderDataSource(DataSource):
 
     def _refuse_other(self, schema: StructType) -> None:
         if _columns(schema) != _columns(self.schema()):
-            from ringleader.spark_bridge.options import OptionsError
-
             raise OptionsError(
                 f"format ringleader takes no schema; its rows are {self.schema().simpleString()}. "
                 "Parse the value with from_json, from_avro or a cast."
@@ -81,7 +104,7 @@ def _columns(schema: StructType) -> list[tuple[str, str]]:
 
 def _check(options: dict[str, str]) -> bool:
     """Refuse at load() what neither a stream nor a batch read could use; whether headers are asked for."""
-    from ringleader.spark_bridge.options import OptionsError, batch_options, stream_options
+    from ringleader.spark_bridge.options import batch_options, stream_options
 
     try:
         return stream_options(options).include_headers
