@@ -28,6 +28,8 @@ class Commit:
     ends: list[End] = field(default_factory=list)
     warn: End | None = None
     """Is told of the end of commits of which nobody else is told; once, however many are merged."""
+    timer: asyncio.TimerHandle | None = None
+    """Ends its wait for its turn."""
     given_up: bool = False
     """Nobody waits for it any more: what is on its way ends, nothing is repeated."""
 
@@ -101,7 +103,11 @@ class CommitQueue:
             while (commit := self._take()) is None:
                 self._more.clear()
                 await self._more.wait()
+            if commit.timer is not None:
+                commit.timer.cancel()
             if commit.given_up:
+                with self._lock:
+                    self._current = None
                 continue
             began_ms = self._now_ms()
             error: Exception | None = None
@@ -137,7 +143,7 @@ class CommitQueue:
         self._more.set()
         if commit.repeats:
             wait_s = max(0, commit.deadline_ms - self._now_ms()) / 1000
-            asyncio.get_running_loop().call_later(wait_s, self._expire, commit)
+            commit.timer = asyncio.get_running_loop().call_later(wait_s, self._expire, commit)
 
     def _expire(self, commit: Commit) -> None:
         """Its time is over; one that is on its way finds that out by itself."""

@@ -106,6 +106,7 @@ class Driver:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._closed = False
+        self._waking = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._revoking: tuple[int, asyncio.Task[None]] | None = None
@@ -144,8 +145,14 @@ class Driver:
     def polled(self) -> None:
         """The application makes progress."""
         self.machine.poll.polled(self.now_ms())
-        if self.machine.rest_reason:  # set before the machine looks, looked at after it is set
-            self._call(lambda: self.machine.polled(self.now_ms()))
+        # The machine looks for progress after it has set its reason: one of the two sees the other.
+        if self.machine.rest_reason and not self._waking:
+            self._waking = True
+            self._call(self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        self.machine.polled(self.now_ms())
 
     def metrics(self) -> MemberMetrics:
         """Its figures as of now."""

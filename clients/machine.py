@@ -8,6 +8,9 @@ on a simulated clock. How a driver runs it:
   `refuse`, each with the ticket. Old tickets are harmless.
 - Callbacks run one after the other, in the order in which they came out. `TellRevoked` and
   `ComputeAssignment` want to be told their end (`revoked`, `computed`, `compute_failed`) with their round.
+- If `prepares` is set, `PrepareJoin` comes before each join and wants to be told its end (`prepared`).
+- `polled` tells the application's progress; `poll.polled` does so from another thread, and is enough unless
+  the member is out of the group for lack of it (`rest_reason`).
 
 What follows on each error code is what the Java consumer does with it in the classic protocol.
 """
@@ -355,9 +358,11 @@ class MemberMachine(Parting):
         before, self.held = self.held, held
         self.last_held = held
         leads = " as its leader" if held.is_leader else ""
+        took_s = (self.counters.last_rebalance_ms or 0) / 1000
         self._say(
             logging.INFO,
-            f"in generation {held.generation}{leads}, member id {held.member_id}, protocol {held.protocol}",
+            f"in generation {held.generation}{leads} after {took_s:.1f} s, member id {held.member_id}, "
+            f"protocol {held.protocol}",
         )
         given_up = self.settings.given_up
         moving = None if given_up is None or before is None else given_up(before.assignment, held.assignment)

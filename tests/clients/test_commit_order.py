@@ -131,6 +131,15 @@ async def test_whatever_making_raises_the_next_one_has_its_turn() -> None:
     assert queue.add(commit({PLACE: 5}, ends)) is False
 
 
+async def test_commits_that_have_ended_leave_no_timers(coordinator: Coordinator) -> None:
+    """Or each would be kept until its time is over."""
+    async with member(coordinator) as one:
+        await one.wait_assigned(PATIENCE_S)
+        await asyncio.gather(*(one.commit({PLACE: offset}) for offset in range(300)))
+        loop: Any = one._driver._loop
+        assert sum(not timer.cancelled() for timer in loop._scheduled) < 20
+
+
 # ---- members ----
 
 

@@ -276,6 +276,37 @@ def test_a_synchronous_member_lets_work_end(coordinator: Coordinator) -> None:
         thread.join()
 
 
+def test_a_synchronous_cooperative_member_lets_work_end_before_a_part_moves(
+    coordinator: Coordinator,
+) -> None:
+    told: list[str] = []
+    entered, may_end, revoked = threading.Event(), threading.Event(), threading.Event()
+
+    def on_revoked(asked: Revoked) -> None:
+        told.append(f"revoked {asked.partial}")
+        revoked.set()
+
+    def work(one: SyncGroupMember) -> None:
+        with one.working():
+            entered.set()
+            assert may_end.wait(PATIENCE_S)
+            told.append("work ended")
+
+    with sync_member(coordinator, given_up=given_up, on_revoked=on_revoked) as one:
+        thread = threading.Thread(target=work, args=(one,))
+        thread.start()
+        assert entered.wait(PATIENCE_S)
+        with sync_member(coordinator, given_up=given_up):
+            assert not revoked.wait(0.5)
+            assert one.assigned is not None
+            may_end.set()
+            assert revoked.wait(PATIENCE_S)
+            with one.working() as mine:
+                assert mine.generation >= 2
+        thread.join()
+    assert told[:2] == ["work ended", "revoked True"]
+
+
 def test_a_synchronous_member_leaves_from_its_work(
     coordinator: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -86,13 +86,14 @@ def test_whatever_happens_calm_follows(seed: int) -> None:
     """No shard has two owners in one generation, ever; when all is calm, every shard has one."""
     world = World(1000 + seed)
     world.prepares = seed % 2 == 0
+    settings = {"max_poll_interval_ms": 15_000} if seed % 3 == 0 else {}
     for _ in range(world.random.randint(1, 6)):
-        world.add()
+        world.add(**settings)
     for _ in range(30):
         world.run(world.random.choice([10, 200, 3_000, 12_000]))
         match world.random.randint(0, 7):
             case 0 | 1 if len(world.members) < 12:
-                world.add()
+                world.add(**settings)
             case 2 if world.members:
                 world.kill(world.random.choice(world.members))
             case 3 if world.members:
@@ -101,6 +102,9 @@ def test_whatever_happens_calm_follows(seed: int) -> None:
                 world.crash()
             case 5 | 6 if world.members:
                 world.cut(world.random.choice(world.members))
+            case 7 if world.members and settings:
+                some = world.random.choice(world.members)
+                some.polls = not some.polls
             case _ if world.members:
                 some = world.random.choice(world.members)
                 some.step(lambda m=some: m.machine.rejoin("as it likes", world.now_ms))
@@ -108,6 +112,8 @@ def test_whatever_happens_calm_follows(seed: int) -> None:
             world.recover()
     if not world.up:
         world.recover()
+    for some in world.members:
+        some.polls = True
     world.run(CALM_MS)
     world.check_calm()
     assert not any(m.over for m in world.members)
