@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.assignors import COLUMNS, TIMES, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER
 
@@ -161,25 +162,28 @@ def _replay(run: Run) -> list[str]:
 
 
 def _assignors(run: Run) -> list[str]:
-    rows = [
+    memory = [
         [
-            f"{one['group']}, {one['what']}",
-            one["assignor"],
-            one["library"],
-            f"{one['seconds'] * 1000:,.1f}",
-            one["moves"],
-            one["spread"],
+            f"{one['members']:,} x {one['partitions']:,}",
+            *(f"{one[what] / 2**20:.0f}" for what in ("fresh", "one leaves")),
+            f"{max(one['fresh'], one['one leaves']) / one['partitions']:.0f}",
         ]
-        for one in run["results"]
+        for one in run["memory"]
     ]
-    columns = ["members x partitions of 10 topics", "assignor", "library", "CPU ms", "moves", "spread"]
     return [
         "### Assignments, as the leader computes them",
         "",
-        "`moves`: partitions that somebody else had. `spread`: between the member with the most and the one "
-        "with the fewest; what a cooperative assignor withholds for a round counts for nobody.",
+        f"The members have the same {TOPICS} topics, or (mixed) {TOPICS // 2} of them, drawn at random. "
+        f"`CPU ms`: computing, the median of {TIMES} times for Ringleader, once for the others and for the "
+        "largest group; `slowest`: the slowest of these; `with bytes`: with the members' bytes decoded and "
+        "the answer's encoded. A cooperative rebalance counts with both of its rounds. `moves`: partitions "
+        "that go from one who owned them to another. `spread`: between the member with the most and the one "
+        "with the fewest.",
         "",
-        *_table(columns, rows),
+        *_table(COLUMNS, map(cells, run["results"])),
+        "Peak of the memory that Python allocates meanwhile (sticky; `tracemalloc`):",
+        "",
+        *_table(["members x partitions", "fresh, MiB", "one leaves, MiB", "bytes a partition"], memory),
     ]
 
 

@@ -72,7 +72,9 @@ def test_assignors(tmp_path: Path) -> None:
         assert by_what["10 x 100", "one leaves", "sticky", library]["moves"] == 0
         assert by_what["10 x 100", "one joins", "sticky", library]["moves"] == 9
     assert by_what["50 x 1,000", "fresh", "sticky", "ringleader"]["spread"] == 0
-    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 300"}
+    assert by_what["20 x 200", "one joins", "cooperative-sticky", "ringleader"]["rounds"] == 2
+    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 300", "at most 1", "at most 1.25"}
+    assert [one["partitions"] for one in saved["memory"]] == [250, 500, 1_000]
 
 
 def test_memory(tmp_path: Path) -> None:
