@@ -38,13 +38,13 @@ async def topics(door: Door, timeout_ms: int = 10_000) -> list[str]:
 @pytest.mark.parametrize("listener", ["SECURE", "SASL"])
 @pytest.mark.parametrize("sasl", KINDS, ids=lambda sasl: str(sasl.mechanism))
 async def test_every_mechanism(secured: Secured, listener: str, sasl: Sasl) -> None:
-    assert await topics(secured.door(listener, tls=listener == "SECURE", sasl=sasl)) == [TOPIC, "t"]
+    assert TOPIC in await topics(secured.door(listener, tls=listener == "SECURE", sasl=sasl))
 
 
 async def test_a_clients_certificate(secured: Secured) -> None:
     mutual = secured.broker.address("MUTUAL")
     tls = secured.certificates.client_tls(secured.certificates.issued("client"))
-    assert await topics(Door(mutual, tls)) == [TOPIC, "t"]
+    assert TOPIC in await topics(Door(mutual, tls))
     with pytest.raises(TlsError, match="asks for a client certificate"):
         await topics(Door(mutual, secured.certificates.client_tls()))
 
