@@ -111,7 +111,7 @@ class StreamOptions(Reading):
         "auto",
         alias="members",
         description="As how many members the query joins its group: how many shares of the partitions it "
-        "wants. auto: as many as `parallelism`.",
+        "wants. auto: as many as `parallelism`, but no more than there are partitions, nor than 16.",
     )
     weight: float | None = Field(
         None,
