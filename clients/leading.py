@@ -113,10 +113,19 @@ class Leading:
         by_lag = protocol == LAG_AWARE
         self._by_rack = not by_lag and any(member.rack for member in members)
         seen = await self._patiently(cluster, topics, places=self._by_rack or by_lag)
-        self._complain(seen, topics)
-        self._known = self._knowledge(seen, topics, self._known or {})
-        counts = {topic: one.partitions for topic, one in self._known.items() if one.partitions}
-        racks = seen.partition_racks(topics) if self._by_rack else None
+        before = self._known or {}
+
+        def understand() -> dict[str, _Known]:
+            self._complain(seen, topics)
+            return self._knowledge(seen, topics, before)
+
+        known = self._known = await _aside(len(topics), understand)
+        counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
+        racks = (
+            await _aside(sum(counts.values()), lambda: seen.partition_racks(topics))
+            if self._by_rack
+            else None
+        )
         assignor = await self._by_lag(cluster, seen, topics) if by_lag else ASSIGNORS[protocol]
         work = sum(len(member.topics) for member in members) + sum(counts.values())
 
@@ -237,9 +246,13 @@ class Leading:
             return any(counts.get(topic, 0) < one.partitions for topic, one in known.items())
 
         seen = await self._look(cluster, topics, less, places=leads and self._by_rack)
-        if leads:
-            self._complain(seen, known)
-        return self._choice.changes() + _differences(known, self._knowledge(seen, known, known))
+
+        def compared() -> list[str]:
+            if leads:
+                self._complain(seen, known)
+            return self._choice.changes() + _differences(known, self._knowledge(seen, known, known))
+
+        return await _aside(len(seen.topics), compared)
 
     async def _look(
         self,
@@ -250,11 +263,10 @@ class Leading:
         places: bool = False,
     ) -> Overview:
         seen = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
-        gone = self._choice.look(seen)
-        if gone or less(seen):
+        if await _aside(len(seen.topics), lambda: self._choice.look(seen) or less(seen)):
             await asyncio.sleep(CONFIRM_MS / 1000)
-            seen = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
-            self._choice.look(seen)
+            seen = again = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
+            await _aside(len(seen.topics), lambda: self._choice.look(again))
         return seen
 
     async def _take_over(self, cluster: Cluster) -> None:
