@@ -32,6 +32,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(path.resolve().is_relative_to(INTEROP) for path in named) else True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one broker stay on one process, so that there is one broker."""
+    for item in items:
+        if "secured" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
+
+
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """A daemon with a topic. Groups form without waiting for more members, and sessions may be short."""

@@ -18,7 +18,6 @@ from ringleader.clients.security import SaslScram
 from tests.interop.secured import USER, Door, Secured
 from tests.support.consuming import PATIENCE_S, Sink, consumer, read_count, until
 
-pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all
 PARTITIONS = 4
 
 

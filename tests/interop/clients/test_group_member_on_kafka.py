@@ -27,8 +27,6 @@ from tests.interop.clients.watch import described
 from tests.interop.secured import Door, Secured
 from tests.support.sharding import PATIENCE_S, SHARDS, Diary, assign, member, settled, shards
 
-pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all
-
 
 def at(door: Door, group: str, diary: Diary | None = None, **options: Any) -> GroupMember:
     return member(door.bootstrap, diary, group=group, **door.security, **options)

@@ -18,8 +18,6 @@ from tests.interop.clients.team import TOPIC
 from tests.interop.secured import PASSWORD, USER, Door, Secured, token
 from tests.support.sharding import PATIENCE_S, SHARDS, Diary, member, shards
 
-pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all
-
 SCRAM = SaslScram(USER, PASSWORD)
 KINDS: list[Sasl] = [
     SaslPlain(USER, PASSWORD),
