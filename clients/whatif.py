@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -21,6 +22,7 @@ from ringleader.clients.assignors import (
     sticky_user_data,
     weight_user_data,
 )
+from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
 from ringleader.protocol.embedded import Subscription, WeightUserData
 from ringleader.protocol.errors import MalformedError
 
@@ -139,13 +141,26 @@ def with_partitions(situation: Situation, more: int) -> Situation:
     return situation.model_copy(update={"topics": {t: n + more for t, n in situation.topics.items()}})
 
 
+def with_topic(situation: Situation, partitions: int) -> Situation:
+    """With a new topic of so many partitions, without lag, which all members subscribe to: as when it matches
+    the pattern of a group."""
+    name = next(name for number in count(1) if (name := f"new-topic-{number}") not in situation.topics)
+    members = [member.model_copy(update={"topics": [*member.topics, name]}) for member in situation.members]
+    return situation.model_copy(update={"topics": {**situation.topics, name: partitions}, "members": members})
+
+
 def outcomes(
-    situation: Situation, names: Iterable[str] | None = None, *, before: Situation | None = None
+    situation: Situation,
+    names: Iterable[str] | None = None,
+    *,
+    before: Situation | None = None,
+    imbalance: float = DEFAULT_IMBALANCE,
 ) -> list[Outcome]:
     """What each assignor would make of it; only those named, in their order. `before`: who owns what until
-    then, if members have left since. Raises ValueError for a name that is none."""
+    then, if members have left since. `imbalance`: that of `lag-aware`. Raises ValueError for a name that is
+    none."""
     known = dict(ASSIGNORS)
-    by_lag = lag_aware(situation.lags)
+    by_lag = lag_aware(situation.lags, imbalance)
     known[by_lag.name] = by_lag
     wanted = list(known if names is None else names)
     unknown = [name for name in wanted if name not in known]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from ringleader.cli.common import (
     BootstrapOption,
     CommandConfigOption,
     JsonOption,
+    complain,
     console,
     fail,
     table,
@@ -31,6 +33,7 @@ PLAN_HELP = (
     "Examples:\n\n"
     "  ringleader plan billing\n\n"
     "  ringleader plan billing --members 3 --partitions 6 --assignor sticky --assignor range\n\n"
+    "  ringleader plan billing --assignor lag-aware --imbalance 0.5 --new-topic 6\n\n"
     "  ringleader plan billing --save billing.json\n\n"
     "  ringleader plan --file billing.json"
 )
@@ -59,15 +62,26 @@ def plan(
     partitions: Annotated[
         int, typer.Option(min=1, help="How many more partitions of each topic to try.")
     ] = 1,
+    new_topic: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Also try a new topic of so many partitions, read by all: as one that matches a pattern.",
+            show_default=False,
+        ),
+    ] = None,
     assignor: Annotated[
         list[str] | None, typer.Option(help="Only this one; may be given again.", show_default=False)
     ] = None,
+    imbalance: Annotated[
+        float, typer.Option(min=0, help="For lag-aware: how far above the mean a member's lag may be.")
+    ] = 0.1,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """See `PLAN_HELP`."""
-    from ringleader.clients.whatif import outcomes, with_members, with_partitions
+    from ringleader.clients.whatif import outcomes, with_members, with_partitions, with_topic
 
     if (group is None) == (file is None):
         fail("Name a group, or a --file.", WRONG_INPUT)
@@ -83,8 +97,13 @@ def plan(
     situations[f"{partitions} more partition{'s' if partitions > 1 else ''}"] = with_partitions(
         found, partitions
     )
+    if new_topic is not None:
+        situations["a new topic"] = with_topic(found, new_topic)
     try:
-        results = {name: outcomes(one, assignor, before=found) for name, one in situations.items()}
+        results = {
+            name: outcomes(one, assignor, before=found, imbalance=imbalance)
+            for name, one in situations.items()
+        }
     except ValueError as error:
         fail(f"--assignor: {error}.", WRONG_INPUT)
     if as_json:
@@ -176,21 +195,32 @@ def _live(bootstrap: str, group: str, command_config: Path | None) -> Situation:
         if found.state == "Dead":
             fail(f"There is no group {group}.")
         topics = sorted({topic for member in found.members for topic in member.topics})
-        counts = (
-            {topic.name: len(topic.partitions) for topic in await admin.describe_topics(topics)}
-            if topics
-            else {}
-        )
-        lags = {topic: [0] * count for topic, count in counts.items()}
-        for one in await admin.lag(group):
-            if one.topic in lags and one.partition < len(lags[one.topic]):
-                lags[one.topic][one.partition] = one.lag or 0
+        there = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
+        counts = {topic: there[topic] for topic in topics if topic in there}
+        missing = [topic for topic in topics if topic not in there]
+        if missing:
+            complain(f"Left out, as there is no such topic: {', '.join(missing)}.")
+        lags = await _lags(admin, group, counts)
         try:
             return situation_of(found, counts, lags)
         except ValueError as error:
             fail(f"{error}.".capitalize())
 
     return ask(bootstrap, question, command_config)
+
+
+async def _lags(admin: Admin, group: str, counts: Mapping[str, int]) -> dict[str, list[int]]:
+    """How far the group is behind in every partition; without a commit, all that is there."""
+    lags = {topic: [0] * count for topic, count in counts.items()}
+    unknown = {(topic, number) for topic, count in counts.items() for number in range(count)}
+    for one in await admin.lag(group):
+        if (one.topic, one.partition) in unknown:
+            lags[one.topic][one.partition] = one.lag or 0
+            unknown.discard((one.topic, one.partition))
+    starts, ends = await admin.start_offsets(unknown), await admin.end_offsets(unknown)
+    for (topic, number), end in ends.items():
+        lags[topic][number] = end - starts[topic, number]
+    return lags
 
 
 def _as_dict(one: Outcome) -> dict[str, Any]:

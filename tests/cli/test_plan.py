@@ -13,7 +13,15 @@ import pytest
 from ringleader.cli import run
 from ringleader.clients.subscription import consumer_member
 from ringleader.clients.testing import Coordinator
-from ringleader.clients.whatif import Situation, outcomes, sizing, with_members, with_partitions
+from ringleader.clients.whatif import (
+    Situation,
+    outcomes,
+    sizing,
+    with_members,
+    with_partitions,
+    with_topic,
+)
+from ringleader.protocol.records import Record, build_batch
 
 Capture = pytest.CaptureFixture[str]
 
@@ -71,6 +79,17 @@ def test_what_would_happen() -> None:
     assert crowd["sticky"].idle == 3
 
 
+def test_a_new_topic_and_the_imbalance() -> None:
+    situation = Situation.model_validate(GROUP)
+    wider = by_name(with_topic(with_topic(situation, 4), 2))
+    assert (wider["sticky"].moves, wider["sticky"].fewest, wider["sticky"].most) == (0, 6, 6)
+    assert sorted(wider["range"].assignment["a"]) == ["new-topic-1", "new-topic-2", "orders"]
+    (patient,) = outcomes(situation, ["lag-aware"], imbalance=1)
+    assert (patient.moves, patient.lag_most) == (0, 100)
+    with pytest.raises(ValueError, match="imbalance"):
+        outcomes(situation, imbalance=-1)
+
+
 def test_a_plan_from_a_file(capsys: Capture, file: Path) -> None:
     code, out, err = command(capsys, "plan", "--file", file, "--members", 2)
     assert (code, err) == (0, "")
@@ -106,6 +125,29 @@ async def test_a_plan_of_a_live_group(capsys: Capture, coordinator: Coordinator,
     assert kept["topics"] == {"t": 4}
     assert [(one["owned"], one["weight"]) for one in kept["members"]] == [({"t": [0, 1, 2, 3]}, 3.0)]
     assert command(capsys, "plan", "--file", saved)[0] == 0
+
+
+async def test_a_live_group_by_lag(capsys: Capture, coordinator: Coordinator) -> None:
+    """Live lags, without a commit too; a topic that does not exist is named and left out."""
+
+    async def fill() -> None:
+        for partition, count in enumerate((50, 10, 10, 10)):
+            records = [Record(n, 1, None, b"x") for n in range(count)]
+            await coordinator.node.topics.append("t", partition, build_batch(records))
+
+    where = coordinator.bootstrap
+    coordinator.run(fill())
+    async with consumer_member(where, "g", ["t", "later"]) as member:
+        await member.wait_assigned(20)
+        await member.commit({("t", 3): 4})
+        options = ["--assignor", "lag-aware", "--new-topic", "2", "--json"]
+        assert await asyncio.to_thread(run, ["plan", "g", "-b", where, *options]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "ringleader: Left out, as there is no such topic: later.\n"
+    found = json.loads(captured.out)
+    assert set(found) == {"now", "1 more", "1 more partition", "a new topic"}
+    assert (found["now"][0]["lag_most"], found["1 more"][0]["lag_most"]) == (76, 50)
+    assert found["a new topic"][0]["most"] == 6
 
 
 @pytest.mark.parametrize(
