@@ -20,6 +20,7 @@ from ringleader.clients.assignors import (
     Assignor,
     AssignorMember,
     lag_aware,
+    optimum,
     sticky_user_data,
     weight_user_data,
 )
@@ -140,6 +141,50 @@ def test_the_most_even_one_with_the_fewest_moves(
     best = min((unevenness(way), moves(way, places, topics)) for way in every_way(counts, topics))
     assert (unevenness(got), moves(got, places, topics)) == best
     assert rounds <= 2
+
+
+def reachable(start: str, got: Assignment, topics: Mapping[str, Sequence[str]]) -> set[str]:
+    """Whom a partition of `start` could end up with, each on the way handing on one of its own for it."""
+    found, row = {start}, [start]
+    for giver in row:
+        for taker, wanted in topics.items():
+            if taker not in found and set(got[giver]) & set(wanted):
+                found.add(taker)
+                row.append(taker)
+    return found
+
+
+def drawn_group(data: st.DataObject) -> tuple[dict[str, int], dict[str, Sequence[str]], dict[Place, str]]:
+    counts = {topic: data.draw(st.integers(0, 15)) for topic in "pqrstu"}
+    some = st.lists(st.sampled_from("pqrstu"), unique=True, min_size=1, max_size=3)
+    topics = {name: data.draw(some) for name in "abcdefghijkl"[: data.draw(st.integers(2, 12))]}
+    places = {
+        (t, p): data.draw(st.sampled_from([*topics, "gone"])) for t, n in counts.items() for p in range(n)
+    }
+    return counts, topics, {place: owner for place, owner in places.items() if owner in topics}
+
+
+@given(data=st.data())
+def test_no_chain_of_moves_would_make_it_more_even(data: st.DataObject) -> None:
+    counts, topics, places = drawn_group(data)
+    got = STICKY.assign(joined(STICKY, topics, places), counts)
+    loads = {name: sum(map(len, share.values())) for name, share in got.items()}
+    for name in topics:
+        assert all(loads[name] - loads[other] < 2 for other in reachable(name, got, topics))
+
+
+@given(data=st.data())
+def test_a_search_that_ends_early_leaves_no_single_move(data: st.DataObject) -> None:
+    counts, topics, places = drawn_group(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimum, "EFFORT", data.draw(st.integers(0, 60)))
+        got = STICKY.assign(joined(STICKY, topics, places), counts)
+    assert len(holders(got)) == sum(n for t, n in counts.items() if any(t in own for own in topics.values()))
+    loads = {name: sum(map(len, share.values())) for name, share in got.items()}
+    for name, share in got.items():
+        assert set(share) <= set(topics[name])
+        for other, wanted in topics.items():
+            assert not set(share) & set(wanted) or loads[name] - loads[other] < 2
 
 
 def loads_of(got: Mapping[Place, str], names: Sequence[str]) -> dict[str, int]:
