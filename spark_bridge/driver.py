@@ -106,7 +106,7 @@ class SourceDriver:
             if self._settle() and self._wait_here():
                 found = self._plan(document, max_rows)
                 if found is not None:
-                    self._pace.planned()
+                    self._pace.forget()
                     return found.to_json()
                 if self._targets is not None and self._finished_all():
                     return start
@@ -217,7 +217,8 @@ class SourceDriver:
         if flight is None:
             return True
         if not self._settlement.settle(flight):
-            self._without_deleted(flight)
+            if self._settlement.unknown_topic:
+                self._without_deleted(flight)
             return False
         # Also what another member has: whoever gains it next may skip what nobody else did.
         self._places.finished.update(flight.uncommitted())
@@ -248,6 +249,9 @@ class SourceDriver:
         if self._targets is not None:
             # Returning ``start`` would end the query, so wait; the bound turns a deadlock into a sentence.
             wait_s = self._patience_s()
+        if not self._had_share:
+            # This call takes as long as the join does: it says nothing about the trigger interval.
+            self._pace.forget()
         if self._holdings.wait_here(wait_s, everybody=not self._had_share):
             self._had_share = True
             return True

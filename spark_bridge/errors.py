@@ -1,6 +1,10 @@
 """What goes wrong with words for the user of a query."""
 
 
+class OptionsError(ValueError):
+    """The options of a source or a sink cannot be used; the message has one sentence for each reason."""
+
+
 class DataLossError(Exception):
     """Offsets that a query should read are gone, and failOnDataLoss is set."""
 

@@ -48,6 +48,8 @@ class Settlement:
         self._holdings = holdings
         self._places = places
         self._outage = Outage()
+        self.unknown_topic = False
+        """Whether the last try failed for a topic that the coordinator does not know."""
         self.refused_commits = 0
         self.refused_rows = 0
 
@@ -57,6 +59,7 @@ class Settlement:
         A refusal counts only when the partition is not ours any more: a member that joins again is between
         two generations for a moment, and keeps what it has.
         """
+        self.unknown_topic = False
         gone = [tenure for tenure in flight.commits if not self._holdings.holds(tenure)]
         if gone:
             self._refused(flight, gone)
@@ -69,6 +72,7 @@ class Settlement:
             elif isinstance(outcome, CommitRefusedError):
                 logger.debug("the commit of a finished batch waits for the rebalance: %s", outcome)
             else:
+                self.unknown_topic = self.unknown_topic or outcome.unknown_topic
                 self._outage.told("the commit of a finished batch waits for the coordinator: %s", outcome)
         if flight.commits:
             return False

@@ -24,6 +24,7 @@ from ringleader.clients.membership import Assigned, Lost, Revoked, SyncGroupMemb
 from ringleader.clients.state import Phase
 from ringleader.clients.subscription import partitions_of, sync_consumer_member
 from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
 from ringleader.spark_bridge.offsets import TopicPartition
@@ -142,6 +143,7 @@ class ConsumerGroup:
             options.group_id,
             assignors=options.strategy,
             weight=options.weight or 1.0,
+            auto_offset_reset="latest" if options.starting_offsets == "latest" else "earliest",
             rack=options.client_rack,
             group_instance_id=instance if instance is None or slots == 1 else f"{instance}-{slot}",
             on_assigned=partial(self._assigned, slot),
@@ -165,7 +167,7 @@ class ConsumerGroup:
         except (CommitFailedError, RebalanceInProgressError, MembershipError) as error:
             return CommitRefusedError(str(error))
         except RetriableError as error:
-            return GroupUnavailableError(str(error))
+            return GroupUnavailableError(str(error), error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         except BrokerError as error:
             raise SourceError(f"offsets cannot be committed: {error}") from error
         return None

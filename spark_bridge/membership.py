@@ -25,7 +25,14 @@ class CommitRefusedError(Exception):
 
 
 class GroupUnavailableError(Exception):
-    """The coordinator cannot be reached, or says "later": the same call may work in a moment."""
+    """The coordinator cannot be reached, or says "later": the same call may work in a moment.
+
+    ``unknown_topic``: what it waits for is a topic that it does not know (any more).
+    """
+
+    def __init__(self, message: str, unknown_topic: bool = False) -> None:
+        super().__init__(message)
+        self.unknown_topic = unknown_topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,8 @@ class Twin:
 
     def start(self, application: int) -> None:
         """``application``: the process of the JVM."""
-        self._path = Path(tempfile.gettempdir(), f"ringleader-spark-{os.getuid()}-{application}-{self._name}")
+        user = os.getuid() if hasattr(os, "getuid") else 0
+        self._path = Path(tempfile.gettempdir(), f"ringleader-spark-{user}-{application}-{self._name}")
         if not self._locked():
             self._until_s = time.monotonic() + TWIN_PATIENCE_S
 

@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ringleader.spark_bridge.errors import OptionsError
 
-class OptionsError(ValueError):
-    """The options of a source or a sink cannot be used; the message has one sentence for each reason."""
-
+__all__ = ["SECURITY_FIELD", "SECURITY_PREFIXES", "OptionsError", "build"]
 
 # Names under these prefixes are gathered in one field: clients.security knows what they mean.
 SECURITY_PREFIXES = ("kafka.sasl.", "kafka.ssl.")

@@ -60,8 +60,9 @@ class Pace:
             self._warn()
         self._idle_since_ms = now_ms
 
-    def planned(self) -> None:
-        """The call that ``called`` was told of gave a batch."""
+    def forget(self) -> None:
+        """The call that ``called`` was told of gave a batch, or waited for something: the time to the next
+        one is not the trigger interval."""
         self._idle_since_ms = None
 
     def settled(self, took_ms: int) -> None:

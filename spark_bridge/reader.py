@@ -139,3 +139,5 @@ def _log_to_stderr() -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
+        # A query has several members; each rebalance is told once, by the query.
+        logging.getLogger("ringleader.clients").setLevel(logging.WARNING)

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 
-from ringleader.spark_bridge.option_build import OptionsError
+from ringleader.spark_bridge.errors import OptionsError
 from ringleader.spark_bridge.rows import spark_schema
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ class FakeGroup:
         self.commits: list[dict[TopicPartition, int]] = []
         self.asked: list[frozenset[TopicPartition]] = []
         self.away = 0
+        self.unknown_topic = False
         self.fenced = False
         self.between = False
         self.strangers: list[str] = []
@@ -79,7 +80,7 @@ class FakeGroup:
     def _commit(self, part: Part) -> CommitRefusedError | GroupUnavailableError | None:
         if self.away:
             self.away -= 1
-            return GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS")
+            return GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS", self.unknown_topic)
         if self.fenced or part.generation != self.generation:
             return CommitRefusedError("ILLEGAL_GENERATION")
         self.commits.append(dict(part.offsets))

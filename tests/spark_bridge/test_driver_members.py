@@ -242,6 +242,7 @@ def test_a_topic_deleted_before_its_commit_does_not_stop_the_others(
     world.plan()
     del world.log.end[T0]
     world.group.away = 1
+    world.group.unknown_topic = True
     assert world.plan() is None
     assert "its topic was deleted" in caplog.text
     assert world.plan() is None
@@ -316,7 +317,7 @@ def test_a_second_source_of_the_same_application_is_noticed(
 def test_long_holds_are_told_with_their_numbers(caplog: pytest.LogCaptureFixture) -> None:
     pace = Pace(10_000)
     pace.called(0)
-    pace.planned()
+    pace.forget()
     pace.settled(6_000)
     assert caplog.text == ""
     pace.called(6_000)
@@ -326,7 +327,7 @@ def test_long_holds_are_told_with_their_numbers(caplog: pytest.LogCaptureFixture
     caplog.clear()
     pace.called(22_500)
     assert caplog.text == ""
-    pace.planned()
+    pace.forget()
     pace.settled(13_000)
     assert "up to 13000 ms" in caplog.text
 

@@ -91,7 +91,7 @@ def test_a_schema_of_the_user_is_refused() -> None:
 )
 def test_wrong_options_are_refused_at_load(given: dict[str, str], said: str) -> None:
     with pytest.raises(OptionsError, match=said):
-        RingleaderDataSource(given)
+        RingleaderDataSource(given).schema()
 
 
 def test_a_load_without_a_group_is_a_batch_read() -> None:
