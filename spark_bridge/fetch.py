@@ -44,6 +44,8 @@ MAX_WAIT_MS = 500
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12
 RETRY_PAUSE_S = 0.1
+# Clusters that a worker keeps connections to; the one it met first goes when there is one more.
+MAX_CLUSTERS = 8
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,10 @@ def wire_for(endpoint: Endpoint) -> Wire:
     key = (os.getpid(), endpoint)
     found = _wires.get(key)
     if found is None:
-        _wires.clear()
+        # What another process opened before this one was forked is not ours to speak on.
+        strange = [other for other in _wires if other[0] != key[0]]
+        for other in strange or list(_wires)[: len(_wires) + 1 - MAX_CLUSTERS]:
+            _wires.pop(other).close()
         found = _wires[key] = Wire(endpoint)
     return found
 

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import socket
 import struct
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -55,7 +56,8 @@ class Endpoint:
 class Connection:
     """One connection to one broker. Requests may be sent ahead; answers come in the order of requests.
 
-    Raises WireError from every method; the connection is of no use after that.
+    Raises WireError from every method; the connection is of no use after that. To make one raises SourceError
+    too: the broker does not let this client in, or is not the one it should be.
     """
 
     def __init__(self, host: str, port: int, endpoint: Endpoint) -> None:
@@ -67,9 +69,14 @@ class Connection:
             self._socket = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:
             raise WireError(f"cannot connect to {self.name}: {error}") from error
+        self._encrypted = False
+        self._use_until_s: float | None = None
         try:
             self._set_up(endpoint.request_timeout_ms)
-            self._versions = self._ask_versions()
+            if endpoint.security:
+                self._secure(host, endpoint)
+            else:
+                self._versions = self._ask_versions()
         except BaseException:
             self.close()
             raise
@@ -112,6 +119,11 @@ class Connection:
         return self.receive(response)
 
     @property
+    def stale(self) -> bool:
+        """Whether the session that the broker granted is nearly over: time for a new connection."""
+        return self._use_until_s is not None and time.monotonic() > self._use_until_s
+
+    @property
     def waiting(self) -> int:
         """How many answers are outstanding."""
         return len(self._pending)
@@ -130,6 +142,28 @@ class Connection:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, value)
 
+    def _secure(self, host: str, endpoint: Endpoint) -> None:
+        from ringleader.spark_bridge import secure
+
+        security = secure.security_of(endpoint.security)
+        timeout_s = endpoint.request_timeout_ms / 1000
+        try:
+            if security.tls is not None:
+                # With TLS no call fills more than one record: the socket's own timeout serves as well.
+                self._socket.settimeout(timeout_s)
+                self._socket = secure.encrypted(self._socket, host, security.tls, self.name)
+                self._encrypted = True
+            self._versions = self._ask_versions()
+            if security.sasl is not None:
+                lifetime_s = secure.authenticate(self, security.sasl, timeout_s)
+                if lifetime_s is not None:
+                    self._use_until_s = time.monotonic() + lifetime_s
+                if MetadataRequest.API_KEY not in self._versions:
+                    # It tells strangers only what they need to prove who they are.
+                    self._versions = self._ask_versions()
+        except OSError as error:
+            raise WireError(f"no secure connection to {self.name}: {error}") from error
+
     def _ask_versions(self) -> dict[int, tuple[int, int]]:
         # Version 0 is answered by every broker there is.
         answer = self.ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
@@ -138,6 +172,8 @@ class Connection:
         return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
 
     def _read(self, size: int) -> bytes:
+        if self._encrypted:
+            return self._read_encrypted(size)
         parts: list[bytes] = []
         left = size
         while left:
@@ -152,6 +188,21 @@ class Connection:
             left -= len(part)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _read_encrypted(self, size: int) -> bytes:
+        whole = bytearray(size)
+        left = memoryview(whole)
+        while left:
+            try:
+                count = self._socket.recv_into(left)
+            except TimeoutError:
+                raise WireError(f"{self.name} did not answer in time") from None
+            except OSError as error:
+                raise WireError(f"{self.name} broke the connection: {error}") from error
+            if not count:
+                raise WireError(f"{self.name} closed the connection")
+            left = left[count:]
+        return bytes(whole)
 
 
 class Wire:
@@ -204,6 +255,9 @@ class Wire:
     def connection(self, node: int) -> Connection:
         """The connection to a node, made when needed. Raises WireError."""
         found = self._connections.get(node)
+        if found is not None and found.stale and not found.waiting:
+            self.drop(node)
+            found = None
         if found is None:
             host, port = self._brokers[node]
             found = self._connections[node] = Connection(host, port, self._endpoint)
@@ -241,12 +295,15 @@ class Wire:
                 # The next answer on it belongs to somebody else.
                 continue
             try:
-                found = self._connections[node]
+                found = self.connection(node)
                 return found.ask(request, response, found.version(type(request), highest))
             except WireError as error:
                 reasons.append(str(error))
                 self.drop(node)
         for host, port in [*self._endpoint.servers, *self._brokers.values()]:
+            if self._bootstrap is not None and self._bootstrap.stale:
+                self._bootstrap.close()
+                self._bootstrap = None
             try:
                 if self._bootstrap is None:
                     self._bootstrap = Connection(host, port, self._endpoint)

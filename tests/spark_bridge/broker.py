@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -11,6 +12,7 @@ from types import TracebackType
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import decode_request_header, encode_response, request_class
 from ringleader.protocol.messages import (
+    ApiVersionsRequest,
     ApiVersionsResponse,
     ApiVersionsResponseApiVersion,
     FetchRequest,
@@ -27,11 +29,15 @@ from ringleader.protocol.messages import (
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
 )
 from ringleader.protocol.records import iter_batches
 from ringleader.protocol.schema import Message
 
-VERSIONS = {1: (4, 12), 2: (1, 7), 3: (0, 12), 18: (0, 3)}
+VERSIONS = {1: (4, 12), 2: (1, 7), 3: (0, 12), 17: (0, 1), 18: (0, 3), 36: (0, 2)}
 
 
 class Partition:
@@ -63,9 +69,23 @@ class Partition:
 
 
 class Broker:
-    """Node ``node`` of a cluster of brokers that share ``topics``; each connection has its thread."""
+    """Node ``node`` of a cluster of brokers that share ``topics``; each connection has its thread.
 
-    def __init__(self, topics: dict[str, dict[int, Partition]], node: int = 0) -> None:
+    ``tls``: it speaks TLS. ``users``: passwords of those who may come, by SASL PLAIN; None: everybody may.
+    """
+
+    def __init__(
+        self,
+        topics: dict[str, dict[int, Partition]],
+        node: int = 0,
+        *,
+        tls: ssl.SSLContext | None = None,
+        users: dict[str, str] | None = None,
+        lifetime_ms: int = 0,
+    ) -> None:
+        self._tls = tls
+        self._users = users
+        self._lifetime_ms = lifetime_ms
         self.topics = topics
         self.node = node
         self.peers: list[Broker] = [self]
@@ -115,7 +135,12 @@ class Broker:
             thread.start()
 
     def _serve(self, sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError, EOFError):
+        known = self._users is None
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.suppress(OSError, EOFError))
+            if self._tls is not None:
+                sock = self._tls.wrap_socket(sock, server_side=True)
+            stack.enter_context(sock)
             stream = sock.makefile("rb")
             with stream:
                 while size := int.from_bytes(stream.read(4), "big"):
@@ -126,10 +151,24 @@ class Broker:
                     request = found.decode(frame, header.api_version, position)
                     if not self.script(request):
                         return
+                    if isinstance(request, SaslAuthenticateRequest):
+                        known = self._knows(request.auth_bytes)
+                    elif not known and not isinstance(request, ApiVersionsRequest | SaslHandshakeRequest):
+                        return
                     answer = self._answer(request)
                     sock.sendall(encode_response(answer, header.api_version, header.correlation_id))
 
+    def _knows(self, credentials: bytes) -> bool:
+        _, user, password = credentials.decode().split("\0")
+        return (self._users or {}).get(user) == password
+
     def _answer(self, request: Message) -> Message:
+        if isinstance(request, SaslHandshakeRequest):
+            return SaslHandshakeResponse(mechanisms=["PLAIN"])
+        if isinstance(request, SaslAuthenticateRequest):
+            if self._knows(request.auth_bytes):
+                return SaslAuthenticateResponse(session_lifetime_ms=self._lifetime_ms)
+            return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED)
         if isinstance(request, MetadataRequest):
             asked = request.topics
             return self._metadata(
