@@ -262,10 +262,13 @@ class Settings(BaseSettings):
         description="When an emptied group could not be stored, it is tried again after this time.",
     )
 
-    offsets_unknown_topics_enable: bool = Field(
-        False,
-        description="Offsets of topics that do not exist are kept, too, for groups that share something else "
-        "than topics. Kafka refuses them.",
+    group_max_own_offsets: int = Field(
+        100_000,
+        ge=0,
+        le=INT32_MAX,
+        description="Offsets that a group may have when it commits for names that are no topics. Only groups "
+        "that share something else than topics may, those of a protocol type other than consumer; 0: none, "
+        "as in Kafka.",
     )
 
     # --- topics ---

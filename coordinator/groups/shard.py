@@ -31,6 +31,7 @@ from ringleader.coordinator.groups.replies import error_reply
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.sync import Syncs
 from ringleader.coordinator.groups.transactions import Transactions
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     HeartbeatRequest,
@@ -257,6 +258,14 @@ class Shard:
         groups hand in a ticket for each part.
         """
         return self._offsets.fetch(group_id, topics, require_stable, ticket, now_ms)
+
+    def own_offsets(self, group_id: str) -> int | None:
+        """How many offsets a group has that shares something else than topics, by its protocol type; None for
+        all other groups, and for those that are not there."""
+        group = self._groups.get(group_id)
+        if group is None or group.protocol_type in (None, "", CONSUMER_TYPE):
+            return None
+        return sum(map(len, group.offsets.values()))
 
     def describe(self, group_id: str, version: int) -> Any:
         """One `DescribeGroupsResponseDescribedGroup`. Missing: state Dead, and from v6 on

@@ -14,20 +14,29 @@ from ringleader.coordinator.topics import Topics
 from ringleader.protocol.errors import ErrorCode
 
 ANY_PARTITION = 2**31
+"""Of names that are no topics: one more than the largest number that the wire can carry."""
+NAME_MAX_CHARACTERS = 249
+"""As long as a topic's name may be."""
+
 Refused = dict[str, list[Any]]
 """Answers of refused entries, by topic."""
 
 
 def split(
-    topics: Topics, request: Any, topic_class: type[Any], refusal: type[Any], unknown: bool = False
+    topics: Topics,
+    request: Any,
+    topic_class: type[Any],
+    refusal: type[Any],
+    unknown: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 ) -> tuple[list[Any], Refused]:
     """Topics of a request with the partitions that exist, and a refusal for each of the others. `unknown`:
-    topics that do not exist have all partitions."""
+    the code for topics that do not exist; with NONE they have all partitions."""
     accepted: list[Any] = []
     refused: Refused = {}
     for topic in request.topics:
         info = topics.describe(topic.name)
-        count = info.partitions if info is not None else ANY_PARTITION if unknown else 0
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is not None or is_long(topic.name) else unknown
+        count = info.partitions if info is not None else 0 if code else ANY_PARTITION
         good = []
         for entry in topic.partitions:
             if 0 <= entry.partition_index < count:
@@ -35,12 +44,18 @@ def split(
                 continue
             refused.setdefault(topic.name, []).append(
                 refusal(
-                    partition_index=entry.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    partition_index=entry.partition_index,
+                    error_code=code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 )
             )
         if good:
             accepted.append(topic_class(name=topic.name, partitions=good))
     return accepted, refused
+
+
+def is_long(name: str) -> bool:
+    """Whether it is too long for a name, of a topic or of something else."""
+    return len(name) > NAME_MAX_CHARACTERS
 
 
 def merge(topics: list[Any], refused: Refused, topic_class: type[Any]) -> None:

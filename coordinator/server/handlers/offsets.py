@@ -15,6 +15,7 @@ from typing import Any
 
 from ringleader.coordinator.server.handlers import Call, Handler, Services, existing
 from ringleader.coordinator.server.parts import Gather, Part
+from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -49,17 +50,16 @@ class _Offsets:
     def __init__(self, services: Services) -> None:
         self._topics = services.topics
         self._runtime = services.runtime
-        self._unknown = services.settings.offsets_unknown_topics_enable
+        self._max_own = services.settings.group_max_own_offsets
 
     # ---- OffsetCommit ----
 
     def commit(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         describe = self._topics.describe
-        unknown = existing.ANY_PARTITION if self._unknown else 0
         for topic in request.topics:
             info = describe(topic.name)
-            count = unknown if info is None else info.partitions
+            count = 0 if info is None else info.partitions
             for entry in topic.partitions:
                 if not 0 <= entry.partition_index < count:
                     return self._commit_apart(call, request)
@@ -72,7 +72,7 @@ class _Offsets:
             request,
             OffsetCommitRequestTopic,
             OffsetCommitResponsePartition,
-            self._unknown,
+            self._unknown(request.group_id),
         )
 
         def merged(response: OffsetCommitResponse) -> OffsetCommitResponse:
@@ -84,6 +84,13 @@ class _Offsets:
         request.topics = accepted
         return existing.handle(self._runtime, call, request, merged)
 
+    def _unknown(self, group_id: str, deleting: bool = False) -> ErrorCode:
+        """The code for topics that do not exist."""
+        count = self._runtime.shard_of(group_id).own_offsets(group_id) if self._max_own else None
+        if count is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE if deleting or count < self._max_own else ErrorCode.POLICY_VIOLATION
+
     # ---- OffsetDelete ----
 
     def delete(self, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | None:
@@ -93,7 +100,7 @@ class _Offsets:
             request,
             OffsetDeleteRequestTopic,
             OffsetDeleteResponsePartition,
-            self._unknown,
+            self._unknown(request.group_id, deleting=True),
         )
 
         def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
