@@ -88,6 +88,7 @@ class Leading:
         self._members: list[AssignorMember] = []
         self._shares: Assignment = {}
         self._asked: Assigned | None = None  # the share for which a rejoin is under way already
+        self._again = False  # there are changes for which no rejoin was asked
         self._complaint = ""
         self._turn = 0
         self._waiting = Backoff(WAITING_MS, WAITING_MAX_MS, random.random)
@@ -134,7 +135,8 @@ class Leading:
             return shares, {member: AssignmentBytes(share).encode() for member, share in shares.items()}
 
         shares, encoded = await _aside(work, compute)
-        self._members, self._shares = members, shares
+        if by_lag and self._settings.lag_check_ms is not None:
+            self._members, self._shares = members, shares
         return encoded
 
     async def _patiently(self, cluster: Cluster, topics: list[str], *, places: bool) -> Overview:
@@ -217,18 +219,22 @@ class Leading:
             except Exception:
                 logger.exception("group %s: topics cannot be looked at", self._group_id)
             else:
-                if changes:
-                    self._rejoin(driver, held, in_words(changes))
+                self._again = bool(changes) and not self._rejoin(driver, held, in_words(changes))
 
-    def _rejoin(self, driver: Driver, held: Assigned, reason: str) -> None:
-        if driver.machine.held is held:
-            self._asked = held
-            driver.rejoin(reason)
+    def _rejoin(self, driver: Driver, held: Assigned, reason: str) -> bool:
+        """Unless the group is at it anyway: perhaps that cures it."""
+        if driver.machine.held is not held or driver.machine.phase is not Phase.STABLE:
+            return False
+        self._asked = held
+        driver.rejoin(reason)
+        return True
 
     def _pause_s(self) -> float:
         """Until the next look: short while something is waited for, and not the same in all members."""
         pause_ms: float = self._settings.metadata_max_age_ms
-        if not self._choice.known or any(not one.partitions for one in (self._known or {}).values()):
+        if self._again:
+            pause_ms = min(pause_ms, WAITING_MS)
+        elif not self._choice.known or any(not one.partitions for one in (self._known or {}).values()):
             pause_ms = min(pause_ms, self._waiting.next_ms())
         else:
             self._waiting.reset()
@@ -296,7 +302,7 @@ class Leading:
             held = driver.machine.held
             if held is None or not held.is_leader or held is self._asked or held.protocol != LAG_AWARE:
                 continue
-            if driver.machine.phase is not Phase.STABLE or not self._known:
+            if driver.machine.phase is not Phase.STABLE or not self._known or not self._shares:
                 continue
             try:
                 reason = await self._cure(cluster, held.generation)
@@ -305,7 +311,7 @@ class Leading:
             except Exception as error:
                 logger.warning("group %s: lags cannot be looked at: %r", self._group_id, error)
             else:
-                if reason and driver.machine.phase is Phase.STABLE:
+                if reason:
                     self._rejoin(driver, held, reason)
 
     async def _cure(self, cluster: Cluster, generation: int) -> str:

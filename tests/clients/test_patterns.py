@@ -102,6 +102,28 @@ async def test_each_member_matches_its_own_pattern(coordinator: Coordinator) -> 
     assert "users has 5 partitions instead of 2" in reasons(coordinator)
 
 
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "range"])
+async def test_a_group_of_patterns_comes_to_rest(coordinator: Coordinator, assignor: str) -> None:
+    """All of them see the new topic by themselves; those that are late find that they have announced it."""
+    diaries = [Diary() for _ in range(4)]
+    made = [consumer(coordinator, diary, pattern="[tu]", assignors=[assignor]) for diary in diaries]
+
+    def together() -> list[tuple[str, int]]:
+        shares = [one.assigned for one in made]
+        if None in shares or len({share.generation for share in shares if share}) != 1:
+            return []
+        return sorted(place for share in shares if share for place in partitions_of(share))
+
+    async with made[0], made[1], made[2], made[3]:
+        await until(lambda: together() == [("t", number) for number in range(4)])
+        await asyncio.to_thread(coordinator.create_topic, "u", 4)
+        await until(lambda: together() == [(topic, number) for topic in "tu" for number in range(4)])
+        generation, looks = made[0].generation, len(coordinator.faults.seen("Metadata"))
+        await until(lambda: len(coordinator.faults.seen("Metadata")) > looks + 40)
+        assert {one.generation for one in made} == {generation}
+    assert [diary.of(Lost) for diary in diaries] == [[], [], [], []]
+
+
 async def test_every_join_says_what_matches_then(coordinator: Coordinator) -> None:
     diary = Diary()
     async with consumer(coordinator, diary, pattern="t|u", metadata_max_age_ms=600_000) as member:
