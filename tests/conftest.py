@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import pytest
@@ -19,7 +20,8 @@ settings.load_profile("patient")
 ENDS_WITH_ITS_PARENT = ("org.apache.spark", "pyspark", "multiprocessing")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All tests that need a Spark session run in one process, so that one session serves them."""
     spark = [item for item in items if item.get_closest_marker("spark")]
     for item in spark:
@@ -27,6 +29,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if spark and (home := java_home()) is not None:
         # `make test` has seen to this; a plain `pytest` has not.
         os.environ["JAVA_HOME"] = str(home)
+    if getattr(config.option, "loadgroup", False):
+        _keep_groups_together(items)
+
+
+def _keep_groups_together(items: list[pytest.Item]) -> None:
+    """pytest-xdist 3.8 writes the group of a test where pytest 9.2 does not look any more: without this, the
+    tests of one group run on any process."""
+    for item in items:
+        groups = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group") if mark.args})
+        suffix = f"@{'_'.join(groups)}"
+        inner: Any = item
+        if groups and hasattr(inner, "_id") and not item.nodeid.endswith(suffix):
+            inner._id = type(inner._id).parse(item.nodeid + suffix)
 
 
 @pytest.fixture(scope="session", autouse=True)
