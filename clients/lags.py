@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
+from ringleader.clients.aside import aside
 from ringleader.clients.backoff import Backoff
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
 from ringleader.clients.model import Node, TopicPartition
@@ -100,7 +102,7 @@ class _Question:
             answer: RawAnswer = await self._cluster.send(
                 node, _raw(request), timeout_ms=min(self._left_ms(), self._cluster.request_timeout_ms)
             )
-            fetched = await asyncio.to_thread(_fetched, answer)
+            fetched = await aside(lambda: _fetched(answer))
             if fetched.code:
                 text = f"offsets of group {group_id!r}: {error_name(fetched.code)}"
                 raise (RetriableError if is_retriable(fetched.code) else BrokerError)(text, fetched.code)
@@ -173,7 +175,7 @@ class _Question:
             some = places[start : start + PARTITIONS_PER_REQUEST]
             try:
                 answer: RawAnswer = await self._cluster.send(node, _list_offsets(some, time))
-                listed = await asyncio.to_thread(_decoded, ListOffsetsResponse, answer)
+                listed = await aside(partial(_decoded, ListOffsetsResponse, answer))
             except RetriableError as error:
                 self.why = str(error)
                 return

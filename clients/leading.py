@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from ringleader.clients.aside import aside
 from ringleader.clients.assignors import ASSIGNORS, Assignment, Assignor, AssignorMember, lag_aware
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
 from ringleader.clients.backoff import Backoff
@@ -368,7 +369,7 @@ def _differences(before: Mapping[str, _Known], after: Mapping[str, _Known]) -> l
 
 async def _aside(work: int, run: Callable[[], T]) -> T:
     """The result, computed in a thread if it is much work."""
-    return run() if work <= INLINE_WORK else await asyncio.to_thread(run)
+    return run() if work <= INLINE_WORK else await aside(run)
 
 
 def _read_members(infos: Sequence[MemberInfo]) -> tuple[list[AssignorMember], list[str]]:

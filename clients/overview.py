@@ -6,13 +6,13 @@ a long one is walked over in a thread: 100,000 partitions must not hold up a hea
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct, unpack_from
 from struct import error as struct_error
 from typing import NamedTuple
 
+from ringleader.clients.aside import aside
 from ringleader.clients.backoff import Backoff
 from ringleader.clients.errors import BrokerError, is_retriable
 from ringleader.clients.model import Node
@@ -104,7 +104,7 @@ async def overview(
         answer: RawAnswer = await cluster.send(None, request)
         if len(answer.frame) <= INLINE_BYTES:
             return read(answer, places)
-        return await asyncio.to_thread(read, answer, places)
+        return await aside(lambda: read(answer, places))
 
     backoff = Backoff(100, 1_000, random.random)
     return await retrying(timeout_ms, backoff, ask)

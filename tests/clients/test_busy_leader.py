@@ -52,6 +52,28 @@ async def test_heartbeats_go_on_while_python_computes(monkeypatch: pytest.Monkey
             assert diary.of(Lost) == []
 
 
+async def test_the_end_does_not_wait_for_an_assignment(monkeypatch: pytest.MonkeyPatch) -> None:
+    computing, may_end = threading.Event(), threading.Event()
+
+    def compute(members: Sequence[AssignorMember], counts: Any, racks: Any) -> Assignment:
+        computing.set()
+        may_end.wait()
+        return RANGE.assign(members, counts, racks)
+
+    monkeypatch.setitem(ASSIGNORS, "slow", Assignor("slow", compute))
+    monkeypatch.setitem(subscription._COOPERATIVE, "slow", False)
+    monkeypatch.setattr(leading, "INLINE_WORK", 0)
+    with Coordinator(topics={"t": 4}) as coordinator:
+        member = consumer_member(coordinator.bootstrap, "g", ["t"], assignors=["slow"])
+        try:
+            await member.start()
+            assert await asyncio.to_thread(computing.wait, PATIENCE_S)
+            async with asyncio.timeout(PATIENCE_S):
+                await member.stop()
+        finally:
+            may_end.set()
+
+
 async def test_a_million_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The assignment is computed, encoded and sent; the session is shorter than that takes."""
 
