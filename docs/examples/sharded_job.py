@@ -14,8 +14,8 @@ import os
 import sys
 from pathlib import Path
 
-from ringleader import Admin, GroupMember, MemberProtocol
-from ringleader.clients.errors import BrokerError, CommitFailedError
+from ringleader import GroupMember, MemberProtocol
+from ringleader.clients.errors import CommitFailedError
 
 JOB, SHARDS, PIECES = "thumbnails", 8, 25  # the job's name; its shards; pieces of work in each
 
@@ -34,19 +34,10 @@ async def work(shard, piece, results):
         file.write(json.dumps(line) + "\n")
 
 
-async def keep_progress(bootstrap):
-    """How far a shard is, is kept as the group's offset in a partition of a topic without records."""
-    async with Admin(bootstrap) as admin:
-        if JOB not in [topic.name for topic in await admin.list_topics()]:
-            with contextlib.suppress(BrokerError):  # another process was faster
-                await admin.create_topic(JOB, SHARDS)
-
-
 async def main(bootstrap, directory):
     results = Path(directory) / f"{os.getpid()}.jsonl"
     results.parent.mkdir(exist_ok=True)
     every = [(JOB, shard) for shard in range(SHARDS)]
-    await keep_progress(bootstrap)
     async with GroupMember(
         bootstrap,
         JOB,
