@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import random
 import secrets
 import string
@@ -34,6 +35,8 @@ from ringleader.clients.sasl import (
 )
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+
+logger = logging.getLogger("ringleader.clients.connection")
 
 MAX_ROUNDS = 8
 """Messages of one conversation; SCRAM has two."""
@@ -96,8 +99,11 @@ async def stay_logged_in(
         try:
             lifetime_ms = await _renewed(channel, sasl, timeout_s, lifetime_s * (1 - part))
         except ClientError as error:
-            channel.close(f"could not authenticate again before the session ended: {error}")
+            why = f"could not authenticate again before the session ended: {error}"
+            logger.warning("%s: %s", channel.address, why)
+            channel.close(why)
             return
+        logger.debug("%s: authenticated again (%s)", channel.address, sasl.mechanism)
 
 
 async def _renewed(channel: Channel, sasl: Sasl, timeout_s: float, left_s: float) -> int:

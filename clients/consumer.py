@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from ringleader.clients.consumer_errors import ConsumerClosedError
 from ringleader.clients.consumer_model import Batch, ConsumerMetrics, ConsumerSettings
-from ringleader.clients.errors import ClientError, MembershipError
+from ringleader.clients.errors import AuthenticationError, ClientError, MembershipError
 from ringleader.clients.feed import EARLIEST, LATEST
 from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
 from ringleader.clients.progress import Made, Progress
@@ -248,6 +248,8 @@ class GroupConsumer:
     def _check(self, reader: Reader) -> None:
         if self.member.error is not None:
             raise self.member.error
+        if isinstance(reader.broken, AuthenticationError):
+            raise reader.broken
         if reader.broken is not None:
             raise ConsumerClosedError(f"group {self.group_id!r}: the consumer broke") from reader.broken
 

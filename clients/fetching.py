@@ -16,7 +16,7 @@ from typing import Any
 
 from ringleader.clients.backoff import Backoff
 from ringleader.clients.consumer_errors import PartitionError
-from ringleader.clients.errors import ClientError, RetriableError
+from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.feed import Chunk, Feed, end_of
 from ringleader.clients.leaders import MOVED, Leaders
 from ringleader.clients.model import Node, TopicPartition
@@ -207,6 +207,8 @@ class Fetcher:
             response = await self._cluster.send(node, plain(request), timeout_ms=timeout_ms, lane=lane)
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
+        except AuthenticationError:
+            raise  # another try does not cure it: whoever asks for records hears of it
         except ClientError as error:
             self._failed(node, asked, error)
         else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ringleader.clients.consumer_errors import NotAssignedError, PartitionError
 from ringleader.clients.consumer_model import Batch, ConsumerSettings
-from ringleader.clients.errors import BrokerError, RetriableError
+from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
 from ringleader.clients.feed import Feed, decode
 from ringleader.clients.fetching import Fetcher
 from ringleader.clients.hands import Hands
@@ -79,7 +79,8 @@ class Reader:
         try:
             await work
         except Exception as error:
-            logger.exception("the consumer cannot go on")
+            trace = None if isinstance(error, AuthenticationError) else error
+            logger.error("the consumer cannot go on: %s", error, exc_info=trace)
             self.broken = error
             self.something.set()
 

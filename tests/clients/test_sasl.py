@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleader.clients.errors import AuthenticationError
 from ringleader.clients.sasl import (
@@ -20,6 +22,17 @@ from ringleader.clients.sasl import (
 )
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
+LIKELY = [
+    b"r=rOprNGfwEbeRWgbNEkqOx,s=eA==,i=4096",
+    b"v=eA==",
+    b"e=no",
+    b"r=,s=,i=",
+    b"v=",
+    b"",
+    b'{"status":7}',
+    b"{}",
+]
+"""What servers say, right and wrong."""
 SERVER_FIRST = f"r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
 
 
@@ -182,3 +195,24 @@ def test_secrets_are_not_shown_and_travel_to_other_processes() -> None:
         "SCRAM-SHA-512",
         "OAUTHBEARER",
     ]
+
+
+# ---- whatever a server says ----
+
+
+@given(st.lists(st.one_of(st.binary(max_size=200), st.sampled_from(LIKELY)), max_size=4))
+def test_whatever_a_server_says(answers: list[bytes]) -> None:
+    """A conversation goes on, ends, or refuses, and does nothing else; the password is in no error."""
+    said = []
+    for talk in (
+        scram_conversation("user", "pa55word", "sha256", NONCE),
+        oauth_conversation("pa55word", {}),
+        plain_conversation("user", "pa55word"),
+    ):
+        next(talk)
+        try:
+            for answer in answers:
+                talk.send(answer)
+        except (StopIteration, AuthenticationError) as end:
+            said.append(str(end))
+    assert "pa55word" not in "".join(said)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleader.clients.errors import AuthenticationError
 from ringleader.clients.oauth import ClientCredentials
@@ -166,7 +168,7 @@ def test_a_clients_certificate(certificates: Certificates, tmp_path: Path) -> No
     chain = f"-----BEGIN CERTIFICATE{chain}"
     (tmp_path / "key.pem").write_text(key)
     (tmp_path / "chain.pem").write_text(chain)
-    for given in (
+    for written in (
         {"ssl_keystore_location": str(path)},
         {"ssl_keystore_key": key, "ssl_keystore_certificate_chain": chain},
         {
@@ -175,7 +177,7 @@ def test_a_clients_certificate(certificates: Certificates, tmp_path: Path) -> No
         },
         {"ssl_key_pem": key, "ssl_certificate_pem": chain},
     ):
-        assert tls(**given).cert_store_stats()["x509"] >= 0
+        assert tls(**written).cert_store_stats()["x509"] >= 0
     other = certificates.issued("other").read_text().split("-----BEGIN CERTIFICATE", 1)[0]
     with pytest.raises(ValueError, match=r"ssl.certificate.pem, ssl.key.pem: no private key"):
         tls(ssl_key_pem=other, ssl_certificate_pem=chain)
@@ -305,3 +307,29 @@ def test_token_endpoints_that_refuse(endpoint: Any, answer: Any, error: type[Exc
     with pytest.raises(error, match=why) as raised:
         source()
     assert "s3cret" not in str(raised.value)
+
+
+# ---- any text ----
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text(), max_size=5))
+def test_properties_that_java_would_write_come_back(pairs: dict[str, str]) -> None:
+    text = "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in pairs.items())
+    assert parse_properties(text) == pairs
+
+
+def _escaped(text: str) -> str:
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+@given(st.text(), st.text(alphabet="ab=\";\\' \n{}", max_size=40))
+def test_any_text_is_read_or_refused(text: str, module: str) -> None:
+    parse_properties(text)
+    said = []
+    for one in (text, module, f"a.B required {module};"):
+        try:
+            said.append(parse_jaas(one).name)
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) == 3

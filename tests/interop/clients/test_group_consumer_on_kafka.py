@@ -14,8 +14,8 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.consumer import GroupConsumer
 from ringleader.clients.errors import AuthenticationError
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.security import SaslScram
-from tests.interop.secured import USER, Door, Secured
+from ringleader.clients.security import SaslOAuthBearer, SaslScram
+from tests.interop.secured import USER, Door, Secured, token
 from tests.support.consuming import PATIENCE_S, Sink, consumer, read_count, until
 
 PARTITIONS = 4
@@ -161,6 +161,22 @@ async def test_seek_pause_and_times(door: Door, group: str, log: Log) -> None:
 async def test_a_consumer_that_is_refused_says_so(secured: Secured, group: str, log: Log) -> None:
     async with at(secured.secure(SaslScram(USER, "wrong")), group, log) as one:
         with pytest.raises(AuthenticationError, match=f"refused user '{USER}'"):
+            await one.getone(PATIENCE_S)
+
+
+async def test_a_broker_that_refuses_the_reader_alone_is_heard_of(
+    secured: Secured, group: str, log: Log
+) -> None:
+    """The member gets its tokens in a loop of its own; the reader does in this one, and gets none."""
+    here = asyncio.get_running_loop()
+
+    async def partial() -> str:
+        if asyncio.get_running_loop() is here:
+            raise AuthenticationError("this account is closed")
+        return token()
+
+    async with at(secured.secure(SaslOAuthBearer(partial)), group, log) as one:
+        with pytest.raises(AuthenticationError, match="this account is closed"):
             await one.getone(PATIENCE_S)
 
 
