@@ -61,9 +61,9 @@ class Lane:
         self.queue: list[Batch] = []
         """To be sent, in order."""
         self.in_flight = 0
-        self.acknowledged = False
-        """Whether the leader knows the producer: until then it would take any sequence for the first."""
         self._idempotent = idempotent
+        # Until the leader knows the producer it would take any sequence for the first.
+        self._acknowledged = False
         self._node: int | None = None
         self._halted = False
         self._rows = 0
@@ -75,7 +75,7 @@ class Lane:
         """
         if not self.in_flight:
             return True
-        return self._idempotent and self.acknowledged and not self._halted and node == self._node
+        return self._idempotent and self._acknowledged and not self._halted and node == self._node
 
     def close(
         self, timestamp_ms: int, codec: Compression, producer_id: int, epoch: int, now_s: float
@@ -95,6 +95,13 @@ class Lane:
         self._halted = self._halted and self.in_flight > 0
         self.queue.remove(batch)
         self.in_flight += 1
+
+    def taken(self, batch: Batch) -> None:
+        """A leader has the batch, and with sequences every one before it: of those that wait to be sent
+        again the answer was lost, or they were refused the second time only."""
+        self._acknowledged = True
+        if self._idempotent:
+            self.queue = [found for found in self.queue if found.first > batch.first]
 
     def back(self, *batches: Batch) -> None:
         """Batches that were not taken, or of which nobody knows."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringleader.spark")
 
+_TAKEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # A topic with one of these will not be there, however long one waits.
 _HOPELESS = (
@@ -342,8 +343,10 @@ class Producer:
             answer = answers.get((batch.topic, batch.partition))
             if answer is None:
                 raise SinkError(f"the broker did not answer for {batch.name}")
-            if not answer.error_code:
-                lane.acknowledged = True
+            if answer.error_code in _TAKEN:
+                lane.taken(batch)
+                if not lane.queue:
+                    self._waiting.pop((lane.topic, lane.partition), None)
             elif self._refused(lane, batch, answer):
                 refused.add(batch.topic)
         if refused:
@@ -352,8 +355,6 @@ class Producer:
     def _refused(self, lane: Lane, batch: Batch, answer: ProduceResponsePartitionProduceResponse) -> bool:
         """What to do about a batch that was not taken; whether to look for leaders anew. Raises SinkError."""
         code = answer.error_code
-        if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            return False
         if code in _TOO_LARGE and batch.count > 1:
             self._again(lane, *batch.halves())
             return False

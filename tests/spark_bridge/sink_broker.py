@@ -31,7 +31,8 @@ class SinkBroker(Broker):
         self.creates: set[str] = set()
         self.produced: list[ProduceRequest] = []
         self.identities = 0
-        self._sequences: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
+        # Shared by all brokers of a cluster, as replicas share a log.
+        self.sequences: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
 
     def records(self, topic: str, partition: int) -> list[Record]:
         """What the log holds, in order."""
@@ -80,7 +81,7 @@ class SinkBroker(Broker):
         if wrong := self.refuse(topic, partition, header):
             return wrong
         if header.producer_id >= 0:
-            known = self._sequences.setdefault((topic, partition, header.producer_id), [])
+            known = self.sequences.setdefault((topic, partition, header.producer_id), [])
             span = (header.base_sequence, header.base_sequence + header.last_offset_delta)
             if span in known[-5:]:
                 return 0
