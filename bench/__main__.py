@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import assignors, commits, heartbeats, memory, mixed, rebalance, replay
+from bench import assignors, commits, consume, heartbeats, memory, mixed, rebalance, replay, spark
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import KAFKA, KFAKE, Plan, quick_plan
 from bench.report import say
+from tests.interop.maven import InteropError
 
 BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "heartbeats": heartbeats.run,
@@ -21,14 +22,24 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "mixed": mixed.run,
     "memory": memory.run,
     "replay": replay.run,
+    "consume": consume.run,
     "assignors": assignors.run,
+    "spark": spark.run,
 }
+
+ON_REQUEST = {"spark"}
+"""Run only when they are named: they need much that the others do not."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the benchmarks; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Ringleader's benchmarks.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all when none")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of {', '.join(BENCHMARKS)}; all but {', '.join(ON_REQUEST)} when none",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="seconds instead of minutes; numbers mean little"
     )
@@ -47,10 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         plan = plan.with_rounds(chosen.rounds)
     try:
         compiler()
-        for name in chosen.names or BENCHMARKS:
+        for name in chosen.names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             say(f"[bold]{name}[/]")
             BENCHMARKS[name](plan)
-    except (NoCompilerError, MemoryFileSystemError) as problem:
+    except (NoCompilerError, MemoryFileSystemError, InteropError) as problem:
         print(problem, file=sys.stderr)
         return 1
     return 0

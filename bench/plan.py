@@ -27,6 +27,8 @@ class Plan:
     rebalance_members: tuple[int, ...] = (500, 1_000, 2_000)
     idle_members: int = 5_000
     offsets: int = 1_000_000
+    consumed_records: int = 400_000
+    """Of about 1 KB each, that a consumer reads in one round."""
     mb_per_s: int = 100
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
     assignors: tuple[tuple[int, int], ...] = ((100, 2_000), (1_000, 10_000), (2_000, 1_000_000))
@@ -37,6 +39,12 @@ class Plan:
     """CPU seconds that a JVM spends under each load before that load is measured."""
     jvm_warmup_rounds: int = 25
     """Of the largest group's rebalances; a warm JVM takes a tenth of the first round's time."""
+    spark_records: int = 1_000_000
+    """Of 1 KB in two partitions, for Spark to read."""
+    spark_small_batches: int = 15
+    """Micro-batches of one row in each slice."""
+    spark_warmups: int = 3
+    """Reads of the whole topic before any counts: a JVM needs as many to come to its speed."""
     pause_s: float = 0.5
     """Of nothing but heartbeats, before a member joins or leaves."""
     data_dir: Path | None = None
@@ -64,9 +72,13 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         rebalance_members=(20,),
         idle_members=100,
         offsets=2_000,
+        consumed_records=4_000,
         assignors=((10, 100), (20, 200), (50, 1_000)),
         mb_per_s=2,
         jvm_warmup_s=0.2,
+        spark_records=20_000,
+        spark_small_batches=4,
+        spark_warmups=1,
         jvm_warmup_rounds=1,
         pause_s=0.05,
         data_dir=data_dir,
