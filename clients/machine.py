@@ -189,7 +189,7 @@ class MemberMachine(Parting):
         elif self._beats() and not link.waits_for("Heartbeat"):
             times.append(max(self._beat_at_ms, link.not_before_ms))
         elif self.phase is Phase.UNJOINED or (
-            self.phase is Phase.LEAVING and not link.waits_for("LeaveGroup")
+            self.phase is Phase.LEAVING and self.member_id and not link.waits_for("LeaveGroup")
         ):
             times.append(link.not_before_ms)
         return min(times, default=None)
@@ -226,7 +226,7 @@ class MemberMachine(Parting):
             self._prepare(now_ms) if self.prepares and not self._prepared else self._join(now_ms)
         elif phase is Phase.SYNCING and not link.waits_for("SyncGroup"):
             self._sync(now_ms)
-        elif phase is Phase.LEAVING and waited and not link.waits_for("LeaveGroup"):
+        elif phase is Phase.LEAVING and waited and self.member_id and not link.waits_for("LeaveGroup"):
             self._send_leave(now_ms)
         elif self._beats() and waited and now_ms >= self._beat_at_ms and not link.waits_for("Heartbeat"):
             self._beat(now_ms)
@@ -250,6 +250,8 @@ class MemberMachine(Parting):
 
     def _to_join(self, reason: str, now_ms: int) -> None:
         """Join again; a member that is to leave leaves instead."""
+        if self.phase is Phase.LEAVING and not self.member_id:
+            self._parted(now_ms)
         if self.phase in OVER or self.phase is Phase.LEAVING:
             return
         if self._leave_reason is not None:
@@ -294,7 +296,9 @@ class MemberMachine(Parting):
 
     def _joined(self, response: Any, pending: Pending, now_ms: int) -> None:
         code = response.error_code
-        if code == ErrorCode.NONE:
+        if self.phase is Phase.LEAVING:
+            self._named(response.member_id, now_ms)
+        elif code == ErrorCode.NONE:
             self._elect(response, now_ms)
         elif code == ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id, self.generation = response.member_id, -1

@@ -54,11 +54,25 @@ class Parting(MemberState):
         self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
 
     def _start_leaving(self, now_ms: int) -> None:
+        asks_for_id = self.phase is Phase.JOINING and not self.member_id and self.link.waits_for("JoinGroup")
+        if asks_for_id and not self._leave_silently:
+            # Its answer brings a member id, and the group would wait a whole session for whoever has it.
+            self._round += 1
+            self.phase = Phase.LEAVING
+            self._leave_until_ms = now_ms + min(self._leave_wait_ms, LEAST_LEAVE_WAIT_MS)
+            return
         self._stop_joining()
         self._round += 1
         self.phase = Phase.LEAVING
         self._leave_until_ms = now_ms + self._leave_wait_ms
         if self._leave_silently or not self.member_id:
+            self._parted(now_ms)
+
+    def _named(self, member_id: str, now_ms: int) -> None:
+        """What the first join came to, after this member had begun to leave."""
+        self.member_id = member_id
+        self._leave_until_ms = now_ms + self._leave_wait_ms
+        if not member_id:
             self._parted(now_ms)
 
     def _send_leave(self, now_ms: int) -> None:

@@ -204,7 +204,7 @@ def test_a_join_answer_after_leaving_is_ignored() -> None:
     script = MemberScript().start()
     script.find()
     join = script.sends[0]
-    script.leave()
+    script.leave(silently=True)
     script.machine.answer(join.ticket, JoinGroupResponse(member_id="m", leader="m"), script.now_ms)
     assert script.machine.phase is Phase.LEFT
 
@@ -284,6 +284,34 @@ def test_leaving_while_the_join_is_parked_closes_the_connection_first() -> None:
 def test_leaving_without_a_member_id_needs_no_words() -> None:
     script = MemberScript().start()
     script.leave()
+    assert script.kinds() == ["Over"]
+
+
+def test_leaving_before_the_member_id_has_come_waits_for_it() -> None:
+    """Otherwise the group would wait for the owner of that id, until a session is over."""
+    script = MemberScript().start()
+    script.find()
+    script.leave()
+    assert (script.wanted, script.kinds(), script.disconnects) == (["JoinGroup"], [], 0)
+    script.join(ErrorCode.MEMBER_ID_REQUIRED, member_id="m-9")
+    assert script.request("LeaveGroup").members[0].member_id == "m-9"
+    script.left()
+    assert script.kinds() == ["Over"]
+
+
+@pytest.mark.parametrize("way", ["silence", "connection lost", "refused", "silently"])
+def test_leaving_before_the_member_id_has_come_does_not_wait_for_long(way: str) -> None:
+    script = MemberScript(group_instance_id="i" if way == "silently" else None).start()
+    script.find()
+    script.leave(silently=way == "silently")
+    if way == "silence":
+        script.wait(999)
+        assert script.kinds() == []
+        script.wait(1)
+    elif way == "connection lost":
+        script.fail("JoinGroup")
+    elif way == "refused":
+        script.join(ErrorCode.GROUP_MAX_SIZE_REACHED, member_id="")
     assert script.kinds() == ["Over"]
 
 

@@ -142,8 +142,8 @@ async def test_commit_and_fetch(coordinator: Coordinator) -> None:
         assert await one.committed([("t", 1), ("t", 2)]) == {("t", 1): everything["t", 1]}
         with pytest.raises(BrokerError, match=r"t-2: OFFSET_METADATA_TOO_LARGE"):
             await one.commit({("t", 2): OffsetAndMetadata(1, "x" * 5_000)})
-        with pytest.raises(RetriableError, match=r"nowhere-0: UNKNOWN_TOPIC_OR_PARTITION"):
-            await one.commit({("nowhere", 0): 1}, timeout_s=0.3)
+        with pytest.raises(RetriableError, match=r"t-4: UNKNOWN_TOPIC_OR_PARTITION"):
+            await one.commit({("t", 4): 1}, timeout_s=0.3)
         await one.commit({})
 
 
@@ -311,6 +311,19 @@ async def test_start_and_stop_at_any_time(coordinator: Coordinator) -> None:
     async with two:
         pass
     assert not [t for t in threading.enumerate() if t.name.startswith("group member")]
+
+
+async def test_members_that_stop_while_they_join_hold_nobody_up(coordinator: Coordinator) -> None:
+    """Whatever the moment: nobody waits for a member id that has been given out and is not used."""
+    for step in range(12):
+        one = member(coordinator, session_timeout_ms=60_000)
+        await one.start()
+        while len(coordinator.faults.seen()) < step % 4:  # noqa: ASYNC110 -- the relay tells nobody
+            await asyncio.sleep(0)
+        await one.stop()
+        coordinator.faults.forget_seen()
+    async with member(coordinator) as two:
+        await two.wait_assigned(PATIENCE_S)
 
 
 def test_an_application_that_ends_without_stopping_leaves_the_group(coordinator: Coordinator) -> None:
