@@ -225,7 +225,9 @@ class Connection(asyncio.Protocol):
                 return
             if len(buffer) - start - 4 < size:
                 break
-            self._answered(bytes(buffer[start + 4 : start + 4 + size]))
+            with memoryview(buffer) as view:  # an answer may be large: it is copied once
+                frame = bytes(view[start + 4 : start + 4 + size])
+            self._answered(frame)
             start += 4 + size
         del buffer[:start]
 
