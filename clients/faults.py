@@ -249,6 +249,8 @@ class Relay:
             await link.run(*self._target)
         except (OSError, EOFError, MalformedError):
             pass
+        except asyncio.CancelledError:
+            pass  # by `close`; about a cancelled connection asyncio would log an error (before Python 3.12)
         finally:
             link.close()
             with self._faults._lock:

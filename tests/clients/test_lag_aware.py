@@ -143,6 +143,27 @@ async def test_the_leader_looks_at_lags(coordinator: Coordinator, assignors: lis
     assert first.of(Lost) == second.of(Lost) == []
 
 
+async def test_looks_go_on_after_the_coordinator_was_away(
+    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = Diary(), Diary()
+    options: dict[str, Any] = {"lag_check_ms": 20, "metadata_max_age_ms": 20}
+    async with (
+        consumer(coordinator, "a", first, **options) as one,
+        consumer(coordinator, "b", second, **options) as two,
+    ):
+        halves = await until_shared(one, two)
+        for _ in range(3):
+            await asyncio.to_thread(coordinator.restart)
+        heavy, light = next(iter(halves))
+        lags = [0, 0, 0, 0]
+        lags[heavy], lags[light] = 1_000, 500
+        await asyncio.to_thread(produce, coordinator, *lags)
+        await until(lambda: {heavy in share and light in share for share in whole(one, two)} == {False})
+    assert first.of(Lost) == second.of(Lost) == []
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 async def test_shares_are_kept_while_lags_are_even_enough(coordinator: Coordinator) -> None:
     produce(coordinator, 100, 100, 104, 96)
     async with consumer(coordinator, "a") as one, consumer(coordinator, "b") as two:
