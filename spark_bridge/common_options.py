@@ -183,13 +183,6 @@ class Reading(Connecting):
         alias="kafka.isolation.level",
         description="read_committed leaves out records of open and aborted transactions.",
     )
-    client_rack: str | None = Field(
-        None,
-        alias="kafka.client.rack",
-        max_length=200,
-        description="Where this query runs. A stream tells the group (KIP-881), and tasks may read from a "
-        "replica nearby (KIP-392).",
-    )
 
     @property
     def subscription(self) -> Subscription:

@@ -7,7 +7,6 @@ this module, so they survive from task to task in a worker that Spark uses again
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,8 @@ from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.log import KafkaLog
 from ringleader.spark_bridge.offsets import EARLIEST, LATEST
 from ringleader.spark_bridge.planning import SliceRange
-from ringleader.spark_bridge.wire import Endpoint, Wire, WireError, retriable
+from ringleader.spark_bridge.wire import Endpoint, WireError, retriable
+from ringleader.spark_bridge.wires import Wires
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import BatchOptions, StreamOptions
@@ -44,8 +44,6 @@ MAX_WAIT_MS = 500
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12
 RETRY_PAUSE_S = 0.1
-# Clusters that a worker keeps connections to; the one it met first goes when there is one more.
-MAX_CLUSTERS = 8
 
 
 @dataclass(frozen=True)
@@ -96,28 +94,12 @@ class _Answer:
     data: FetchResponsePartitionData
 
 
-# One per process: Spark runs one task at a time in a Python worker, and forks workers before any task.
-_wires: dict[tuple[int, Endpoint], Wire] = {}
-
-
-def wire_for(endpoint: Endpoint) -> Wire:
-    """This process's connections to a cluster."""
-    key = (os.getpid(), endpoint)
-    found = _wires.get(key)
-    if found is None:
-        # What another process opened before this one was forked is not ours to speak on.
-        strange = [other for other in _wires if other[0] != key[0]]
-        for other in strange or list(_wires)[: len(_wires) + 1 - MAX_CLUSTERS]:
-            _wires.pop(other).close()
-        found = _wires[key] = Wire(endpoint)
-    return found
+_wires = Wires()
 
 
 def close_wires() -> None:
     """Close this process's connections."""
-    for wire in _wires.values():
-        wire.close()
-    _wires.clear()
+    _wires.close()
 
 
 def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterator[Any]:
@@ -151,7 +133,7 @@ class _SliceFetcher:
 
     def __init__(self, settings: FetchSettings, ranges: Sequence[SliceRange]) -> None:
         self._settings = settings
-        self._wire = wire_for(settings.endpoint)
+        self._wire = _wires.get(settings.endpoint)
         self._parts = [_Part(*found) for found in ranges if found.end > found.start]
         # For each node with a request under way: what was asked of it.
         self._asked: dict[int, dict[tuple[str, int], _Part]] = {}

@@ -147,6 +147,12 @@ class StreamOptions(Reading):
         "partitions up again without a rebalance, so `stop()` leaves them. With several members, -0, -1 and "
         "so on are appended.",
     )
+    client_rack: str | None = Field(
+        None,
+        alias="kafka.client.rack",
+        max_length=200,
+        description="Where this query runs, for assignors that keep partitions near their members (KIP-881).",
+    )
     session_timeout_ms: Millis = Field(
         45_000,
         alias="kafka.session.timeout.ms",

@@ -7,7 +7,6 @@ same order; with a producer id the broker drops what it has already. One thread 
 from __future__ import annotations
 
 import logging
-import os
 import random
 import time
 from collections import deque
@@ -31,7 +30,8 @@ from ringleader.spark_bridge.lanes import Batch, Lane
 from ringleader.spark_bridge.offsets import TopicPartition
 from ringleader.spark_bridge.partitioner import StickyPartitions, partitions_of_keys
 from ringleader.spark_bridge.sink_rows import SinkRows
-from ringleader.spark_bridge.wire import Endpoint, Wire, WireError, retriable
+from ringleader.spark_bridge.wire import Endpoint, WireError, retriable
+from ringleader.spark_bridge.wires import Wires
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.sink_options import SinkOptions
@@ -87,24 +87,12 @@ class SinkSettings:
         )
 
 
-# One per process: Spark runs one task at a time in a Python worker, and forks workers before any task.
-_wires: dict[tuple[int, Endpoint], Wire] = {}
-
-
-def _wire_for(endpoint: Endpoint) -> Wire:
-    key = (os.getpid(), endpoint)
-    found = _wires.get(key)
-    if found is None:
-        _wires.clear()
-        found = _wires[key] = Wire(endpoint)
-    return found
+_wires = Wires()
 
 
 def close_wires() -> None:
     """Close this process's connections of sinks."""
-    for wire in _wires.values():
-        wire.close()
-    _wires.clear()
+    _wires.close()
 
 
 class _Topic:
@@ -124,7 +112,7 @@ class Producer:
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
-        self._wire = _wire_for(settings.endpoint)
+        self._wire = _wires.get(settings.endpoint)
         self._topics: dict[str, _Topic] = {}
         self._lanes: dict[TopicPartition, Lane] = {}
         # Lanes with batches to send, and what each node has been sent and not answered.
