@@ -23,7 +23,7 @@ class Wires:
         if found is None:
             # What another process opened before this one was forked is not ours to speak on.
             strange = [other for other in self._found if other[0] != key[0]]
-            for other in strange or list(self._found)[: len(self._found) + 1 - MAX_CLUSTERS]:
+            for other in strange or list(self._found)[: max(0, len(self._found) + 1 - MAX_CLUSTERS)]:
                 self._found.pop(other).close()
             found = Wire(endpoint)
         self._found[key] = found

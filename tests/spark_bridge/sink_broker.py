@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -23,8 +24,8 @@ class SinkBroker(Broker):
     """``refuse`` may give an error code for a batch, before it is looked at; ``lose`` may close a connection
     after a request was served, so that its answer is lost."""
 
-    def __init__(self, topics: dict[str, dict[int, Partition]], node: int = 0) -> None:
-        super().__init__(topics, node)
+    def __init__(self, topics: dict[str, dict[int, Partition]], node: int = 0, **secured: Any) -> None:
+        super().__init__(topics, node, **secured)
         self.versions |= {0: (3, 9), 22: (0, 4)}
         self.refuse: Callable[[str, int, BatchHeader], int] = lambda topic, partition, header: 0
         self.lose: Callable[[ProduceRequest], bool] = lambda request: False
