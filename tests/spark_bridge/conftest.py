@@ -1,46 +1,17 @@
-"""One Spark session for all tests that need a JVM; starting one costs seconds."""
+"""One Spark session for all tests that need a JVM."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.support.spark_session import spark_session
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """``local[2]`` on loopback with the settings that start fastest."""
-    from pyspark.sql import SparkSession
-
-    base = tmp_path_factory.mktemp("spark")
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 1g --driver-java-options "{java}" pyspark-shell'
-    # Workers run what PATH calls python3 otherwise, which may know none of the packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName("ringleader-tests")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.log.level": "ERROR",
-        "spark.local.dir": str(base / "local"),
-        "spark.sql.warehouse.dir": str(base / "warehouse"),
-        # Micro-batches cost half as much with it; a local directory does not need the safer manager.
-        "spark.sql.streaming.checkpointFileManagerClass": (
-            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-        ),
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
-    gateway = session.sparkContext._gateway
-    if gateway is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
+    """The session."""
+    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
