@@ -34,18 +34,13 @@ class Constrained:
             free = self._give_near(free)
         shares, least = self.shares, self._least
         under, exact = self._under, self._exact
-        for position, partition in enumerate(free):
-            if not under:
-                rest = free[position:]
-                break
-            # The first of those below the least gets it, and goes to the end of the row or is done.
+        left = iter(free)
+        while under:
+            # The first of those below the least gets one, and goes to the end of the row or is done.
             member = under.popleft()
-            share = shares[member]
-            share.append(partition)
-            (under if len(share) < least else exact).append(member)
-        else:
-            rest = []
-        for partition in rest:
+            shares[member].append(next(left))
+            (under if len(shares[member]) < least else exact).append(member)
+        for partition in left:
             shares[exact.popleft()].append(partition)
 
     def handed_over(self) -> set[int]:
@@ -67,27 +62,24 @@ class Constrained:
         """Returns what nobody keeps, in order."""
         owned: list[list[int]] = [[] for _ in self.shares]
         free = []
-        if self._nearness.counts:
-            far = self._nearness.far
-            for partition, owner in enumerate(self._claims.owner):
-                if owner == NOBODY:
-                    free.append(partition)
-                elif far(owner, partition):
-                    self._given_up[partition] = owner
-                else:
-                    owned[owner].append(partition)
-        else:
-            for partition, owner in enumerate(self._claims.owner):
-                if owner == NOBODY:
-                    free.append(partition)
-                else:
-                    owned[owner].append(partition)
+        for partition, owner in enumerate(self._claims.owner):
+            if owner == NOBODY:
+                free.append(partition)
+            else:
+                owned[owner].append(partition)
         for member, mine in enumerate(owned):
-            self.shares[member] = self._keeps(member, mine)
+            self.shares[member] = self._keeps(member, self._near_ones(member, mine))
         if self._given_up:
             free += self._given_up
             free.sort()
         return free
+
+    def _near_ones(self, member: int, mine: list[int]) -> list[int]:
+        far = self._nearness.far
+        if not self._nearness.counts or not any(far(member, partition) for partition in mine):
+            return mine
+        self._given_up |= {partition: member for partition in mine if far(member, partition)}
+        return [partition for partition in mine if not far(member, partition)]
 
     def _keeps(self, member: int, mine: list[int]) -> list[int]:
         least = self._least
