@@ -150,9 +150,11 @@ class GroupConsumer:
         self._stopping = True
         reader.hands.put_down()
         reader.something.set()
-        await self.member.stop(timeout_s=timeout_s)
-        if not again:
-            await reader.close()
+        try:
+            await self.member.stop(timeout_s=timeout_s)
+        finally:
+            if not again:
+                await reader.close()
 
     async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """Wait until the group has settled; the partitions. Raises TimeoutError, and what ended the

@@ -57,13 +57,13 @@ class _Led:
 class Leaders:
     """Leaders of the partitions of some topics. `run` keeps them fresh; belongs to the cluster's loop.
 
-    `on_change(place, epoch changed)` is called for each partition after each look.
+    `on_change(place, epoch changed, topic is another one)` is called for each partition after each look.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        on_change: Callable[[TopicPartition, bool], None],
+        on_change: Callable[[TopicPartition, bool, bool], None],
         on_refused: Callable[[str, int], None],
         max_age_ms: int = DEFAULT_MAX_AGE_MS,
     ) -> None:
@@ -170,7 +170,7 @@ class Leaders:
             place = (topic.name, part.partition)
             node = self._brokers.get(part.leader)
             led = self._led.get(place)
-            changed = False
+            changed = again = False
             if led is None:
                 self._led[place] = _Led(node, part.leader_epoch, topic.id)
             else:
@@ -179,10 +179,10 @@ class Leaders:
                 if part.leader_epoch < led.epoch and part.leader_epoch >= 0 and not again:
                     complete = complete and led.node is not None
                     continue
-                changed = part.leader_epoch > led.epoch or again
+                changed = part.leader_epoch > led.epoch
                 led.node, led.epoch, led.topic_id = node, part.leader_epoch, topic.id
             complete = complete and node is not None
-            self._on_change(place, changed)
+            self._on_change(place, changed, again)
         return complete
 
     def _cannot_see(self, topic: str, code: int) -> None:

@@ -59,19 +59,27 @@ class Placer:
     def out_of_range(self, feed: Feed) -> None:
         """The leader says that the log does not hold what was asked for."""
         asked, position = feed.fetch_offset, feed.position
-        name = f"{feed.topic}-{feed.partition}"
         if position is not None and asked != position:
             # What is buffered was there a moment ago: it is handed out first.
             feed.not_before_s = asyncio.get_running_loop().time() + 0.1
             if not feed.ready:
                 feed.refetch()
             return
+        self._start_over(feed, "the log does not hold this offset")
+
+    def made_anew(self, feed: Feed) -> None:
+        """The topic was deleted and created again: the position means nothing any more."""
+        self._start_over(feed, "the topic was created anew")
+
+    def _start_over(self, feed: Feed, why: str) -> None:
+        at = feed.position
         if self._reset == "none":
-            why = "the log does not hold this offset, and auto_offset_reset is 'none'"
-            feed.fail(OffsetGoneError(*feed.place, asked, why))
+            feed.unplace(COMMITTED)
+            feed.fail(OffsetGoneError(*feed.place, at, f"{why}, and auto_offset_reset is 'none'"))
             self._on_placed(feed)
             return
-        logger.warning("%s: offset %d is not in the log: going on at the %s", name, asked, self._reset)
+        name = f"{feed.topic}-{feed.partition}"
+        logger.warning("%s at offset %s: %s; going on at the %s", name, at, why, self._reset)
         feed.unplace(WISHES[self._reset])
         self.kick()
 

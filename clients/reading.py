@@ -176,11 +176,14 @@ class Reader:
 
     # ---- what the parts tell ----
 
-    def _changed(self, place: TopicPartition, epoch_changed: bool) -> None:
+    def _changed(self, place: TopicPartition, epoch_changed: bool, another_topic: bool) -> None:
         feed = self.feeds.get(place)
         if feed is None:
             return
-        if epoch_changed and feed.position is not None and feed.fetch_epoch >= 0:
+        if another_topic and feed.position is not None:
+            self._ready.pop(place, None)
+            self._placer.made_anew(feed)
+        elif epoch_changed and feed.position is not None and feed.fetch_epoch >= 0:
             feed.validate = True
         if feed.position is None or feed.validate:
             self._placer.kick()

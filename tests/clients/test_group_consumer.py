@@ -294,7 +294,9 @@ async def test_positions_outside_of_the_log(
         await read_count(one, 10)
         one.seek(("t", 0), 1_000)
         assert (await one.__anext__()).record.offset == 0
-        assert "t-0: offset 1000 is not in the log: going on at the earliest" in caplog.text
+        assert (
+            "t-0 at offset 1000: the log does not hold this offset; going on at the earliest" in caplog.text
+        )
     async with consumer(coordinator, auto_offset_reset="none") as one:
         await one.wait_assigned(PATIENCE_S)
         for place in places(range(4)):
@@ -339,6 +341,22 @@ async def test_a_topic_that_goes_away(
         coordinator.run(coordinator.node.topics.delete("short"))
         await until(lambda: "topic short cannot be read now (UNKNOWN_TOPIC_OR_PARTITION)" in caplog.text)
         assert caplog.text.count("cannot be read now") == 1
+
+
+async def test_a_topic_that_is_made_anew(
+    coordinator: Coordinator, source: Source, caplog: pytest.LogCaptureFixture
+) -> None:
+    coordinator.create_topic("short", 1)
+    source.put(("short", 0), 10)
+    async with consumer(coordinator, topics=["short"]) as one:
+        await read_count(one, 10)
+        coordinator.run(coordinator.node.topics.delete("short"))
+        await until(lambda: "topic short cannot be read now" in caplog.text)
+        coordinator.create_topic("short", 1)
+        source.put(("short", 0), 20)
+        sink = await read_count(one, 20)
+        assert sink.offsets == {("short", 0): list(range(20))}
+        assert "the topic was created anew; going on at the earliest" in caplog.text
 
 
 async def test_a_pattern(coordinator: Coordinator, source: Source) -> None:
