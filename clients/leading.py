@@ -204,15 +204,17 @@ class Leading:
                 group.create_task(self._watch_lags(driver, cluster, self._settings.lag_check_ms))
 
     async def _watch_topics(self, driver: Driver, cluster: Cluster) -> None:
+        leads = False
         while True:
-            await asyncio.sleep(self._pause_s())
+            await asyncio.sleep(self._pause_s(leads))
             held = driver.machine.held
             if held is None or held is self._asked:
                 continue
+            leads = held.is_leader
             try:
-                if held.is_leader and self._known is None:
+                if leads and self._known is None:
                     await self._take_over(cluster)
-                changes = await self._changes(cluster, held.is_leader)
+                changes = await self._changes(cluster, leads)
             except RetriableError as error:
                 logger.debug("group %s: topics cannot be looked at now: %s", self._group_id, error)
             except ClientError as error:
@@ -230,12 +232,13 @@ class Leading:
         driver.rejoin(reason)
         return True
 
-    def _pause_s(self) -> float:
+    def _pause_s(self, leads: bool) -> float:
         """Until the next look: short while something is waited for, and not the same in all members."""
         pause_ms: float = self._settings.metadata_max_age_ms
+        known = (self._known or {}) if leads else {}
         if self._again:
             pause_ms = min(pause_ms, WAITING_MS)
-        elif not self._choice.known or any(not one.partitions for one in (self._known or {}).values()):
+        elif not self._choice.known or any(not one.partitions for one in known.values()):
             pause_ms = min(pause_ms, self._waiting.next_ms())
         else:
             self._waiting.reset()

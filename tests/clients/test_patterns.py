@@ -146,6 +146,16 @@ async def test_the_clusters_own_topics_never_match(coordinator: Coordinator) -> 
     assert choice.names == ("a",)
 
 
+async def test_a_topic_that_is_waited_for_is_looked_for_more_often(coordinator: Coordinator) -> None:
+    """The usual time between two looks is longer than this test waits."""
+    options = {"metadata_max_age_ms": 600_000}
+    async with consumer(coordinator, Diary(), ["later", "t"], **options) as member:
+        await until_owned(member, t=4)
+        await asyncio.to_thread(coordinator.create_topic, "later", 2)
+        await until_owned(member, t=4, later=2)
+    assert "topic later is there, with 2 partitions" in reasons(coordinator)
+
+
 async def test_a_topic_that_was_created_anew_is_noticed(coordinator: Coordinator) -> None:
     diary = Diary()
     async with consumer(coordinator, diary, ["t"]) as member:
