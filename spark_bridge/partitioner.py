@@ -44,8 +44,8 @@ def partition_of_key(key: bytes, partitions: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def partitions_of_keys(keys: Any, partitions: int) -> list[int | None]:
-    """``partition_of_key`` for a ``pyarrow`` array of binary; None for null.
+def partitions_of_keys(keys: Any, partitions: int) -> Any:
+    """``partition_of_key`` for a ``pyarrow`` array of binary, as an array of int32; null for null.
 
     Keys of one length are hashed together, word by word in columns; few of a length one by one.
     """
@@ -53,20 +53,34 @@ def partitions_of_keys(keys: Any, partitions: int) -> list[int | None]:
     import pyarrow.compute as pc
 
     lengths = pc.binary_length(keys)
-    found: list[int | None] = [None] * len(keys)
-    for entry in pc.value_counts(lengths.drop_null()):
-        length, count = entry["values"].as_py(), entry["counts"].as_py()
-        rows = pc.indices_nonzero(pc.equal(lengths, length))
-        some = keys.take(rows)
-        if count < FEWEST_IN_COLUMNS or sys.byteorder != "little" or pa.types.is_large_binary(keys.type):
-            numbers = [partition_of_key(key, partitions) for key in some.to_pylist()]
+    counted = pc.value_counts(lengths)
+    if len(counted) == 1 and not keys.null_count:
+        return _partitions_of_one_length(keys, lengths[0].as_py(), partitions)
+    rows, numbers = [], []
+    for entry in counted:
+        length = entry["values"].as_py()
+        chosen = pc.is_null(lengths) if length is None else pc.equal(lengths, length)
+        rows.append(pc.indices_nonzero(pc.fill_null(chosen, False)))
+        if length is None:
+            numbers.append(pa.nulls(len(rows[-1]), pa.int32()))
         else:
-            hashes = _murmur2_columns(some, length)
-            positive = pc.bit_wise_and(hashes, pa.scalar(0x7FFFFFFF, pa.uint32())).to_pylist()
-            numbers = [number % partitions for number in positive]
-        for row, number in zip(rows.to_pylist(), numbers, strict=True):
-            found[row] = number
-    return found
+            numbers.append(_partitions_of_one_length(keys.take(rows[-1]), length, partitions))
+    if not rows:
+        return pa.nulls(len(keys), pa.int32())
+    # Back into the order of the rows.
+    return pa.concat_arrays(numbers).take(pc.array_sort_indices(pa.concat_arrays(rows)))
+
+
+def _partitions_of_one_length(keys: Any, length: int, partitions: int) -> Any:
+    """As ``partitions_of_keys``, for keys of one length, none null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if len(keys) < FEWEST_IN_COLUMNS or sys.byteorder != "little":
+        return pa.array([partition_of_key(key, partitions) for key in keys.to_pylist()], pa.int32())
+    positive = pc.bit_wise_and(_murmur2_columns(keys, length), pa.scalar(0x7FFFFFFF, pa.uint32()))
+    count = pa.scalar(partitions, pa.uint32())
+    return pc.subtract(positive, pc.multiply(pc.divide(positive, count), count)).cast(pa.int32())
 
 
 def _murmur2_columns(keys: Any, length: int) -> Any:

@@ -10,6 +10,7 @@ import logging
 import random
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -127,12 +128,8 @@ class Producer:
         if not len(rows):
             return
         self.rows += len(rows)
-        if rows.topics is None or self._settings.topic is not None:
-            if self._settings.topic is None:
-                raise SinkError("a row has no topic: the column 'topic' is null")
-            self._write(self._settings.topic, rows, rows.partitions)
-        else:
-            self._by_topic(rows, rows.topics)
+        for topic, some in self._by_topic(rows):
+            self._write(topic, some)
         if sum(lane.builder.size_bytes for lane in self._lanes.values()) > self._settings.buffer_bytes:
             self._close_all()
         self._pump()
@@ -150,44 +147,45 @@ class Producer:
 
     # -- rows to batches
 
-    def _by_topic(self, rows: SinkRows, topics: list[str | None]) -> None:
-        import pyarrow as pa
+    def _by_topic(self, rows: SinkRows) -> Iterator[tuple[str, SinkRows]]:
+        if self._settings.topic is not None:
+            yield self._settings.topic, rows
+            return
+        import pyarrow.compute as pc
 
-        found: dict[str | None, list[int]] = {}
-        for row, topic in enumerate(topics):
-            found.setdefault(topic, []).append(row)
-        for topic, indices in found.items():
-            if topic is None:
-                raise SinkError("a row has no topic: the column 'topic' is null")
-            partitions = None if rows.partitions is None else [rows.partitions[row] for row in indices]
-            some = rows if len(found) == 1 else rows.take(pa.array(indices, pa.int64()))
-            self._write(topic, some, partitions)
+        if rows.topics is None or rows.topics.null_count:
+            raise SinkError("a row has no topic: the column 'topic' is null")
+        topics = pc.unique(rows.topics).to_pylist()
+        for topic in topics:
+            some = rows if len(topics) == 1 else rows.take(pc.indices_nonzero(pc.equal(rows.topics, topic)))
+            yield topic, some
 
-    def _write(self, topic: str, rows: SinkRows, partitions: list[int | None] | None) -> None:
+    def _write(self, topic: str, rows: SinkRows) -> None:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         known = self._topics.get(topic) or self._find_topic(topic)
-        if rows.keys is None and partitions is None:
+        if rows.keys is None and rows.partitions is None:
             self._spread(topic, known, rows)
             return
-        targets: list[int | None] = partitions or [None] * len(rows)
-        if rows.keys is not None and None in targets:
+        targets = rows.partitions
+        if rows.keys is not None and (targets is None or targets.null_count):
             by_key = partitions_of_keys(rows.keys, known.count)
-            targets = [key if said is None else said for said, key in zip(targets, by_key, strict=True)]
-        found: dict[int | None, list[int]] = {}
-        for row, target in enumerate(targets):
-            found.setdefault(target, []).append(row)
-        for target, indices in found.items():
-            some = rows.take(pa.array(indices, pa.int64()))
-            if target is None:
-                self._spread(topic, known, some)
-            elif 0 <= target < known.count:
-                self._fill(self._lane((topic, target)), some)
-            else:
+            targets = by_key if targets is None else pc.coalesce(targets.cast(pa.int32()), by_key)
+        # Sorted by partition, stably and nulls last: a partition's rows keep their order.
+        rows = rows.take(pc.array_sort_indices(targets))
+        counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in pc.value_counts(targets)}
+        at = 0
+        for target in sorted(number for number in counts if number is not None):
+            if not 0 <= target < known.count:
                 raise SinkError(
                     f"a row names partition {target} of topic {topic}, which has partitions 0 to "
                     f"{known.count - 1}"
                 )
+            self._fill(self._lane((topic, target)), rows.slice(at, at + counts[target]))
+            at += counts[target]
+        if None in counts:
+            self._spread(topic, known, rows.slice(at, len(rows)))
 
     def _spread(self, topic: str, known: _Topic, rows: SinkRows) -> None:
         """Rows without a key: one partition until its batch is full, then the next."""

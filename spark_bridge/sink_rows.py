@@ -59,23 +59,25 @@ class SinkRows:
     """As ``values``."""
     tails: Any = None
     """``pyarrow`` array of binary, never null: each record's headers, as they stand at its end."""
-    topics: list[str | None] | None = None
-    partitions: list[int | None] | None = None
+    topics: Any = None
+    """Array of string."""
+    partitions: Any = None
+    """Array of int32."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     def slice(self, start: int, stop: int) -> SinkRows:
-        """Keys, values and headers of a run of rows."""
+        """A run of rows."""
         count = stop - start
         return self._each(lambda found: found.slice(start, count))
 
     def take(self, indices: Any) -> SinkRows:
-        """Keys, values and headers of the rows of these indices."""
+        """The rows of these indices."""
         return self._each(lambda found: found.take(indices))
 
     def _each(self, change: Callable[[Any], Any]) -> SinkRows:
-        columns = (self.values, self.keys, self.tails)
+        columns = (self.values, self.keys, self.tails, self.topics, self.partitions)
         return SinkRows(*[None if found is None else change(found) for found in columns])
 
 
@@ -94,8 +96,8 @@ def sink_rows(batch: Any, with_topics: bool) -> SinkRows:
         pa.nulls(batch.num_rows, pa.binary()) if values is None else values.cast(pa.binary()),
         None if keys is None else keys.cast(pa.binary()),
         None if headers is None else pa.array([_tail(found) for found in headers.to_pylist()], pa.binary()),
-        None if topics is None else topics.to_pylist(),
-        None if partitions is None else partitions.to_pylist(),
+        topics,
+        partitions,
     )
 
 

@@ -43,9 +43,13 @@ def test_a_key_of_any_length_has_a_partition() -> None:
 def test_keys_in_columns_have_the_partitions_of_keys_one_by_one(keys: list[bytes | None], count: int) -> None:
     many = keys * 3 + [b"abcde" + b"%03d" % n for n in range(50)]
     wanted = [None if key is None else partition_of_key(key, count) for key in many]
-    assert partitions_of_keys(pa.array(many, pa.binary()), count) == wanted
+    assert partitions_of_keys(pa.array(many, pa.binary()), count).to_pylist() == wanted
     part = pa.array([b"before", *many], pa.binary()).slice(1)
-    assert partitions_of_keys(part, count) == wanted
+    assert partitions_of_keys(part, count).to_pylist() == wanted
+    one_length = [b"%04d" % number for number in range(60)]
+    found = partitions_of_keys(pa.array(one_length), count).to_pylist()
+    assert found == [partition_of_key(key, count) for key in one_length]
+    assert partitions_of_keys(pa.array([], pa.binary()), count).to_pylist() == []
 
 
 def test_records_without_a_key_visit_all_partitions_in_turn() -> None:

@@ -57,7 +57,13 @@ def rows(
     topics: list[str | None] | None = None,
 ) -> SinkRows:
     some = None if keys is None else pa.array(keys, pa.binary())
-    return SinkRows(pa.array(found, pa.binary()), some, None, topics, partitions)
+    return SinkRows(
+        pa.array(found, pa.binary()),
+        some,
+        None,
+        None if topics is None else pa.array(topics, pa.string()),
+        None if partitions is None else pa.array(partitions, pa.int32()),
+    )
 
 
 def write(told: SinkSettings, *parts: SinkRows) -> Producer:
