@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench import spark
 from bench.assignors import COLUMNS, TIMES, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER
@@ -187,6 +188,18 @@ def _assignors(run: Run) -> list[str]:
     ]
 
 
+def _spark(run: Run) -> list[str]:
+    return [
+        f"### Spark reads {run['records']:,} records of 1 KB ({run['spark']})",
+        "",
+        "Medians of the rounds; the CPU seconds are those of Spark's JVM and Python workers (of the fetching "
+        "process where there is no Spark). Whole queries: their start is in the figures.",
+        "",
+        *_table(spark.RATES, spark.rate_rows(run["results"])),
+        *_table(spark.COSTS, spark.cost_rows(run["results"])),
+    ]
+
+
 SECTIONS = {
     "heartbeats": _heartbeats,
     "commits": _commits,
@@ -195,6 +208,7 @@ SECTIONS = {
     "memory": _memory,
     "replay": _replay,
     "assignors": _assignors,
+    "spark": _spark,
 }
 
 

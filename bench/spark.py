@@ -1,0 +1,304 @@
+"""Spark reads a Kafka topic: our source beside Spark's own Kafka connector, on the same broker in one run.
+
+Needs a JDK with a compiler, Maven, and half a gigabyte for a PySpark of the connector's version, which gets
+a virtual environment of its own in the user's cache directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.plan import KAFKA, RINGLEADER, Plan
+from bench.processes import work_dir
+from bench.report import Goal, median, print_goals, save, say, table
+from bench.spark_fetch import CONFLUENT, PARTITIONS, measure
+from ringleader.spark_bridge.log import KafkaLog
+from ringleader.spark_bridge.wire import Endpoint
+from tests.interop.kafka import BENCH_JVM, KafkaBroker, tool
+from tests.interop.kafka import VERSION as KAFKA_VERSION
+from tests.interop.maven import InteropError, cache, jars, java, javac
+from tools.wheels import CONSTRAINTS, ROOT
+
+SPARK_VERSION = "4.2.0"
+"""The newest that the connector is published for; bench/spark_connector/pom.xml has it, too."""
+CONNECTOR = "Spark's connector"
+EMPTY, EMPTY_ROWS = "empty Python source, no rows", "empty Python source, 1 row a slice"
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+VALUE_BYTES = 1024
+FASTER = 1.3
+SLOWER = 1.3
+_SOURCES = Path(__file__).parent / "spark_connector"
+_JOB_TIMEOUT_S = 3_600
+
+Result = dict[str, Any]
+
+
+def run(plan: Plan) -> Result:
+    """Runs it, prints the tables, writes spark.json, returns its content."""
+    python, libraries = interpreter(), connector()
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(work_dir(plan.data_dir))
+        broker = stack.enter_context(KafkaBroker(directory / "kafka", jvm=BENCH_JVM))
+        address = broker.host, broker.port
+        topics = {codec: f"codec-{codec}" for codec in CODECS}
+        fill(broker.bootstrap, "large", plan.spark_records, "none")
+        for codec, topic in topics.items():
+            fill(broker.bootstrap, topic, plan.spark_records // 10, codec)
+        fill(broker.bootstrap, "small", 2 * plan.spark_small_batches * PARTITIONS, "none")
+        say("  fetching without Spark")
+        ends = {codec: (topic, _ends(address, topic)) for codec, topic in topics.items()}
+        found = measure(address, ends, plan.rounds)
+        job = {
+            "jars": [str(path) for path in libraries],
+            "directory": str(directory),
+            "bootstrap": broker.bootstrap,
+            "measure": ["batch", "stream", "fixed", "start"],
+            "topic": "large",
+            "small_topic": "small",
+            "records": plan.spark_records,
+            "rows_per_batch": plan.spark_records // 4,
+            "small_batches": plan.spark_small_batches,
+            "warmups": plan.spark_warmups,
+            "rounds": plan.rounds,
+        }
+        found += list(_job(python, job))
+    results = summary(found)
+    goals = _goals(results)
+    _print(results)
+    print_goals(goals)
+    about = {
+        "brokers": {KAFKA: f"{KAFKA_VERSION}, one broker (KRaft), {' '.join(BENCH_JVM)}"},
+        "spark": f"PySpark {SPARK_VERSION}, local[2], noop sink",
+        "records": plan.spark_records,
+    }
+    save(plan.out_dir, "spark", about | {"results": results, "rounds": found}, goals)
+    return about | {"results": results}
+
+
+# ---- what is needed ----
+
+
+def interpreter() -> Path:
+    """A Python with PySpark of the connector's version and this checkout. Raises `InteropError`."""
+    pins = CONSTRAINTS.read_text().splitlines()
+    wanted = [line for line in pins if line.split("==")[0] == "pyarrow"] + [f"pyspark=={SPARK_VERSION}"]
+    name = hashlib.sha256(" ".join([*wanted, str(ROOT), sys.version]).encode()).hexdigest()[:16]
+    directory = cache().parent / f"spark-{name}"
+    python = directory / "bin" / "python"
+    if (directory / ".ready").exists():
+        return python
+    say(f"  making an environment with PySpark {SPARK_VERSION} (half a gigabyte, once)")
+    shutil.rmtree(directory, ignore_errors=True)
+    for command in (
+        [sys.executable, "-m", "venv", str(directory)],
+        [str(python), "-m", "pip", "install", "--quiet", *wanted, "--editable", str(ROOT)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InteropError(f"PySpark {SPARK_VERSION} cannot be installed: {done.stderr.strip()[-500:]}")
+    (directory / ".ready").touch()
+    return python
+
+
+def connector() -> list[Path]:
+    """Spark's Kafka connector, its jars and what stands in for its token provider. Raises `InteropError`."""
+    fetched = jars(_SOURCES / "pom.xml")
+    # PySpark has the codecs itself.
+    wanted = ("spark-sql-kafka", "kafka-clients", "commons-pool2")
+    found = [path for path in sorted(fetched.iterdir()) if path.name.startswith(wanted)]
+    return [*found, _stand_in()]
+
+
+def _stand_in() -> Path:
+    sources = sorted(_SOURCES.rglob("*.java"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    made = cache() / f"spark-stand-in-{digest}.jar"
+    if made.exists():
+        return made
+    site = interpreter().parent.parent / "lib"
+    [libraries] = site.glob("python*/site-packages/pyspark/jars")
+    classes = made.with_suffix(f".{os.getpid()}")
+    draft = classes / "made.jar"
+    compiler = Path(javac())
+    for command in (
+        [str(compiler), "-d", str(classes), "-cp", f"{libraries}/*", *map(str, sources)],
+        [str(compiler.with_name("jar")), "cf", str(draft), "-C", str(classes), "org"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InteropError(f"the connector's stand-in does not compile:\n{done.stderr}")
+    draft.replace(made)
+    shutil.rmtree(classes)
+    return made
+
+
+def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
+    """A topic of two partitions with so many records of 1 KB, by Kafka's own load tool with its defaults."""
+    say(f"  {records:,} records of {VALUE_BYTES} bytes, {codec}")
+    create = ["--create", "--topic", topic, "--partitions", str(PARTITIONS)]
+    produce = ["--topic", topic, "--num-records", str(records), "--record-size", str(VALUE_BYTES)]
+    produce += ["--throughput", "-1", "--producer-props", f"bootstrap.servers={bootstrap}"]
+    for name, arguments in (
+        ("org.apache.kafka.tools.TopicCommand", ["--bootstrap-server", bootstrap, *create]),
+        ("org.apache.kafka.tools.ProducerPerformance", [*produce, f"compression.type={codec}"]),
+    ):
+        done = tool(name, *arguments, timeout_s=600)
+        if done.returncode:
+            raise RuntimeError(f"{name}: {done.stdout}{done.stderr}")
+
+
+def _ends(address: tuple[str, int], topic: str) -> list[int]:
+    log = KafkaLog(Endpoint((address,)), False)
+    try:
+        found = log.ends([(topic, number) for number in range(PARTITIONS)])
+    finally:
+        log.close()
+    return [found[topic, number] for number in range(PARTITIONS)]
+
+
+def _job(python: Path, job: Result) -> Iterator[Result]:
+    environment = {**os.environ, "JAVA_HOME": str(Path(java()).resolve().parent.parent)}
+    command = [str(python), "-m", "bench.spark_job", json.dumps(job)]
+    log = Path(job["directory"]) / "spark.log"
+    with log.open("w+") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment
+        )
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                found: Result = json.loads(line)
+                say(f"  {described(found)}")
+                yield found
+            if process.wait(_JOB_TIMEOUT_S):
+                errors.seek(0)
+                raise RuntimeError(f"Spark failed:\n{errors.read()[-5_000:]}")
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def described(one: Result) -> str:
+    """A measurement in a line."""
+    parts = [f"{one['what']}, {one['name']}, round {one['round']}:"]
+    for key, text in (
+        ("rows_per_s", "{:,.0f} rows/s"),
+        ("rows_per_cpu_s", "{:,.0f} per CPU second"),
+        ("batch_ms", "{} ms"),
+        ("first_rows_s", "{:.2f} s"),
+    ):
+        if key in one:
+            parts.append(text.format(one[key]))
+    return " ".join(parts)
+
+
+# ---- what comes out ----
+
+
+def summary(found: Sequence[Result]) -> Result:
+    """Medians of the rounds that count: what -> name (or codec and name) -> figure -> median."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for one in found:
+        if one["round"] >= 0:
+            name = f"{one['codec']}, {one['name']}" if "codec" in one else one["name"]
+            groups.setdefault((one["what"], name), []).append(one)
+    results: Result = {}
+    for (what, name), rounds in groups.items():
+        results.setdefault(what, {})[name] = _medians(rounds)
+    return results
+
+
+def _medians(rounds: Sequence[Result]) -> Result:
+    found: Result = {}
+    for key, value in rounds[0].items():
+        if key in ("what", "name", "codec", "round"):
+            continue
+        if isinstance(value, dict):
+            found[key] = {name: median(one[key].get(name, 0) for one in rounds) for name in value}
+        elif isinstance(value, list):
+            found[key] = median(number for one in rounds for number in one[key])
+        else:
+            found[key] = median(one[key] for one in rounds)
+    return found
+
+
+def _goals(results: Result) -> list[Goal]:
+    batch, stream, fixed, start = (results[what] for what in ("batch", "stream", "fixed", "start"))
+    warm = {name: 1 / one["add_batch_ms"] for name, one in stream.items()}
+    cost = {name: one["batch_ms"] for name, one in fixed.items()}
+    join_ms = start[RINGLEADER]["stages_ms"]["latestOffset"]
+    first_s = {name: one["first_rows_s"] for name, one in start.items()}
+    fetch = results["fetch"]
+    return [
+        Goal(
+            "rows/s of a batch read",
+            CONNECTOR,
+            batch[RINGLEADER]["rows_per_s"] / batch[CONNECTOR]["rows_per_s"],
+            FASTER,
+        ),
+        Goal("rows/s of a warm micro-batch", CONNECTOR, warm[RINGLEADER] / warm[CONNECTOR], FASTER),
+        Goal(
+            "rows/s of a whole AvailableNow query",
+            CONNECTOR,
+            stream[RINGLEADER]["rows_per_s"] / stream[CONNECTOR]["rows_per_s"],
+            FASTER,
+        ),
+        Goal("fixed cost of a micro-batch", EMPTY_ROWS, cost[RINGLEADER] / cost[EMPTY_ROWS], SLOWER, True),
+        Goal(
+            "warm start to first rows, without the join",
+            EMPTY_ROWS,
+            (first_s[RINGLEADER] - join_ms / 1000) / first_s[EMPTY_ROWS],
+            SLOWER,
+            True,
+        ),
+        *(
+            Goal(
+                f"rows of a fetch per CPU second, {codec}",
+                CONFLUENT,
+                fetch[f"{codec}, {RINGLEADER}"]["rows_per_cpu_s"]
+                / fetch[f"{codec}, {CONFLUENT}"]["rows_per_cpu_s"],
+                1,
+            )
+            for codec in CODECS
+        ),
+    ]
+
+
+def rate_rows(results: Result) -> Iterator[list[object]]:
+    """Rows of the table of rates: what, name, rows per second, per CPU second."""
+    titles = {"batch": "batch read", "stream": "streaming, AvailableNow", "fetch": "fetch without Spark"}
+    for what, title in titles.items():
+        for name, one in results[what].items():
+            yield [f"{title}, {name}", f"{one['rows_per_s']:,.0f}", f"{one['rows_per_cpu_s']:,.0f}"]
+
+
+def cost_rows(results: Result) -> Iterator[list[object]]:
+    """Rows of the table of fixed costs: name, micro-batch in ms, of which the tasks, start to first rows."""
+    for name, one in results["fixed"].items():
+        start = results["start"].get(name)
+        yield [
+            name,
+            f"{one['batch_ms']:,.0f}",
+            f"{one['stages_ms']['addBatch']:,.0f}",
+            "" if start is None else f"{start['first_rows_s']:.2f}",
+            "" if start is None else f"{start['stages_ms']['latestOffset'] / 1000:.2f}",
+        ]
+
+
+RATES = ("", "rows/s", "rows per CPU second")
+COSTS = ("", "micro-batch ms", "of which tasks", "start to first rows s", "of which the first latestOffset")
+
+
+def _print(results: Result) -> None:
+    table("Records of 1 KB", RATES, rate_rows(results))
+    table("Fixed costs", COSTS, cost_rows(results))

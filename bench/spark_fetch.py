@@ -1,0 +1,94 @@
+"""Fetching as a Spark task does: ours beside confluent-kafka's batch `consume`, to the same Arrow columns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
+
+from bench.plan import RINGLEADER
+from ringleader.spark_bridge.fetch import FetchSettings, close_wires, read_slice
+from ringleader.spark_bridge.planning import SliceRange
+from ringleader.spark_bridge.rows import arrow_schema
+from ringleader.spark_bridge.wire import Endpoint
+
+CONFLUENT = "confluent-kafka"
+PARTITIONS = 2
+_AT_ONCE = 5_000
+_TIMEOUT_S = 30.0
+
+Job = dict[str, Any]
+
+
+def ours(address: tuple[str, int], topic: str, ends: list[int]) -> Iterator[pa.RecordBatch]:
+    """As the tasks of the source do it."""
+    settings = FetchSettings(Endpoint((address,)))
+    return read_slice(settings, [SliceRange(topic, number, 0, end) for number, end in enumerate(ends)])
+
+
+def confluents(address: tuple[str, int], topic: str, ends: list[int]) -> Iterator[pa.RecordBatch]:
+    """The fastest way through confluent-kafka: librdkafka fetches and decodes ahead in its own threads."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": f"{address[0]}:{address[1]}",
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+            "queued.max.messages.kbytes": 65_536,
+            "fetch.max.bytes": 8 * 1024 * 1024,
+            "max.partition.fetch.bytes": 4 * 1024 * 1024,
+        }
+    )
+    schema = arrow_schema(False)
+    try:
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(len(ends))])
+        left = sum(ends)
+        while left > 0:
+            found = consumer.consume(min(_AT_ONCE, left), _TIMEOUT_S)
+            if not found:
+                raise RuntimeError(f"confluent-kafka: {left} records have not come")
+            left -= len(found)
+            yield _columns(found, schema)
+    finally:
+        consumer.close()
+
+
+def _columns(found: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    stamps = [message.timestamp() for message in found]
+    arrays = [
+        [message.key() for message in found],
+        [message.value() for message in found],
+        [message.topic() for message in found],
+        [message.partition() for message in found],
+        [message.offset() for message in found],
+        [1000 * stamp for _, stamp in stamps],
+        [int(kind == TIMESTAMP_LOG_APPEND_TIME) for kind, _ in stamps],
+    ]
+    columns = [pa.array(values, kind) for values, kind in zip(arrays, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+WAYS: dict[str, Callable[[tuple[str, int], str, list[int]], Iterator[pa.RecordBatch]]] = {
+    RINGLEADER: ours,
+    CONFLUENT: confluents,
+}
+
+
+def measure(address: tuple[str, int], topics: dict[str, tuple[str, list[int]]], rounds: int) -> list[Job]:
+    """Codec -> topic and its log ends; each way in turn, one round more first that does not count."""
+    found: list[Job] = []
+    for number in range(-1, rounds):
+        for codec, (topic, ends) in topics.items():
+            for name, way in WAYS.items():
+                begin_s, begin_cpu_s = time.monotonic(), time.process_time()
+                rows = sum(batch.num_rows for batch in way(address, topic, ends))
+                seconds, cpu_s = time.monotonic() - begin_s, time.process_time() - begin_cpu_s
+                if rows != sum(ends):
+                    raise RuntimeError(f"{name} read {rows} of {sum(ends)} records")
+                one = {"what": "fetch", "codec": codec, "name": name, "round": number}
+                found.append(one | {"rows_per_s": rows / seconds, "rows_per_cpu_s": rows / cpu_s})
+    close_wires()
+    return found

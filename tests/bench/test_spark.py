@@ -1,0 +1,61 @@
+"""What the Spark benchmark makes of its measurements; the run itself needs a JDK, Maven and a PySpark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench import spark, spark_job
+from bench.document import numbers
+from bench.plan import RINGLEADER
+from bench.report import save
+
+
+def measurements(factor: float) -> list[dict[str, Any]]:
+    """As a run gives them; ours is `factor` times as fast as the others, in every round that counts."""
+    found: list[dict[str, Any]] = []
+    for number in (-1, 0, 1, 2):
+        for name in (spark.CONNECTOR, RINGLEADER):
+            speed = 1.0 if number < 0 or name != RINGLEADER else factor
+            rates = {"rows_per_s": 300e3 * speed, "rows_per_cpu_s": 150e3 * speed, "seconds": 3.0}
+            one = {"name": name, "round": number}
+            found.append({"what": "batch", **one, **rates})
+            found.append({"what": "stream", **one, **rates, "add_batch_ms": [500 / speed, 400 / speed]})
+        for name in (spark.EMPTY, spark.EMPTY_ROWS, spark.CONNECTOR, RINGLEADER):
+            one = {"name": name, "round": number}
+            stages = {"addBatch": 80 / factor, "latestOffset": 500}
+            found.append({"what": "fixed", **one, "batch_ms": 160 / factor, "stages_ms": stages})
+            if name != spark.EMPTY:
+                found.append({"what": "start", **one, "first_rows_s": 1.5, "stages_ms": stages})
+        for codec in spark.CODECS:
+            for name, speed in ((RINGLEADER, factor), ("confluent-kafka", 1.0)):
+                rates = {"rows_per_s": 900e3 * speed, "rows_per_cpu_s": 600e3 * speed}
+                found.append({"what": "fetch", "codec": codec, "name": name, "round": number, **rates})
+    return found
+
+
+def test_medians_goals_and_the_document(tmp_path: Path) -> None:
+    results = spark.summary(measurements(1.5))
+    assert results["batch"][RINGLEADER]["rows_per_s"] == 450e3
+    goals = spark._goals(results)
+    assert all(goal.reached for goal in goals)
+    assert not all(goal.reached for goal in spark._goals(spark.summary(measurements(1.1))))
+    about = {"spark": "PySpark", "records": 1_000_000}
+    saved = json.loads(save(tmp_path, "spark", about | {"results": results}, goals).read_text())
+    written = numbers({"spark": saved})
+    assert "| batch read, ringleader | 450,000 | 225,000 |" in written
+    assert "rows/s of a batch read | Spark's connector | 1.500 | at least 1.3 | reached" in written
+
+
+def test_both_processes_call_things_by_the_same_names() -> None:
+    assert (spark_job.CONNECTOR, spark_job.OURS) == (spark.CONNECTOR, RINGLEADER)
+    assert spark_job.EMPTY_ROWS == spark.EMPTY_ROWS
+    assert f"{spark_job.EMPTY}, no rows" == spark.EMPTY
+    for what in spark_job.MEASUREMENTS:
+        assert what in spark.summary(measurements(1.0))
+
+
+def test_lines_say_what_was_measured() -> None:
+    for one in measurements(1.0):
+        assert spark.described(one).startswith(f"{one['what']}, ")
