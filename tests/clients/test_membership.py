@@ -314,16 +314,19 @@ async def test_start_and_stop_at_any_time(coordinator: Coordinator) -> None:
 
 
 async def test_members_that_stop_while_they_join_hold_nobody_up(coordinator: Coordinator) -> None:
-    """Whatever the moment: nobody waits for a member id that has been given out and is not used."""
-    for step in range(12):
-        one = member(coordinator, session_timeout_ms=60_000)
-        await one.start()
-        while len(coordinator.faults.seen()) < step % 4:  # noqa: ASYNC110 -- the relay tells nobody
-            await asyncio.sleep(0)
-        await one.stop()
-        coordinator.faults.forget_seen()
-    async with member(coordinator) as two:
-        await two.wait_assigned(PATIENCE_S)
+    """Or the group would wait for the member ids that they were given, until a session is over."""
+    async with member(coordinator) as one:
+        await one.wait_assigned(PATIENCE_S)
+        for step in range(20):
+            joins = len(coordinator.faults.seen("JoinGroup"))
+            hasty = member(coordinator, session_timeout_ms=60_000)
+            await hasty.start()
+            while len(coordinator.faults.seen("JoinGroup")) == joins:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            await asyncio.sleep(step % 4 * 0.0005)
+            await hasty.stop()
+        async with member(coordinator) as two:
+            await settled(one, two)
 
 
 def test_an_application_that_ends_without_stopping_leaves_the_group(coordinator: Coordinator) -> None:
