@@ -72,6 +72,13 @@ class Channel(Protocol):
         """Close at once."""
 
 
+class LastingChannel(Channel, Protocol):
+    """One whose session is renewed."""
+
+    def session(self, lifetime_ms: int) -> None:
+        """From now on the broker takes requests for so long; 0: as long as the connection lives."""
+
+
 async def log_in(channel: Channel, sasl: Sasl, timeout_s: float) -> int:
     """Prove who this client is; the session's lifetime in ms, 0: it does not end.
 
@@ -84,7 +91,7 @@ async def log_in(channel: Channel, sasl: Sasl, timeout_s: float) -> int:
 
 
 async def stay_logged_in(
-    channel: Channel,
+    channel: LastingChannel,
     sasl: Sasl,
     timeout_s: float,
     lifetime_ms: int,
@@ -103,6 +110,7 @@ async def stay_logged_in(
             logger.warning("%s: %s", channel.address, why)
             channel.close(why)
             return
+        channel.session(lifetime_ms)
         logger.debug("%s: authenticated again (%s)", channel.address, sasl.mechanism)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -31,6 +32,8 @@ from ringleader.protocol.schema import Message
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """A longer answer ends the connection before its memory is taken (Kafka's own limit for requests)."""
+MAX_GREETING_BYTES = 1024 * 1024
+"""The same before the broker has proved who it is."""
 MAX_IN_FLIGHT = 256
 """Requests on their way on one connection; more wait for their turn."""
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT = 15, 5, 4
@@ -57,6 +60,7 @@ class Connection(asyncio.Protocol):
         self.address = address
         self._client_id = client_id
         self._max_response_bytes = max_response_bytes
+        self._limit_bytes = min(max_response_bytes, MAX_GREETING_BYTES)
         self._ids = itertools.count()
         self._in_flight: dict[int, _InFlight] = {}
         self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
@@ -77,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._idle = asyncio.Event()
         self._idle.set()
         self._stays: asyncio.Task[None] | None = None
+        self._session_ends_s = math.inf
 
     # ---- asking ----
 
@@ -110,10 +115,7 @@ class Connection(asyncio.Protocol):
             async with asyncio.timeout(timeout_s):
                 await self._wait_throttle()
                 async with self._slots:
-                    while not (self._writable.is_set() and (alone or self._open.is_set())):
-                        await self._writable.wait()
-                        if not alone:
-                            await self._open.wait()
+                    await self._turn(alone)
                     return await self._send(request.build(version), version, request.raw)
         except ConnectionLostError:
             if (why := await self._why_silent()) is not None:
@@ -126,6 +128,18 @@ class Connection(asyncio.Protocol):
         except EncodeError as error:
             text = f"{name} v{version} cannot say this: {error}"
             raise UnsupportedVersionError(text, ErrorCode.UNSUPPORTED_VERSION) from error
+
+    async def _turn(self, alone: bool) -> None:
+        """Until something may be sent; nothing is awaited between that and the sending."""
+        now_s = asyncio.get_running_loop().time
+        while not self.ended.is_set():
+            if now_s() >= self._session_ends_s and not alone:
+                self._open.clear()  # the broker would hang up; the renewal, which is late, opens it again
+            if self._writable.is_set() and (alone or self._open.is_set()):
+                return
+            await self._writable.wait()
+            if not alone:
+                await self._open.wait()
 
     async def _send(self, message: Message, version: int, raw: bool = False) -> Any:
         if self._transport is None or self.ended.is_set():
@@ -156,14 +170,24 @@ class Connection(asyncio.Protocol):
         finally:
             self._open.set()
 
+    def session(self, lifetime_ms: int) -> None:
+        """From now on the broker takes requests for so long; 0: as long as the connection lives."""
+        ends_s = asyncio.get_running_loop().time() + lifetime_ms / 1000
+        self._session_ends_s = ends_s if lifetime_ms else math.inf
+
     async def log_in(self, sasl: Sasl, timeout_s: float) -> None:
         """Authenticate, and go on doing so for as long as the connection lives (KIP-368)."""
         lifetime_ms = await log_in(self, sasl, timeout_s)
+        self.session(lifetime_ms)
         if MetadataRequest.API_KEY not in self._versions:
             await self.negotiate(timeout_s)  # it tells strangers only what they need for that
         if lifetime_ms and not self.ended.is_set():
             stay = stay_logged_in(self, sasl, timeout_s, lifetime_ms)
             self._stays = asyncio.get_running_loop().create_task(stay)
+
+    def established(self) -> None:
+        """Versions are known, and who the other side is: its answers may be long."""
+        self._limit_bytes = self._max_response_bytes
 
     def if_silent(self, why: Callable[[], Awaitable[ClientError | None]]) -> None:
         """Ask that if the broker hangs up before it has answered anything."""
@@ -218,7 +242,7 @@ class Connection(asyncio.Protocol):
         start = 0
         while len(buffer) - start >= 4:
             size = int.from_bytes(buffer[start : start + 4], "big", signed=True)
-            if not 4 <= size <= self._max_response_bytes:
+            if not 4 <= size <= self._limit_bytes:
                 if buffer.startswith(TLS_ALERT) and self._silent is not None:
                     self._end("TLS", TlsError(SPEAKS_TLS.format(self.address)))
                 self.close(f"{self.address} announced an answer of {size} bytes")
@@ -335,6 +359,7 @@ async def open_connection(
             await connection.log_in(sasl, timeout_s)
         else:
             connection.if_silent(lambda: asks_for_sasl(host, port, tls, PROBE_TIMEOUT_S))
+        connection.established()
     except BaseException:
         connection.close("negotiation failed")
         raise

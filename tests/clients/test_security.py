@@ -196,6 +196,7 @@ class Stage:
         self.says = broker_says
         self.closed = ""
         self.asked: list[str] = []
+        self.sessions: list[int] = []
 
     def version_for(self, _request: Any) -> int:
         return 1
@@ -207,6 +208,9 @@ class Stage:
 
     def alone(self) -> Any:
         return asyncio.Lock()
+
+    def session(self, lifetime_ms: int) -> None:
+        self.sessions.append(lifetime_ms)
 
     def close(self, why: str = "closed") -> None:
         self.closed = why
@@ -228,6 +232,7 @@ async def test_a_session_is_renewed_before_it_ends(sleeps: list[float]) -> None:
     stage = Stage([SaslAuthenticateResponse(session_lifetime_ms=ms) for ms in lifetimes])
     await stay_logged_in(stage, KINDS[0], 5, 10_000, lambda: 0.5)
     assert sleeps == pytest.approx([9.0, 54.0, 1.1, 24 * 3600.0])
+    assert stage.sessions == lifetimes
     assert stage.asked == ["SaslHandshakeRequest", "SaslAuthenticateRequest"] * 4
     assert stage.closed == ""
 
@@ -281,6 +286,32 @@ async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytes
         while sasl.logins == logins:
             await connection.ask(plain(MetadataRequest()), 5)
         assert broker.connections == 1
+        connection.close()
+
+
+async def test_a_renewal_that_is_late_costs_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests wait for it: the server hangs up on who asks anything else after the end of the session."""
+    monkeypatch.setattr("ringleader.clients.authentication.LEAST_RENEWAL_S", 0.2)
+    sasl = server(lifetime_ms=100)
+    sasl.strict = True
+    async with guarded(sasl) as broker:
+        connection = await connected(broker, sasl=KINDS[2])
+        while sasl.logins < 3:
+            await connection.ask(BEAT, 5)
+        assert broker.connections == 1
+        connection.close()
+
+
+async def test_answers_are_short_before_anybody_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringleader.clients.connection.MAX_GREETING_BYTES", 500)
+    sasl = server()
+    async with guarded(sasl) as broker:
+        connection = await connected(broker, sasl=KINDS[2])
+        broker.handlers[3] = lambda *_: MetadataResponse(cluster_id="x" * 1_000)
+        await connection.ask(plain(MetadataRequest()), 5)
+        sasl.mechanisms = ["X" * 1_000]
+        with pytest.raises(ConnectionLostError, match="announced an answer"):
+            await connected(broker, sasl=KINDS[2])
         connection.close()
 
 

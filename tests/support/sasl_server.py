@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from tests.support.scripted_broker import CLOSE, VERSIONS
 
 SASL_VERSIONS = VERSIONS | {17: (0, 1), 36: (0, 2)}
 ITERATIONS = 4_096
+GRACE_S = 0.05
+"""The session's end as the client counts it is a little later."""
 SALT = b"grains of salt"
 
 
@@ -28,14 +31,21 @@ class SaslServer:
         """How often somebody has come through."""
         self.forged = False
         """Whether the server's own proof is wrong."""
+        self.strict = False
+        """Whether a session really ends."""
         self._open = False
+        self._until_s = 0.0
         self._mechanism = ""
         self._said: list[str] = []
         self.handlers: dict[int, Any] = {key: self._guarded(one) for key, one in handlers.items()}
         self.handlers |= {17: self._handshake, 36: self._authenticate}
 
     def _guarded(self, handler: Any) -> Any:
-        return lambda *call: handler(*call) if self._open else CLOSE
+        def guarded(*call: Any) -> Any:
+            over = self.strict and time.monotonic() > self._until_s
+            return handler(*call) if self._open and not over else CLOSE
+
+        return guarded
 
     def _handshake(self, request: Any, _version: int, _id: int) -> Any:
         self._open, self._mechanism, self._said = False, request.mechanism, []
@@ -76,6 +86,7 @@ class SaslServer:
 
     def _through(self, last: bytes = b"") -> Any:
         self._open = True
+        self._until_s = time.monotonic() + self.lifetime_ms / 1000 + GRACE_S
         self.logins += 1
         return SaslAuthenticateResponse(auth_bytes=last, session_lifetime_ms=self.lifetime_ms)
 
