@@ -67,7 +67,8 @@ class Member:
         rejoin waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
         `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
         its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
-        the share before and not in the new one, and then the member joins once more. `quiesce_timeout_ms`
+        the share before and not in the new one, and then the member joins once more; the group's `assign`
+        must not give out what another member still holds. `quiesce_timeout_ms`
         bounds the work in hand (`working`) and `on_revoked` together. With `max_poll_interval_ms` a member
         whose application does not say `polled` for so long leaves. With `auto_commit_interval_ms` the
         offsets of `store` are committed by themselves. `leader`, `watch` and `before_join` are for code that
