@@ -74,7 +74,8 @@ def authenticate(connection: Asking, sasl: Sasl, timeout_s: float) -> float | No
     Raises SourceError when the broker refuses, OSError when another try may help.
     """
     try:
-        lifetime_ms = asyncio.run(log_in(_Channel(connection), sasl, timeout_s))
+        channel = _Channel(connection)
+        lifetime_ms = asyncio.run(log_in(channel, sasl, timeout_s))
     except ConnectionLostError as error:
         raise OSError(str(error)) from None
     except AuthenticationError as error:
@@ -103,6 +104,9 @@ class _Channel:
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         yield
+
+    def session(self, lifetime_ms: int) -> None:
+        """Who made the connection looks at its age."""
 
     def close(self, why: str = "closed") -> None:
         """The connection is closed by who made it."""

@@ -30,6 +30,8 @@ from ringleader.spark_bridge.offsets import TopicPartition
 # A fetch limit is soft: one batch larger than the limits still comes whole. Brokers cap a batch far
 # below this; the bound is against a peer that is no Kafka at all.
 MAX_FRAME_BYTES = 512 * 1024 * 1024
+# The same before the broker has answered who it is.
+MAX_GREETING_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 10.0
 
 _LENGTH = struct.Struct(">i")
@@ -70,6 +72,7 @@ class Connection:
         except OSError as error:
             raise WireError(f"cannot connect to {self.name}: {error}") from error
         self._encrypted = False
+        self._limit_bytes = MAX_GREETING_BYTES
         self._use_until_s: float | None = None
         try:
             self._set_up(endpoint.request_timeout_ms)
@@ -80,6 +83,7 @@ class Connection:
         except BaseException:
             self.close()
             raise
+        self._limit_bytes = MAX_FRAME_BYTES
 
     def version(self, request: type[Message], highest: int | None = None) -> int:
         """The highest version of an API that both sides (and ``highest``) allow."""
@@ -103,7 +107,7 @@ class Connection:
         """The answer to the oldest request that has none yet."""
         correlation, version = self._pending.pop(0)
         (size,) = _LENGTH.unpack(self._read(4))
-        if not 4 <= size <= MAX_FRAME_BYTES:
+        if not 4 <= size <= self._limit_bytes:
             raise WireError(f"{self.name} announced an answer of {size} bytes")
         try:
             got, message = decode_response(response, self._read(size), version)
