@@ -200,6 +200,22 @@ def _spark(run: Run) -> list[str]:
     ]
 
 
+def _consume(run: Run) -> list[str]:
+    rows = [
+        [name, codec, f"{medians['per_s']:,.0f}", f"{medians['per_cpu_s']:,.0f}"]
+        for codec, result in run["results"].items()
+        for name, medians in result["medians"].items()
+    ]
+    return [
+        f"### One consumer reads {run['records']:,} records of {run['value_bytes']:,} bytes",
+        "",
+        "From the first batch to the last record, medians of the rounds; each round is a process of its own, "
+        "whose start is in the CPU seconds. Client and daemon have a CPU each.",
+        "",
+        *_table(["client", "codec", "records per second", "per CPU second of the client"], rows),
+    ]
+
+
 SECTIONS = {
     "heartbeats": _heartbeats,
     "commits": _commits,
@@ -208,6 +224,7 @@ SECTIONS = {
     "memory": _memory,
     "replay": _replay,
     "assignors": _assignors,
+    "consume": _consume,
     "spark": _spark,
 }
 

@@ -89,6 +89,15 @@ def test_replay(tmp_path: Path) -> None:
     assert results["full_s"] > 0
 
 
+def test_consume(tmp_path: Path) -> None:
+    saved = run("consume", tmp_path)
+    assert saved["results"].keys() == {"none", "lz4"}
+    for result in saved["results"].values():
+        assert result["medians"].keys() == {"GroupConsumer", "aiokafka"}
+        assert all(one["per_s"] > 0 for rounds in result["rounds"].values() for one in rounds)
+    assert [goal["wanted"] for goal in saved["goals"]] == ["at least 1", "at least 1"]
+
+
 def test_mixed(tmp_path: Path) -> None:
     results = run("mixed", tmp_path)["results"]
     assert results["quiet"][0]["answers"] > 0
