@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ringleader.clients.fetching import FetchSettings
+from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.records import Record
 
@@ -65,8 +66,8 @@ class ConsumerMetrics:
     """Fetched and not yet decoded."""
     lags: Mapping[TopicPartition, int]
     """Offsets between position and end, as of each partition's last answer [records-lag]."""
-    member: Any
-    """The `MemberMetrics` of the membership."""
+    member: MemberMetrics
+    """Those of the membership."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
