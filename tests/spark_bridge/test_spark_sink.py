@@ -65,7 +65,7 @@ def test_a_batch_makes_the_round_trip(spark: Any, coordinator: Coordinator) -> N
     # By time: what is written from now on.
     time.sleep(0.01)
     now_ms = int(time.time() * 1000)
-    writer(spark.createDataFrame([("late",)], "value string"), coordinator, topic="out-a").save()
+    writer(spark.range(1).selectExpr("'late' as value"), coordinator, topic="out-a").save()
     options = {"subscribePattern": "out-[ab]", "startingTimestamp": str(now_ms)}
     late = reader(spark, coordinator, startingOffsetsByTimestampStrategy="latest", **options).load()
     assert [bytes(row.value) for row in late.collect()] == [b"late"]
@@ -108,9 +108,5 @@ def test_what_a_sink_cannot_do_is_refused_when_the_query_is_planned(
     with pytest.raises(PySparkException, match="The column 'id' has no meaning for a sink"):
         writer(frame, coordinator, topic="out-a").save()
     values = frame.selectExpr("cast(id as string) as value")
-    with pytest.raises(PySparkException, match="A sink needs the option 'topic' or a column 'topic'"):
-        writer(values, coordinator).save()
-    with pytest.raises(PySparkException, match="'subscribe' belongs to a source"):
-        writer(values, coordinator, subscribe="x").save()
     with pytest.raises(PySparkException, match=r"use mode\('append'\)"):
         writer(values, coordinator, topic="out-a").mode("overwrite").save()
