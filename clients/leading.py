@@ -10,12 +10,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from ringleader.clients.aside import aside
-from ringleader.clients.assignors import ASSIGNORS, Assignment, Assignor, AssignorMember, lag_aware
+from ringleader.clients.assignors import (
+    ASSIGNORS,
+    Assignment,
+    Assignor,
+    AssignorMember,
+    lag_aware,
+    sticky_user_data,
+)
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
 from ringleader.clients.backoff import Backoff
 from ringleader.clients.driver import Driver
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
-from ringleader.clients.lags import RESETS, OffsetReset, lags_of
+from ringleader.clients.lags import RESETS, Lags, OffsetReset, lags_of
 from ringleader.clients.matching import Choice, in_words
 from ringleader.clients.model import Assigned, MemberInfo
 from ringleader.clients.overview import ZERO_ID, Overview, in_trouble, overview
@@ -90,6 +97,7 @@ class Leading:
         self._shares: Assignment = {}
         self._asked: Assigned | None = None  # the share for which a rejoin is under way already
         self._again = False  # there are changes for which no rejoin was asked
+        self._led = asyncio.Event()
         self._complaint = ""
         self._turn = 0
         self._waiting = Backoff(WAITING_MS, WAITING_MAX_MS, random.random)
@@ -122,6 +130,7 @@ class Leading:
             return self._knowledge(seen, topics, before)
 
         known = self._known = await _aside(len(topics), understand)
+        self._led.set()
         counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
         racks = (
             await _aside(sum(counts.values()), lambda: seen.partition_racks(topics))
@@ -204,13 +213,15 @@ class Leading:
                 group.create_task(self._watch_lags(driver, cluster, self._settings.lag_check_ms))
 
     async def _watch_topics(self, driver: Driver, cluster: Cluster) -> None:
-        leads = False
         while True:
-            await asyncio.sleep(self._pause_s(leads))
+            if await self._woken(self._pause_s()):
+                continue  # there is another assignment, and perhaps something to wait for
             held = driver.machine.held
             if held is None or held is self._asked:
                 continue
             leads = held.is_leader
+            if not leads and driver.machine.phase is Phase.STABLE:
+                self._known = None  # of an earlier time as the leader
             try:
                 if leads and self._known is None:
                     await self._take_over(cluster)
@@ -232,13 +243,22 @@ class Leading:
         driver.rejoin(reason)
         return True
 
-    def _pause_s(self, leads: bool) -> float:
+    async def _woken(self, pause_s: float) -> bool:
+        """Whether the group was led anew before the pause was over."""
+        self._led.clear()
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._led.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _pause_s(self) -> float:
         """Until the next look: short while something is waited for, and not the same in all members."""
         pause_ms: float = self._settings.metadata_max_age_ms
-        known = (self._known or {}) if leads else {}
         if self._again:
             pause_ms = min(pause_ms, WAITING_MS)
-        elif not self._choice.known or any(not one.partitions for one in known.values()):
+        elif not self._choice.known or any(not one.partitions for one in (self._known or {}).values()):
             pause_ms = min(pause_ms, self._waiting.next_ms())
         else:
             self._waiting.reset()
@@ -319,37 +339,46 @@ class Leading:
                     self._rejoin(driver, held, reason)
 
     async def _cure(self, cluster: Cluster, generation: int) -> str:
-        """Why partitions should move, in words; "" if no move makes the lag more even than it may be."""
+        """Why partitions should move, in words; "" if that would not take so much off the member that is
+        furthest behind as `imbalance` lets it have above the mean: a rebalance has its price, too."""
         known, given = dict(self._known or {}), self._shares
         counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
         seen = await overview(cluster, counts, places=True, timeout_ms=CHECK_TIMEOUT_MS)
-        reset = self._settings.auto_offset_reset
+        reset, imbalance = self._settings.auto_offset_reset, self._settings.imbalance
         lags = await lags_of(cluster, self._group_id, seen, counts, reset, self._lag_timeout_ms)
         if lags.unknown:
             logger.info("group %s: no look at lags: %s", self._group_id, lags.why)
             return ""
-        assignor = lag_aware(lags.behind, self._settings.imbalance)
+        # As if all had given up everything: so the assignment is what it will be when all has moved.
         members = [
-            replace(one, owned=given.get(one.member_id, {}), generation=generation, user_data=None)
+            replace(one, owned={}, user_data=sticky_user_data(given.get(one.member_id, {}), generation))
             for one in self._members
         ]
+        assignor = lag_aware(lags.behind, imbalance)
         after = await _aside(sum(counts.values()), lambda: assignor.assign(members, counts, None))
-        moving = sorted(
-            (topic, partition)
-            for member, share in given.items()
-            for topic, partitions in share.items()
-            for partition in set(partitions) - set(after.get(member, {}).get(topic, ()))
-        )
-        if not moving:
-            return ""
-        behind = {
-            member: sum(lags.behind[topic][p] for topic, ps in share.items() for p in ps if topic in counts)
-            for member, share in given.items()
-        }
+        behind = {member: _sum(lags, share) for member, share in given.items()}
         most = max(behind, key=lambda member: (behind[member], member))
         mean = sum(behind.values()) / len(behind)
-        moves = in_words([f"{topic}-{partition}" for topic, partition in moving])
-        return f"{most} is {behind[most]} records behind, the mean is {mean:.0f}: moving {moves}"
+        cured = behind[most] - max(_sum(lags, share) for share in after.values())
+        if cured <= imbalance * mean:
+            return ""
+        moving = [
+            f"{topic}-{partition}"
+            for member, share in sorted(given.items())
+            for topic, partitions in share.items()
+            for partition in sorted(set(partitions) - set(after[member].get(topic, ())))
+        ]
+        return f"{most} is {behind[most]} records behind, the mean is {mean:.0f}: moving {in_words(moving)}"
+
+
+def _sum(lags: Lags, share: Mapping[str, Sequence[int]]) -> int:
+    return sum(
+        behind[partition]
+        for topic, partitions in share.items()
+        if (behind := lags.behind.get(topic))
+        for partition in partitions
+        if partition < len(behind)
+    )
 
 
 def _differences(before: Mapping[str, _Known], after: Mapping[str, _Known]) -> list[str]:
