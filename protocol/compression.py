@@ -6,6 +6,7 @@ xerial framing of snappy, lz4 frames of independent blocks, zstd frames.
 
 from __future__ import annotations
 
+import threading
 import zlib
 from enum import IntEnum
 from struct import Struct
@@ -29,6 +30,8 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 _SKIPPABLE = frozenset(bytes((kind, 0x2A, 0x4D, 0x18)) for kind in range(0x50, 0x60))
 _FRAMES = {"lz4": {b"\x04\x22\x4d\x18"} | _SKIPPABLE, "zstd": {b"\x28\xb5\x2f\xfd"} | _SKIPPABLE}
 _FIRST_GUESS_BYTES = 64 * 1024
+_KEPT_BYTES = 512 * 1024
+_local = threading.local()
 _GZIP_WBITS = 31
 # zlib's fast level: the produced bytes are read once or twice, the time is paid by whoever builds them.
 _GZIP_LEVEL = 6
@@ -163,8 +166,12 @@ def _snappy_blocks(blocks: list[bytes | memoryview], limit: int) -> bytes:
         total += _snappy_size(block)
         if total > limit:
             raise _too_large(total, limit)
+    room = _scratch(total)
+    end = 0
     try:
-        return b"".join([bytes(cramjam.snappy.decompress_raw(block)) for block in blocks])
+        for block in blocks:
+            end += cramjam.snappy.decompress_raw_into(block, room[end:])
+        return bytes(room[:end])
     except cramjam.DecompressionError as error:
         raise CorruptBatchError(f"broken snappy data: {error}") from None
 
@@ -200,6 +207,17 @@ def _zstd_size(data: bytes | memoryview) -> int | None:
     return size + 256 if code == 1 else size
 
 
+def _scratch(size: int) -> memoryview:
+    """Room to inflate into. The usual batch of 16 KB inflates faster than memory for it is cleared, so small
+    rooms of a thread are one and the same."""
+    if size > _KEPT_BYTES:
+        return memoryview(bytearray(size))
+    kept: bytearray | None = getattr(_local, "kept", None)
+    if kept is None:
+        kept = _local.kept = bytearray(_KEPT_BYTES)
+    return memoryview(kept)[:size]
+
+
 def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | None, name: str) -> bytes:
     """Inflate into a buffer of the told or a guessed size, larger ones after that, never above the limit."""
     if bytes(data[:4]) not in _FRAMES[name]:
@@ -209,7 +227,7 @@ def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | N
     size = told if told is not None else max(_FIRST_GUESS_BYTES, 8 * len(data))
     while True:
         size = min(size, limit)
-        buffer = bytearray(size)
+        buffer = _scratch(size)
         try:
             count: int = into(data, buffer)
         except cramjam.DecompressionError as error:
@@ -218,4 +236,4 @@ def _inflate_into(into: Any, data: bytes | memoryview, limit: int, told: int | N
                 raise CorruptBatchError(f"broken {name} data, or above {limit} bytes: {error}") from None
             size = max(_FIRST_GUESS_BYTES, size * 4)
             continue
-        return bytes(memoryview(buffer)[:count])
+        return bytes(buffer[:count])
