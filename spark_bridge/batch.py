@@ -12,8 +12,9 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from ringleader.spark_bridge.endpoint import FetchSettings
 from ringleader.spark_bridge.errors import DataLossError, SourceError
-from ringleader.spark_bridge.fetch import FetchSettings, read_slice
+from ringleader.spark_bridge.fetch import read_slice
 from ringleader.spark_bridge.group_offsets import GroupOffsets
 from ringleader.spark_bridge.log import KafkaLog
 from ringleader.spark_bridge.offsets import EARLIEST, LATEST, TopicPartition
@@ -60,20 +61,19 @@ def batch_bounds(
     while ``failOnDataLoss`` is set.
     """
     known = _wanted(options, log)
-    starts = _starts(options, fetch, known, log)
-    ends = last_positions(options, known, log)
-    first, last = log.offsets(dict.fromkeys(known, EARLIEST)), log.offsets(dict.fromkeys(known, LATEST))
+    # Logs lose records at their start and gain some at their end meanwhile: bounds are never narrower.
+    first = log.offsets(dict.fromkeys(known, EARLIEST))
+    starts, ends = _starts(options, fetch, known, log), last_positions(options, known, log)
+    last = log.offsets(dict.fromkeys(known, LATEST))
     for tp in sorted(starts.keys() & ends.keys()):
-        low, high = first.get(tp, starts[tp]), last.get(tp, ends[tp])
-        if starts[tp] < ends[tp] and not (low <= starts[tp] and ends[tp] <= high):
-            said = (
-                f"{tp[0]}-{tp[1]} should be read from {starts[tp]} to {ends[tp]}, but the log holds {low} "
-                f"to {high}"
-            )
+        start, end = starts[tp], ends[tp]
+        low, high = first.get(tp, start), last.get(tp, end)
+        if start > high or (start < end and (start < low or end > high)):
+            said = f"{tp[0]}-{tp[1]} should be read from {start} to {end}, but the log holds {low} to {high}"
             if options.fail_on_data_loss:
                 raise DataLossError(f"{said}. Set failOnDataLoss=false to read what is there.")
             logger.warning("%s; reading what is there (failOnDataLoss=false)", said)
-        starts[tp], ends[tp] = max(low, starts[tp]), min(high, ends[tp])
+        starts[tp], ends[tp] = max(low, start), min(high, end)
     return starts, ends
 
 

@@ -81,7 +81,7 @@ class SinkOptions(Connecting):
     buffer_bytes: Annotated[int, Field(gt=0, le=2**40)] = Field(
         32 * 1024 * 1024,
         alias="kafka.buffer.memory",
-        description="Bytes of a task that may be on their way at a time.",
+        description="Bytes of batches not yet full that a task holds; beyond it they go as they are.",
     )
     max_in_flight: Annotated[int, Field(gt=0, le=100)] = Field(
         IDEMPOTENT_IN_FLIGHT,
