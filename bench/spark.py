@@ -17,12 +17,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
 from bench.plan import KAFKA, RINGLEADER, Plan
 from bench.processes import work_dir
 from bench.report import Goal, median, print_goals, save, say, table
 from bench.spark_fetch import CONFLUENT, PARTITIONS, measure
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.log import KafkaLog
-from ringleader.spark_bridge.wire import Endpoint
 from tests.interop.kafka import BENCH_JVM, KafkaBroker, tool
 from tests.interop.kafka import VERSION as KAFKA_VERSION
 from tests.interop.maven import InteropError, cache, jars, java, javac
@@ -53,7 +56,7 @@ def run(plan: Plan) -> Result:
         fill(broker.bootstrap, "large", plan.spark_records, "none")
         for codec, topic in topics.items():
             fill(broker.bootstrap, topic, plan.spark_records // 10, codec)
-        fill(broker.bootstrap, "small", 2 * plan.spark_small_batches * PARTITIONS, "none")
+        fill_evenly(broker.bootstrap, "small", plan.spark_small_batches + 1)
         say("  fetching without Spark")
         ends = {codec: (topic, _ends(address, topic)) for codec, topic in topics.items()}
         found = measure(address, ends, plan.rounds)
@@ -154,6 +157,18 @@ def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
         done = tool(name, *arguments, timeout_s=600)
         if done.returncode:
             raise RuntimeError(f"{name}: {done.stdout}{done.stderr}")
+
+
+def fill_evenly(bootstrap: str, topic: str, records: int) -> None:
+    """A topic with so many small records in each of its two partitions."""
+    AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic(topic, PARTITIONS, 1)])[
+        topic
+    ].result()
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(records * PARTITIONS):
+        producer.produce(topic, b"v" * VALUE_BYTES, partition=number % PARTITIONS)
+    if left := producer.flush(60):
+        raise RuntimeError(f"{left} records could not be written to {topic}")
 
 
 def _ends(address: tuple[str, int], topic: str) -> list[int]:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
 
 from bench.plan import RINGLEADER
-from ringleader.spark_bridge.fetch import FetchSettings, close_wires, read_slice
+from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.fetch import close_wires, read_slice
 from ringleader.spark_bridge.planning import SliceRange
 from ringleader.spark_bridge.rows import arrow_schema
-from ringleader.spark_bridge.wire import Endpoint
 
 CONFLUENT = "confluent-kafka"
 PARTITIONS = 2

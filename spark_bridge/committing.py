@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ringleader.spark_bridge.batch import batch_bounds
+from ringleader.spark_bridge.endpoint import FetchSettings
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.fetch import FetchSettings
 from ringleader.spark_bridge.group_offsets import GroupOffsets
 from ringleader.spark_bridge.log import KafkaLog
 from ringleader.spark_bridge.offsets import OffsetRange, TopicPartition, by_topic

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.offsets import TopicPartition
 from ringleader.spark_bridge.option_build import SECURITY_FIELD
 from ringleader.spark_bridge.option_values import (
@@ -22,7 +23,6 @@ from ringleader.spark_bridge.option_values import (
     Timestamps,
     Topics,
 )
-from ringleader.spark_bridge.wire import Endpoint
 
 
 class Subscription(NamedTuple):

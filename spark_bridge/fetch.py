@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
@@ -22,15 +22,13 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.records import CorruptBatchError
 from ringleader.spark_bridge.columns import answer_batches, next_offset
+from ringleader.spark_bridge.endpoint import FetchSettings
 from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.log import KafkaLog
 from ringleader.spark_bridge.offsets import EARLIEST, LATEST
 from ringleader.spark_bridge.planning import SliceRange
-from ringleader.spark_bridge.wire import Endpoint, WireError, retriable
+from ringleader.spark_bridge.wire import WireError, retriable
 from ringleader.spark_bridge.wires import Wires
-
-if TYPE_CHECKING:
-    from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 
 logger = logging.getLogger("ringleader.spark")
 
@@ -44,28 +42,6 @@ MAX_WAIT_MS = 500
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12
 RETRY_PAUSE_S = 0.1
-
-
-@dataclass(frozen=True)
-class FetchSettings:
-    """What a task must know; plain values, so that pickling is cheap."""
-
-    endpoint: Endpoint
-    poll_timeout_ms: int = 120_000
-    read_committed: bool = False
-    include_headers: bool = False
-    fail_on_data_loss: bool = True
-
-    @classmethod
-    def of(cls, options: StreamOptions | BatchOptions) -> FetchSettings:
-        """The part of the options that executors need."""
-        return cls(
-            options.endpoint,
-            options.poll_timeout_ms,
-            options.isolation_level == "read_committed",
-            options.include_headers,
-            options.fail_on_data_loss,
-        )
 
 
 @dataclass

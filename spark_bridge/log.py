@@ -14,9 +14,10 @@ from ringleader.protocol.messages import (
     ListOffsetsRequestListOffsetsTopic,
     ListOffsetsResponse,
 )
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.offsets import LATEST, TopicPartition
-from ringleader.spark_bridge.wire import Endpoint, Wire, WireError, retriable
+from ringleader.spark_bridge.wire import Wire, WireError, retriable
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.common_options import Reading

@@ -26,12 +26,13 @@ from ringleader.protocol.messages import (
     ProduceResponsePartitionProduceResponse,
 )
 from ringleader.spark_bridge.batch_builder import BatchBuilder, RowSizes, RowTooLargeError, row_sizes
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SinkError
 from ringleader.spark_bridge.lanes import Batch, Lane
 from ringleader.spark_bridge.offsets import TopicPartition
 from ringleader.spark_bridge.partitioner import StickyPartitions, partitions_of_keys
 from ringleader.spark_bridge.sink_rows import SinkRows
-from ringleader.spark_bridge.wire import Endpoint, WireError, retriable
+from ringleader.spark_bridge.wire import WireError, retriable
 from ringleader.spark_bridge.wires import Wires
 
 if TYPE_CHECKING:

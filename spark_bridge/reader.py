@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ringleader.spark_bridge.fetch import FetchSettings, read_slice
+from ringleader.spark_bridge.endpoint import FetchSettings
 from ringleader.spark_bridge.offsets import empty
 from ringleader.spark_bridge.slices import Slice
 
@@ -99,6 +99,8 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Fetch the ranges of a task as Arrow batches."""
         assert isinstance(partition, Slice)
+        from ringleader.spark_bridge.fetch import read_slice
+
         return read_slice(self._fetch, partition.ranges)
 
     def _live(self) -> Any:

@@ -12,7 +12,6 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
@@ -25,6 +24,7 @@ from ringleader.protocol.messages import (
     MetadataResponse,
 )
 from ringleader.protocol.schema import Message
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.offsets import TopicPartition
 
 # A fetch limit is soft: one batch larger than the limits still comes whole. Brokers cap a batch far
@@ -40,19 +40,6 @@ R = TypeVar("R", bound=Message)
 
 class WireError(Exception):
     """A connection could not be made or broke, or an answer did not come in time."""
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """How to reach a cluster. ``servers`` are (host, port) pairs to ask first.
-
-    ``security`` holds Kafka's security properties, secrets among them; () for plain connections.
-    """
-
-    servers: tuple[tuple[str, int], ...]
-    client_id: str = "ringleader-spark"
-    request_timeout_ms: int = 30_000
-    security: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 class Connection:

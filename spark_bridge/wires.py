@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ringleader.spark_bridge.wire import Endpoint, Wire
+from ringleader.spark_bridge.endpoint import Endpoint
+from ringleader.spark_bridge.wire import Wire
 
 MAX_CLUSTERS = 8
 """So many clusters keep their connections in a worker; the one unused for longest goes first."""

@@ -13,10 +13,10 @@ from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.committing import plan_read
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.group_offsets import GroupOffsets
 from ringleader.spark_bridge.options import OptionsError
-from ringleader.spark_bridge.wire import Endpoint
 
 PARTITIONS = 2
 

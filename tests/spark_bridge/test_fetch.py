@@ -16,11 +16,11 @@ from ringleader.protocol.records import Compression, Record, build_batch
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.columns import next_offset
+from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.errors import DataLossError, FetchError
-from ringleader.spark_bridge.fetch import FetchSettings, read_slice
+from ringleader.spark_bridge.fetch import read_slice
 from ringleader.spark_bridge.planning import SliceRange
 from ringleader.spark_bridge.rows import arrow_schema
-from ringleader.spark_bridge.wire import Endpoint
 from tests.spark_bridge.broker import Broker, Partition
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from ringleader.protocol.records import Record, build_batch
 from ringleader.spark_bridge import fetch, secure
+from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.fetch import FetchSettings, read_slice
+from ringleader.spark_bridge.fetch import read_slice
 from ringleader.spark_bridge.planning import SliceRange
-from ringleader.spark_bridge.wire import Endpoint, Wire
+from ringleader.spark_bridge.wire import Wire
 from tests.spark_bridge.broker import Broker, Partition
 from tests.support.certificates import Certificates
 

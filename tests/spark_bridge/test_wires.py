@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from ringleader.spark_bridge import produce
+from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.wire import Endpoint
 from ringleader.spark_bridge.wires import MAX_CLUSTERS, Wires
 from ringleader.spark_bridge.writer import RingleaderWriter
 from tests.spark_bridge.broker import Partition

@@ -1,0 +1,47 @@
+"""How to reach a cluster and what a task must know: plain values, which pickle small and import fast.
+
+Spark unpickles the reader in several kinds of process, and most of them never speak to a broker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import BatchOptions, StreamOptions
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How to reach a cluster. ``servers`` are (host, port) pairs to ask first.
+
+    ``security`` holds Kafka's security properties, secrets among them; () for plain connections.
+    """
+
+    servers: tuple[tuple[str, int], ...]
+    client_id: str = "ringleader-spark"
+    request_timeout_ms: int = 30_000
+    security: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """What a task must know; plain values, so that pickling is cheap."""
+
+    endpoint: Endpoint
+    poll_timeout_ms: int = 120_000
+    read_committed: bool = False
+    include_headers: bool = False
+    fail_on_data_loss: bool = True
+
+    @classmethod
+    def of(cls, options: StreamOptions | BatchOptions) -> FetchSettings:
+        """The part of the options that executors need."""
+        return cls(
+            options.endpoint,
+            options.poll_timeout_ms,
+            options.isolation_level == "read_committed",
+            options.include_headers,
+            options.fail_on_data_loss,
+        )
