@@ -10,13 +10,17 @@ import os
 import re
 import sys
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from ringleader.clients.admin import Admin
 from ringleader.clients.errors import ClientError
+from ringleader.clients.properties import parse_properties
+from ringleader.clients.security import security_from_properties
 from ringleader.spark_bridge.pipelines.facts import GroupFacts, ReportError, look
 from ringleader.spark_bridge.pipelines.page import page
 from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options
@@ -25,7 +29,7 @@ from ringleader.spark_bridge.pipelines.table import show
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WRONG_INPUT = 2
+SECURITY = ("security.protocol", "sasl.", "ssl.")
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 HELP = (
@@ -78,6 +82,16 @@ def report(
     head_room: Annotated[
         float, typer.Option(min=1.0, help="The target is the busiest time of the window, times this.")
     ] = 1.5,
+    command_config: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="RINGLEADER_COMMAND_CONFIG",
+            metavar="FILE",
+            help="Properties for TLS and SASL, in the names of Kafka's own tools: security.protocol, sasl.*, "
+            "ssl.* (keys and certificates in PEM).",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write report.html and the tables as Parquet here.", show_default="only print"),
@@ -94,10 +108,19 @@ def report(
     )
     now_ms = int(time.time() * 1000)
     watch_s = 0 if watch is None else seconds(watch)
-    facts = _facts(bootstrap_server, group, topic or [], now_ms - window_s * 1000, max_records, watch_s)
+    properties = _properties(command_config)
+
+    async def ask(admin: Admin) -> GroupFacts:
+        since_ms = now_ms - window_s * 1000
+        return await look(
+            admin, group, topic or [], since_ms=since_ms, max_records=max_records, watch_s=watch_s
+        )
+
+    facts = _asked(bootstrap_server, properties, ask)
     records = sum(one.end - one.start for one in facts.partitions)
     print(f"reading {records:,} records of {len(facts.partitions)} partitions", file=sys.stderr)
-    made = _read(facts, wanted, bootstrap_server, now_ms, out)
+    read = options(facts, bootstrap_server) | {f"kafka.{name}": value for name, value in properties.items()}
+    made = _read(facts, wanted, read, now_ms, out)
     show(made, Console(highlight=False))
     if out is not None:
         target = out / "report.html"
@@ -105,27 +128,44 @@ def report(
         print(f"wrote {target}", file=sys.stderr)
 
 
-def _facts(
-    bootstrap: str, group: str, topics: list[str], since_ms: int, max_records: int, watch_s: int
-) -> GroupFacts:
-    from ringleader.clients.admin import Admin
-
-    async def ask() -> GroupFacts:
-        async with Admin(bootstrap) as admin:
-            return await look(
-                admin, group, topics, since_ms=since_ms, max_records=max_records, watch_s=watch_s
-            )
-
+def _properties(file: Path | None) -> dict[str, str]:
+    """What the file says about TLS and SASL."""
+    if file is None:
+        return {}
     try:
-        return asyncio.run(ask())
+        found = parse_properties(file.read_text(encoding="utf-8"))
+        kept = {name: value for name, value in found.items() if name.startswith(SECURITY)}
+        security_from_properties(kept)
+    except OSError as error:
+        raise typer.BadParameter(f"--command-config: {error.strerror}: {file}") from None
+    except ValueError as error:
+        raise typer.BadParameter(f"--command-config: {file}: {error}") from None
+    return kept
+
+
+def _asked(
+    bootstrap: str, properties: Mapping[str, str], ask: Callable[[Admin], Awaitable[GroupFacts]]
+) -> GroupFacts:
+    security = security_from_properties(properties)
+    try:
+        admin = Admin(bootstrap, tls=security.tls, sasl=security.sasl)
     except ValueError as error:
         raise typer.BadParameter(f"--bootstrap-server: {error}") from None
+
+    async def asked() -> GroupFacts:
+        async with admin:
+            return await ask(admin)
+
+    try:
+        return asyncio.run(asked())
     except (ReportError, ClientError) as error:
         print(f"{str(error).rstrip('.')}.", file=sys.stderr)
         raise typer.Exit(1) from None
 
 
-def _read(facts: GroupFacts, wanted: Wanted, bootstrap: str, now_ms: int, out: Path | None) -> Report:
+def _read(
+    facts: GroupFacts, wanted: Wanted, read: Mapping[str, str], now_ms: int, out: Path | None
+) -> Report:
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     from pyspark.sql import SparkSession
@@ -133,7 +173,7 @@ def _read(facts: GroupFacts, wanted: Wanted, bootstrap: str, now_ms: int, out: P
     running = SparkSession.getActiveSession()
     spark = running or _session()
     try:
-        return make(spark, facts, wanted, options(facts, bootstrap), now_ms, out)
+        return make(spark, facts, wanted, read, now_ms, out)
     finally:
         if running is None:
             spark.stop()

@@ -230,13 +230,17 @@ def test_the_command_prints_and_writes(
     assert "Group billing" in (tmp_path / "report.html").read_text()
 
 
-def test_wrong_input_is_one_sentence(coordinator: Coordinator) -> None:
+def test_wrong_input_is_one_sentence(coordinator: Coordinator, tmp_path: Path) -> None:
     from ringleader.spark_bridge.pipelines.__main__ import app
 
+    wrong = tmp_path / "wrong.properties"
+    wrong.write_text("security.protocol=SASL_SSL\nsasl.mechanism=NONE\n")
     for given, sentence, code in (
         (["g", "--window", "soon"], "is not a duration", 2),
         (["nobody", "-b", coordinator.bootstrap], "group nobody reads no topic", 1),
         (["g", "-b", "host:port:1"], "--bootstrap-server", 2),
+        (["g", "--command-config", str(wrong)], "sasl.mechanism is 'NONE'", 2),
+        (["g", "--command-config", str(tmp_path / "none")], "No such file", 2),
     ):
         done = CliRunner().invoke(app, given)
         assert (done.exit_code, sentence in " ".join(done.stderr.split())) == (code, True), done.stderr
