@@ -161,9 +161,8 @@ def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
 
 def fill_evenly(bootstrap: str, topic: str, records: int) -> None:
     """A topic with so many small records in each of its two partitions."""
-    AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic(topic, PARTITIONS, 1)])[
-        topic
-    ].result()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(records * PARTITIONS):
         producer.produce(topic, b"v" * VALUE_BYTES, partition=number % PARTITIONS)
