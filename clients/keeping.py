@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ringleader.clients.errors import CommitFailedError
 from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
@@ -12,10 +12,14 @@ Stored = dict[TopicPartition, int | OffsetAndMetadata]
 
 
 class Keeper:
-    """Stored offsets belong to the share under which they were stored, and go with it. From any thread."""
+    """Stored offsets belong to the share under which they were stored, and go with it. From any thread.
 
-    def __init__(self, group_id: str) -> None:
+    `holds(generation)`: whether all of that generation's share is still held.
+    """
+
+    def __init__(self, group_id: str, holds: Callable[[int], bool]) -> None:
         self._group_id = group_id
+        self._holds = holds
         self._lock = threading.Lock()
         self._stored: Stored = {}
         self._generation: int | None = None
@@ -48,7 +52,7 @@ class Keeper:
             group = f"group {self._group_id!r}"
             if self._generation is None:
                 raise CommitFailedError(f"{group}: this member holds no share: nothing is stored")
-            if generation not in (None, self._generation):
+            if generation not in (None, self._generation) and not self._holds(generation):
                 raise CommitFailedError(
                     f"{group}: generation {generation} is over, this is generation {self._generation}"
                 )

@@ -46,7 +46,7 @@ from ringleader.clients.requests import (
     join_group,
     sync_group,
 )
-from ringleader.clients.state import ASLEEP, OVER, Election, Phase
+from ringleader.clients.state import ASLEEP, ENTERING, OVER, Election, Phase
 from ringleader.protocol.errors import ErrorCode, error_name
 
 IMMEDIATE_REJOINS = 3
@@ -145,8 +145,8 @@ class MemberMachine(Parting):
 
     def commit_refused(self, code: int, generation: int, member_id: str, now_ms: int) -> None:
         """A commit made as that member of that generation was answered with this group error."""
-        if self.phase is Phase.JOINING and code == ErrorCode.ILLEGAL_GENERATION:
-            return  # The rebalance that this member takes part in is one step ahead of JoinGroup's answer.
+        if self.phase in ENTERING and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS):
+            return  # The group is a step ahead of what this member has heard; its own answers will tell.
         self._refused("OffsetCommit", code, generation, member_id, now_ms)
         self._advance(now_ms)
 
@@ -360,6 +360,8 @@ class MemberMachine(Parting):
             self.generation, self.member_id, election.leader_id, election.protocol, response.assignment
         )
         before, self.held = self.held, held
+        if before is None:
+            self.kept_since = held.generation
         self.last_held = held
         leads = " as its leader" if held.is_leader else ""
         took_s = (self.counters.last_rebalance_ms or 0) / 1000
@@ -478,6 +480,7 @@ class MemberMachine(Parting):
             self.held = None
             self.counters.assigned_ms = None
         elif self.held is not None:
+            self.kept_since = self.held.generation
             self._actions.append(TellAssigned(self.held))
             if self._leave_reason is not None:
                 self._revoke(f"leaving: {self._leave_reason}", self.hold_until_ms, now_ms)

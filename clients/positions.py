@@ -23,7 +23,7 @@ from ringleader.clients.machine import MemberMachine
 from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.requests import Request, commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.clients.state import OVER, Phase
-from ringleader.protocol.errors import error_name
+from ringleader.protocol.errors import ErrorCode, error_name
 
 COMMITTING = (Phase.STABLE, Phase.REVOKING)
 BETWEEN = (Phase.ASSIGNING, Phase.SYNCING)
@@ -58,12 +58,13 @@ class Positions:
         self._settings = host.machine.settings
 
     async def commit(self, commit: Commit) -> None:
-        """Make it, as the member that it says of the generation that it says; with retries or in one try."""
-        settings, host, identity = self._settings, self._host, commit.identity
+        """Make it, as the member and in the generation that it says, or in a later one that still has all of
+        that share; with retries or in one try."""
+        settings, host = self._settings, self._host
         tries = _Tries(host, commit.deadline_ms)
         left = dict(commit.offsets)
         while left:
-            await self._ready(commit)
+            identity = await self._ready(commit)
             request = offset_commit(settings.group_id, *identity, settings.group_instance_id, left)
             sent_ms = host.now_ms()
             response = await tries.ask(request, commit.may_repeat)
@@ -74,6 +75,8 @@ class Positions:
             if verdict is Verdict.MEMBERSHIP:
                 host.machine.commit_refused(code, *identity, host.now_ms())
                 host.pump()
+                if self._comes_again(code, identity):
+                    verdict = Verdict.RETRY
             else:
                 host.machine.contact(sent_ms)
             left = {place: value for place, value in left.items() if place in errors}
@@ -81,13 +84,22 @@ class Positions:
                 error = commit_error(code, settings.group_id, identity[0], errors)
                 await tries.after(verdict, error, commit.may_repeat)
 
-    async def _ready(self, commit: Commit) -> None:
-        """Wait until the coordinator may take it. Raises what makes it impossible."""
+    def _comes_again(self, code: int, identity: tuple[int, str]) -> bool:
+        """Whether the group has only gone on to a generation in which this member keeps what it has."""
+        return (
+            self._settings.cooperative
+            and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS)
+            and identity[1] == self._host.machine.member_id
+            and self._host.machine.holds(identity[0])
+        )
+
+    async def _ready(self, commit: Commit) -> tuple[int, str]:
+        """Wait until the coordinator may take it: as whom. Raises what makes it impossible."""
         machine, deadline_ms = self._host.machine, commit.deadline_ms
         while True:
             self._check(commit.identity)
             if machine.phase not in BETWEEN:
-                return
+                return machine.generation, machine.member_id
             try:
                 async with asyncio.timeout(max(0, deadline_ms - self._host.now_ms()) / 1000):
                     await self._host.change()
@@ -108,7 +120,10 @@ class Positions:
         holds = machine.phase in COMMITTING or machine.held is not None
         if not holds or identity[0] < 0:
             raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
-        if identity != (machine.generation, machine.member_id):
+        generation, member_id = identity
+        if member_id != machine.member_id or not (
+            generation == machine.generation or machine.holds(generation)
+        ):
             now = machine.generation
             raise CommitFailedError(f"{group}: generation {identity[0]} is over, this is generation {now}")
 

@@ -30,7 +30,7 @@ class Saver:
         self._name = name
         self._tell = tell
         self._settings = host.machine.settings
-        self.keeper = Keeper(self._settings.group_id)
+        self.keeper = Keeper(self._settings.group_id, host.machine.holds)
         self.queue = CommitQueue(host.machine.counters, host.now_ms, host.over_text)
         self._positions = Positions(host)
         self._saving = False
@@ -69,7 +69,7 @@ class Saver:
 
     def _add(self, commit: Commit, generation: int | None) -> None:
         present = commit.identity[0]
-        if generation not in (None, present):
+        if generation not in (None, present) and not self._host.machine.holds(generation):
             group = f"group {self._settings.group_id!r}"
             text = f"{group}: generation {generation} is over, this is generation {present}"
             commit.end(CommitFailedError(text))

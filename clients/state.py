@@ -37,6 +37,9 @@ BEATING = (Phase.PREPARING, Phase.ASSIGNING, Phase.STABLE, Phase.REVOKING)
 """The phases with heartbeats. Not while JoinGroup or SyncGroup is parked: a heartbeat would wait behind it on
 the same connection, and the coordinator takes a member with a parked request for alive."""
 
+ENTERING = (Phase.UNJOINED, Phase.PREPARING, Phase.JOINING, Phase.ASSIGNING, Phase.SYNCING)
+"""The phases on the way to a share; of a cooperative member, with the one before still in hand."""
+
 OVER = (Phase.LEFT, Phase.FAILED)
 ASLEEP = (Phase.NEW, Phase.RESTING, *OVER)
 """The phases in which nothing happens by itself."""
@@ -69,6 +72,9 @@ class MemberState:
         self.member_id = ""
         self.held: Assigned | None = None
         """The share that the user has been given and has not given up."""
+        self.kept_since = -1
+        """Generation from which on nothing of the share has been given up. An eager member's share is of one
+        generation; a cooperative member's may last through many."""
         self.last_held: Assigned | None = None
         """The newest share that there was, given up or not: what sticky assignors go by."""
         self.error: MembershipError | None = None
@@ -104,6 +110,10 @@ class MemberState:
     def coordinator(self) -> Node | None:
         """Where the group's coordinator is; None while it is looked for."""
         return self.link.coordinator
+
+    def holds(self, generation: int) -> bool:
+        """Whether everything that was in the share of that generation is still in this member's share."""
+        return self.held is not None and self.kept_since <= generation <= self.generation
 
     def _say(self, level: int, text: str) -> None:
         self._actions.append(Say(level, text))
@@ -157,6 +167,7 @@ class MemberState:
             self._lose(why, now_ms)
             return
         self.counters.times_lost += 1
+        self.kept_since = self.generation
         self._actions.append(CancelRevoked(self._round))
         self._say(logging.WARNING, f"lost a part of generation {held.generation}: {why}")
         self._actions.append(TellLost(Lost(held.generation, held.member_id, moving, why, partial=True)))

@@ -30,7 +30,7 @@ async def until_committed(one: GroupMember, offset: int) -> None:
 
 
 def test_the_keeper_forgets_what_is_committed_and_what_is_lost() -> None:
-    keeper = Keeper("g")
+    keeper = Keeper("g", lambda generation: generation == 3)
     with pytest.raises(CommitFailedError, match="no share"):
         keeper.store({PLACE: 1}, None)
     keeper.given(3)

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.errors import CommitFailedError
 from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Revoked, TopicPartition
 from ringleader.clients.subscription import consumer_member, partitions_given_up, partitions_of
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.errors import ErrorCode
 from tests.support.sharding import PATIENCE_S, Diary
 
 QUICK: dict[str, Any] = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 50}
@@ -200,3 +202,47 @@ def test_what_is_given_up() -> None:
     assert partitions_given_up(before, before) is None
     assert partitions_given_up(b"", after) is None
     assert partitions_given_up(before, b"\x00") == before
+
+
+async def test_a_share_lasts_through_generations_until_a_part_of_it_goes(coordinator: Coordinator) -> None:
+    place: TopicPartition = ("t", 0)
+
+    async def commit_then(revoked: Revoked) -> None:
+        if revoked.partial:
+            await one.commit({place: 3}, generation=share.generation)
+            one.store({place: 4}, generation=share.generation)
+
+    first = Diary(Revoked=commit_then)
+    async with consumer(coordinator, first, auto_commit_interval_ms=3_600_000) as one:
+        share = await first.until(Assigned)
+        await one.rejoin("to have another generation")
+        again = await first.until(Assigned, 2)
+        assert again.generation == share.generation + 1
+        await one.commit({place: 1}, generation=share.generation)
+        one.store({place: 2}, generation=share.generation)
+        async with consumer(coordinator, Diary(), "b") as two:
+            await until_shares(one, two, sizes=[2, 2])
+            assert (await two.committed([place]))[place].offset == 4
+            with pytest.raises(CommitFailedError, match=f"generation {share.generation} is over"):
+                await one.commit({place: 5}, generation=share.generation)
+            with pytest.raises(CommitFailedError, match=f"generation {share.generation} is over"):
+                one.store({place: 5}, generation=share.generation)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS])
+async def test_a_commit_that_a_rebalance_overtakes_is_made_in_the_next_generation(
+    coordinator: Coordinator, code: ErrorCode
+) -> None:
+    """The group may be a generation ahead of what its member has heard."""
+    diary = Diary()
+    async with consumer(coordinator, diary) as one:
+        await diary.until(Assigned)
+        held_up = coordinator.faults.delay("JoinGroup", 0.5)
+        coordinator.faults.error("OffsetCommit", code)
+        await one.rejoin("so that a JoinGroup is on its way")
+        async with asyncio.timeout(PATIENCE_S):
+            while not held_up.hits:  # noqa: ASYNC110 -- it is counted in another thread
+                await asyncio.sleep(0.01)
+        await one.commit({("t", 0): 7})
+        assert (await one.committed([("t", 0)]))[("t", 0)].offset == 7
+        assert diary.of(Lost) == diary.of(Revoked) == []
