@@ -6,6 +6,7 @@ a virtual environment of its own in the user's cache directory.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -18,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.plan import KAFKA, RINGLEADER, Plan
 from bench.processes import work_dir
 from bench.report import Goal, median, print_goals, save, say, table
-from bench.spark_fetch import CONFLUENT, PARTITIONS, measure
+from bench.spark_fetch import CONFLUENT, PARTITIONS, measure, profile
 from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.log import KafkaLog
 from tests.interop.kafka import BENCH_JVM, KafkaBroker, tool
 from tests.interop.kafka import VERSION as KAFKA_VERSION
 from tests.interop.maven import InteropError, cache, jars, java, javac
+from tests.interop.secured import make_topics
 from tools.wheels import CONSTRAINTS, ROOT
 
 SPARK_VERSION = "4.2.0"
@@ -60,6 +61,7 @@ def run(plan: Plan) -> Result:
         say("  fetching without Spark")
         ends = {codec: (topic, _ends(address, topic)) for codec, topic in topics.items()}
         found = measure(address, ends, plan.rounds)
+        steps = profile(address, *ends["none"], plan.rounds)
         job = {
             "jars": [str(path) for path in libraries],
             "directory": str(directory),
@@ -74,7 +76,7 @@ def run(plan: Plan) -> Result:
             "rounds": plan.rounds,
         }
         found += list(_job(python, job))
-    results = summary(found)
+    results = summary(found) | {"steps": steps}
     goals = _goals(results)
     _print(results)
     print_goals(goals)
@@ -161,8 +163,7 @@ def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
 
 def fill_evenly(bootstrap: str, topic: str, records: int) -> None:
     """A topic with so many small records in each of its two partitions."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    asyncio.run(make_topics(bootstrap, {topic: PARTITIONS}))
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(records * PARTITIONS):
         producer.produce(topic, b"v" * VALUE_BYTES, partition=number % PARTITIONS)
@@ -289,11 +290,17 @@ def _goals(results: Result) -> list[Goal]:
 
 
 def rate_rows(results: Result) -> Iterator[list[object]]:
-    """Rows of the table of rates: what, name, rows per second, per CPU second."""
+    """Rows of the table of rates, under `RATES`."""
     titles = {"batch": "batch read", "stream": "streaming, AvailableNow", "fetch": "fetch without Spark"}
     for what, title in titles.items():
         for name, one in results[what].items():
-            yield [f"{title}, {name}", f"{one['rows_per_s']:,.0f}", f"{one['rows_per_cpu_s']:,.0f}"]
+            jvm_us = (
+                ""
+                if "jvm_cpu_s" not in one
+                else f"{one['jvm_cpu_s'] / one['cpu_s'] * 1e6 / one['rows_per_cpu_s']:.2f}"
+            )
+            rates = [f"{one[key]:,.0f}" for key in ("rows_per_s", "rows_per_cpu_s")]
+            yield [f"{title}, {name}", *rates, f"{1e6 / one['rows_per_cpu_s']:.2f}", jvm_us]
 
 
 def cost_rows(results: Result) -> Iterator[list[object]]:
@@ -309,7 +316,7 @@ def cost_rows(results: Result) -> Iterator[list[object]]:
         ]
 
 
-RATES = ("", "rows/s", "rows per CPU second")
+RATES = ("", "rows/s", "rows per CPU second", "CPU us a row", "of which the JVM")
 COSTS = ("", "micro-batch ms", "of which tasks", "start to first rows s", "of which the first latestOffset")
 
 

@@ -25,6 +25,7 @@ EMPTY_ROWS = f"{EMPTY}, 1 row a slice"
 NAMES = (CONNECTOR, OURS)
 _CORES = 2
 _TIMEOUT_S = 300
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 Job = dict[str, Any]
 
@@ -80,7 +81,9 @@ def batch(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
     for number in range(-job["warmups"], job["rounds"]):
         for name in NAMES:
             reader = spark.read.format(_format(name))
-            frame = reader.options(**_options(job, name, job["topic"], f"batch-{number}")).load()
+            frame = reader.options(
+                **_options(job, name, job["topic"], f"batch-{number}-{os.getpid()}")
+            ).load()
             meter = _Meter(spark)
             frame.write.format("noop").mode("overwrite").save()
             yield meter.rate(name, number, job["records"])
@@ -90,7 +93,7 @@ def stream(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
     """The whole topic by AvailableNow, a quarter in each micro-batch, into the noop sink."""
     for number in range(-job["warmups"], job["rounds"]):
         for name in NAMES:
-            options = _options(job, name, job["topic"], f"stream-{number}")
+            options = _options(job, name, job["topic"], f"stream-{number}-{os.getpid()}")
             options["maxOffsetsPerTrigger"] = str(job["rows_per_batch"])
             frame = spark.readStream.format(_format(name)).options(**options).load()
             meter = _Meter(spark)
@@ -113,6 +116,7 @@ class _Meter:
         gateway: Any = spark.sparkContext._gateway
         self._root = int(gateway.jvm.java.lang.ProcessHandle.current().pid())
         self._cpu_s = _tree_cpu_s(self._root)
+        self._jvm_cpu_s = _times()[self._root][1] / _TICKS_PER_S
         self._begin = time.monotonic()
 
     @property
@@ -128,22 +132,30 @@ class _Meter:
     def rate(self, name: str, number: int, rows: int) -> Job:
         """Rows per second since the start, and per CPU second."""
         seconds, cpu_s = self.seconds, self.cpu_s
-        found = {"name": name, "round": number, "seconds": seconds, "cpu_s": cpu_s}
+        jvm_cpu_s = _times()[self._root][1] / _TICKS_PER_S - self._jvm_cpu_s
+        found = {"name": name, "round": number, "seconds": seconds, "cpu_s": cpu_s, "jvm_cpu_s": jvm_cpu_s}
         return found | {"rows_per_s": rows / seconds, "rows_per_cpu_s": rows / cpu_s}
 
 
 def _tree_cpu_s(root: int) -> float:
     """User and system time of a process and all below it, those that have ended included."""
-    times: dict[int, tuple[int, int]] = {}
+    times = _times()
+    wanted = {root}
+    while more := {pid for pid, found in times.items() if found[0] in wanted} - wanted:
+        wanted |= more
+    return sum(times[pid][2] for pid in wanted) / _TICKS_PER_S
+
+
+def _times() -> dict[int, tuple[int, int, int]]:
+    """Parent, CPU ticks of its own, and with those of its children that have ended, of all processes."""
+    found: dict[int, tuple[int, int, int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                times[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15]))
-    wanted = {root}
-    while more := {pid for pid, (parent, _) in times.items() if parent in wanted} - wanted:
-        wanted |= more
-    return sum(times[pid][1] for pid in wanted) / os.sysconf("SC_CLK_TCK")
+                ticks = [int(field) for field in fields[11:15]]
+                found[int(entry.name)] = int(fields[1]), sum(ticks[:2]), sum(ticks)
+    return found
 
 
 def _available_now(frame: DataFrame, checkpoint: Path) -> list[Job]:
@@ -172,7 +184,7 @@ def fixed(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
             if name == EMPTY:
                 options = more | {"batches": str(job["small_batches"])}
             else:
-                options = _options(job, name, job["small_topic"], f"fixed-{number}")
+                options = _options(job, name, job["small_topic"], f"fixed-{number}-{os.getpid()}")
                 options["maxOffsetsPerTrigger"] = str(_CORES)
             frame = spark.readStream.format(_format(name)).options(**options).load()
             place = work / f"fixed-{shapes.index((label, name, more))}-{number}"
@@ -198,7 +210,11 @@ def start(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
     for number in range(-1, job["rounds"]):
         for label, name, more in [(EMPTY_ROWS, EMPTY, {"rows": "1"})] + [(name, name, {}) for name in NAMES]:
             meter = _Meter(spark)
-            options = more if name == EMPTY else _options(job, name, job["small_topic"], f"start-{number}")
+            options = (
+                more
+                if name == EMPTY
+                else _options(job, name, job["small_topic"], f"start-{number}-{os.getpid()}")
+            )
             frame = spark.readStream.format(_format(name)).options(**options).load()
             query = frame.writeStream.format("noop").option(
                 "checkpointLocation", str(work / f"start-{_format(name)}-{number}")

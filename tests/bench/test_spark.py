@@ -18,7 +18,12 @@ def measurements(factor: float) -> list[dict[str, Any]]:
     for number in (-1, 0, 1, 2):
         for name in (spark.CONNECTOR, RINGLEADER):
             speed = 1.0 if number < 0 or name != RINGLEADER else factor
-            rates = {"rows_per_s": 300e3 * speed, "rows_per_cpu_s": 150e3 * speed, "seconds": 3.0}
+            rates = {
+                "rows_per_s": 300e3 * speed,
+                "rows_per_cpu_s": 150e3 * speed,
+                "cpu_s": 6.0,
+                "jvm_cpu_s": 4.0,
+            }
             one = {"name": name, "round": number}
             found.append({"what": "batch", **one, **rates})
             found.append({"what": "stream", **one, **rates, "add_batch_ms": [500 / speed, 400 / speed]})
@@ -42,9 +47,11 @@ def test_medians_goals_and_the_document(tmp_path: Path) -> None:
     assert all(goal.reached for goal in goals)
     assert not all(goal.reached for goal in spark._goals(spark.summary(measurements(1.1))))
     about = {"spark": "PySpark", "records": 1_000_000}
+    results["steps"] = {"receive": 0.4, "columns": 0.6}
     saved = json.loads(save(tmp_path, "spark", about | {"results": results}, goals).read_text())
     written = numbers({"spark": saved})
-    assert "| batch read, ringleader | 450,000 | 225,000 |" in written
+    assert "| batch read, ringleader | 450,000 | 225,000 | 4.44 | 2.96 |" in written
+    assert "receive 0.40, columns 0.60" in written
     assert "rows/s of a batch read | Spark's connector | 1.500 | at least 1.3 | reached" in written
 
 
