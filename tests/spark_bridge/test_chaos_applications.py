@@ -73,6 +73,8 @@ class Application:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                # What a kill leaves behind goes with the test's directory.
+                env={**os.environ, "TMPDIR": str(self.out)},
             )
 
     def stop(self) -> None:

@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--option", action="append", default=[])
     args = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={args.out}"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 512m --driver-java-options "{java}" pyspark-shell'
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -42,6 +42,7 @@ def main() -> int:
     builder = SparkSession.builder.master("local[2]").appName("chaos")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
+    builder = builder.config("spark.local.dir", str(args.out / "local"))
     spark = builder.getOrCreate()
     ledger = Ledger(args.out / "ledger")
 
