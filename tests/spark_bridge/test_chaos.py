@@ -217,10 +217,22 @@ TAKEN_OVER: list[Step] = [
 ]
 
 
+# A batch that is run again after another member went on beyond it: its end must not be committed.
+WENT_ON: list[Step] = [
+    *[("trigger", 0, None, Cut.LOGGED)] * 3,
+    ("kill", 0, None, Cut.NOWHERE),
+    ("produce", 0, None, Cut.NOWHERE),
+    *[("trigger", 2, None, Cut.NOWHERE)] * 6,
+    ("stop", 2, None, Cut.NOWHERE),
+    *[("trigger", 0, None, Cut.NOWHERE)] * 4,
+]
+
+
 @settings(max_examples=200, deadline=None)
 @given(steps_of_many, st.sampled_from(["clip", "exact"]), st.booleans())
 @example(TAKEN_OVER, "clip", False)
 @example(TAKEN_OVER, "clip", True)
+@example(WENT_ON, "exact", True)
 def test_every_record_is_processed_whatever_is_cut_off(
     steps: list[Step], policy: str, cooperative: bool
 ) -> None:
