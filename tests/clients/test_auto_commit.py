@@ -115,7 +115,7 @@ async def test_a_commit_that_does_not_come_through_holds_nobody_for_long(
 ) -> None:
     """And what could not be committed for the old share is not committed for the next one."""
     diary = Diary()
-    options = {"auto_commit_interval_ms": NEVER_MS, "auto_commit_timeout_ms": 300}
+    options: dict[str, Any] = {"auto_commit_interval_ms": NEVER_MS, "auto_commit_timeout_ms": 300}
     async with member(coordinator, diary, **options) as one:
         await one.wait_assigned(PATIENCE_S)
         rule = coordinator.faults.error("OffsetCommit", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, times=-1)

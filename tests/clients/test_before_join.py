@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.support.member_script import MemberScript, PrepareJoin, TellLost
 from tests.support.sharding import PATIENCE_S, Diary, member, settled
 
 
-def preparing(**settings: object) -> MemberScript:
+def preparing(**settings: Any) -> MemberScript:
     script = MemberScript(**settings)
     script.machine.prepares = True
     return script.start()

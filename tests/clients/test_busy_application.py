@@ -108,7 +108,7 @@ async def test_an_on_revoked_that_takes_longer_than_the_poll_interval(coordinato
 
 async def test_a_static_member_that_stops_polling_says_nothing(coordinator: Coordinator) -> None:
     diary = Diary()
-    options = {"max_poll_interval_ms": 300, "group_instance_id": "one"}
+    options: dict[str, Any] = {"max_poll_interval_ms": 300, "group_instance_id": "one"}
     async with member(coordinator, diary, **options) as one:
         first = await one.wait_assigned(PATIENCE_S)
         await diary.until(Lost)

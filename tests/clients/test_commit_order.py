@@ -34,10 +34,10 @@ class Ends:
     """What became of commits that nobody waits for."""
 
     def __init__(self) -> None:
-        self.told: list[ClientError | None] = []
+        self.told: list[Exception | None] = []
         self._changed = asyncio.Event()
 
-    def __call__(self, error: ClientError | None) -> None:
+    def __call__(self, error: Exception | None) -> None:
         self.told.append(error)
         self._changed.set()
 

@@ -252,6 +252,7 @@ async def test_find_coordinator_in_every_version(version: int) -> None:
     async with ScriptedBroker(versions=VERSIONS | {10: (0, version)}) as broker:
         connection = await connected(broker)
         code, node = found_coordinator(await connection.ask(find_coordinator("g"), 5))
+        assert node is not None
         assert (code, node.port) == (0, broker.port)
         connection.close()
     assert found_coordinator(FindCoordinatorResponse(error_code=15)).code == 15

@@ -12,7 +12,7 @@ import pytest
 from ringleader.clients.testing import Coordinator
 
 DOCS = Path(__file__).parents[2] / "docs" / "clients.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
+BLOCKS: list[str] = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
 
 
 def block(word: str) -> str:

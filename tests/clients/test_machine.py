@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ringleader.clients.errors import (
@@ -94,7 +96,7 @@ def test_coordinator_discovery_exponential_backoff() -> None:
     for _ in range(6):
         script.find(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         began_ms = script.now_ms
-        script.wait(script.machine.next_deadline() - began_ms)
+        script.wait(script.due_ms() - began_ms)
         waits.append(script.now_ms - began_ms)
     assert waits == [100, 200, 400, 800, 1_000, 1_000]
     assert "names no coordinator" in script.machine.link.trouble
@@ -118,7 +120,7 @@ def test_jitter_comes_from_outside() -> None:
         script.machine.link._backoff._random = lambda: chance
         script.start()
         script.find(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return script.machine.next_deadline() - script.now_ms
+        return script.due_ms() - script.now_ms
 
     assert [first_wait(0.0), first_wait(0.5), first_wait(1.0)] == [80, 100, 120]
 
@@ -172,7 +174,7 @@ def test_an_impossible_request_ends_the_membership() -> None:
     "fields",
     [{"protocol_type": "consumer"}, {"protocol_name": "odd"}, {"protocol_name": None}, {"protocol_name": ""}],
 )
-def test_join_group_protocol_type_and_name(fields: dict[str, str | None]) -> None:
+def test_join_group_protocol_type_and_name(fields: dict[str, Any]) -> None:
     """KIP-559: what the group settled on has to be what this member offered."""
     script = MemberScript().start()
     script.find()
@@ -181,7 +183,7 @@ def test_join_group_protocol_type_and_name(fields: dict[str, str | None]) -> Non
 
 
 @pytest.mark.parametrize("fields", [{"protocol_type": "consumer"}, {"protocol_name": "odd"}])
-def test_sync_group_protocol_type_and_name(fields: dict[str, str]) -> None:
+def test_sync_group_protocol_type_and_name(fields: dict[str, Any]) -> None:
     script = MemberScript().start()
     script.find()
     script.join(leader="other")
@@ -234,7 +236,7 @@ def test_sync_answers_that_lead_to_another_coordinator(code: ErrorCode) -> None:
     assert script.machine.coordinator is None
     script.wait(200)
     script.find(port=9999)
-    assert script.machine.coordinator.port == 9999
+    assert script.coordinator().port == 9999
     assert script.request("JoinGroup").member_id == "m-1"
 
 
@@ -350,9 +352,10 @@ def test_a_leader_without_coordinator_syncs_when_it_is_found_again() -> None:
         {"rebalance_timeout_ms": 0},
     ],
 )
-def test_settings_that_cannot_work(wrong: dict[str, object]) -> None:
+def test_settings_that_cannot_work(wrong: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"group_id": "g", "session_timeout_ms": 10_000}
     with pytest.raises(ValueError, match=r"group_id|protocol_type|instance|interval|rebalance"):
-        MemberSettings(**({"group_id": "g", "session_timeout_ms": 10_000} | wrong))
+        MemberSettings(**(given | wrong))
 
 
 @pytest.mark.parametrize("protocols", [[], [MemberProtocol("a"), MemberProtocol("a", b"x")]])

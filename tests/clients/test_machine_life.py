@@ -122,7 +122,9 @@ def test_heartbeats_follow_the_coordinator(code: ErrorCode) -> None:
     script.wait(200)
     script.find(port=9999)
     assert script.wanted == ["Heartbeat"], "the one that got no answer is repeated at once"
-    assert script.sends[0].node.port == 9999
+    node = script.sends[0].node
+    assert node is not None
+    assert node.port == 9999
     script.beat()
     assert script.machine.phase is Phase.STABLE
     assert script.kinds() == ["TellAssigned"]

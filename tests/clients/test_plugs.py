@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -98,7 +100,7 @@ async def until_whole(board: Board, names: set[str]) -> None:
 async def test_one_sticky_group_of_three_libraries(coordinator: Coordinator) -> None:
     board = Board()
     where = (board, coordinator.bootstrap, "g", "t")
-    quick = {"heartbeat_interval_ms": 100, "session_timeout_ms": 6_000}
+    quick: dict[str, Any] = {"heartbeat_interval_ms": 100, "session_timeout_ms": 6_000}
     async with Stage() as stage:
         aio = AiokafkaMember(*where, "aio", partition_assignment_strategy=(for_aiokafka.sticky(),), **quick)
         await stage.enter(aio)

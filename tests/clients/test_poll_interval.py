@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ringleader.clients.polling import PollClock
@@ -14,7 +16,7 @@ INTERVAL_MS = 5_000
 REASON = "consumer poll timeout has expired: no progress for 5.0 s, max_poll_interval_ms is 5 s"
 
 
-def polling(**settings: object) -> MemberScript:
+def polling(**settings: Any) -> MemberScript:
     return MemberScript(**({"max_poll_interval_ms": INTERVAL_MS} | settings)).start()
 
 
@@ -29,13 +31,13 @@ def pass_time(script: MemberScript, ms: int) -> None:
 def test_no_progress_leaves_with_a_reason_and_stays_out_until_there_is_some() -> None:
     script = polling().settle()
     pass_time(script, 4_000)
-    assert script.machine.phase is Phase.STABLE
+    assert script.phase() is Phase.STABLE
     pass_time(script, 1_000)
     assert script.told_last(TellLost).lost.reason == REASON
     (leaving,) = script.request("LeaveGroup").members
     assert (leaving.member_id, leaving.reason) == ("m-1", REASON)
     script.left()
-    assert script.machine.phase is Phase.RESTING
+    assert script.phase() is Phase.RESTING
     assert (script.machine.next_deadline(), script.wanted) == (None, []), "nothing happens by itself"
     script.polled()
     join = script.request("JoinGroup")
@@ -43,7 +45,7 @@ def test_no_progress_leaves_with_a_reason_and_stays_out_until_there_is_some() ->
     script.settle(generation=3, member_id="m-2")
     assert script.told_last(TellAssigned).assigned.generation == 3
     pass_time(script, 4_000)
-    assert script.machine.phase is Phase.STABLE, "the interval begins anew"
+    assert script.phase() is Phase.STABLE, "the interval begins anew"
 
 
 def test_a_static_member_falls_silent_without_leaving() -> None:
@@ -62,7 +64,7 @@ def test_progress_from_another_thread_needs_no_step_of_the_machine() -> None:
         if "Heartbeat" in script.wanted:
             script.beat()
         script.machine.poll.polled(script.now_ms)
-    assert script.machine.phase is Phase.STABLE
+    assert script.phase() is Phase.STABLE
     assert script.machine.counters.poll_expirations == 0
 
 
@@ -83,7 +85,7 @@ def test_leave_gets_no_answer_then_progress() -> None:
     script.find(port=9093)
     assert script.wanted == ["LeaveGroup"]
     script.wait(5_000)
-    assert script.machine.phase is Phase.RESTING
+    assert script.phase() is Phase.RESTING
     script.polled()
     assert script.wanted[-1] == "JoinGroup"
 
@@ -101,7 +103,7 @@ def test_a_revocation_that_takes_longer_than_the_interval_is_not_cut_off() -> No
     assert script.wanted == ["JoinGroup"]
     script.settle(generation=2)
     pass_time(script, 1_000)
-    assert script.machine.phase is Phase.STABLE
+    assert script.phase() is Phase.STABLE
     pass_time(script, 1_000)
     assert script.told_last(TellLost).lost.reason == REASON, "3 s before it and 2 s after it"
 
@@ -113,9 +115,9 @@ def test_a_long_wait_for_the_share_does_not_count() -> None:
     script.join(generation_id=1, member_id="m-1", leader="other")
     script.wait(20_000)
     script.sync()
-    assert script.machine.phase is Phase.STABLE
+    assert script.phase() is Phase.STABLE
     pass_time(script, 5_000)
-    assert script.machine.phase is Phase.LEAVING
+    assert script.phase() is Phase.LEAVING
 
 
 def test_rebalances_do_not_help_an_application_that_has_stopped() -> None:
@@ -125,9 +127,9 @@ def test_rebalances_do_not_help_an_application_that_has_stopped() -> None:
         script.rejoin()
         script.revoked()
         script.settle(generation=generation)
-    assert script.machine.phase is Phase.STABLE
+    assert script.phase() is Phase.STABLE
     pass_time(script, 1_000)
-    assert script.machine.phase is Phase.LEAVING
+    assert script.phase() is Phase.LEAVING
 
 
 def test_a_cooperative_member_that_stops_while_it_joins_closes_the_parked_join() -> None:
@@ -139,7 +141,7 @@ def test_a_cooperative_member_that_stops_while_it_joins_closes_the_parked_join()
     assert script.disconnects == 1
     assert script.request("LeaveGroup").members[0].reason == REASON
     script.left()
-    assert script.machine.phase is Phase.RESTING
+    assert script.phase() is Phase.RESTING
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -150,10 +152,10 @@ def test_stopping_while_out_of_the_group(left: bool) -> None:
         script.left()
     script.leave("done", silently=left)
     if not left:
-        assert script.machine.phase is Phase.LEAVING
+        assert script.phase() is Phase.LEAVING
         script.left()
     assert script.told_last(Over).error is None
-    assert script.machine.phase is Phase.LEFT
+    assert script.phase() is Phase.LEFT
 
 
 def test_rejoin_while_out_of_the_group_waits_for_progress() -> None:
@@ -171,7 +173,7 @@ def test_rejoin_while_out_of_the_group_waits_for_progress() -> None:
 def test_without_an_interval_nobody_has_to_say_anything() -> None:
     script = MemberScript().start().settle()
     pass_time(script, 3_600_000)
-    assert script.machine.phase is Phase.STABLE
+    assert script.phase() is Phase.STABLE
 
 
 def test_the_clock_that_stands_still() -> None:

@@ -91,7 +91,8 @@ class ScriptedGroup:
         top, part = self.fetches.pop(0) if self.fetches else (0, 0)
         if top is CLOSE:
             return CLOSE
-        values = {"partition_index": 0, "committed_offset": 4, "metadata": None, "error_code": part}
+        values: dict[str, Any] = {"partition_index": 0, "committed_offset": 4, "error_code": part}
+        values["metadata"] = None
         if version >= 8:
             parts = [OffsetFetchResponsePartitions(**values)]
             topics = [OffsetFetchResponseTopics(name="t", partitions=parts)]

@@ -76,7 +76,7 @@ def test_a_share_from_before_the_last_closing_opens_nothing() -> None:
         ({"rebalance_timeout_ms": 1_000, "quiesce_timeout_ms": 2_000}, 1_000, 900),
     ],
 )
-def test_the_bound(settings: dict[str, int], hold_ms: int, work_ms: int) -> None:
+def test_the_bound(settings: dict[str, Any], hold_ms: int, work_ms: int) -> None:
     script = MemberScript(**settings).start().settle()
     began_ms = script.now_ms
     script.rejoin()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.support.member_world import SHARDS, World
@@ -17,12 +19,12 @@ def test_members_come_and_go() -> None:
         world.add()
         world.run(30_000)
         world.check_calm()
-        counts.append([len(m.machine.held.assignment) for m in world.members])
+        counts.append([len(m.held.assignment) for m in world.members])
     for _ in range(3):
         world.leave(world.members[0])
         world.run(30_000)
         world.check_calm()
-        counts.append([len(m.machine.held.assignment) for m in world.members])
+        counts.append([len(m.held.assignment) for m in world.members])
     assert [sorted(c) for c in counts] == [[12], [6, 6], [4, 4, 4], [3, 3, 3, 3], [4, 4, 4], [6, 6], [12]]
     assert not any(m.lost for m in world.members)
 
@@ -34,7 +36,7 @@ def test_a_killed_member_is_replaced_after_its_session() -> None:
     world.run(30_000)
     world.kill(world.members[0])
     world.run(9_000)
-    assert sum(len(m.machine.held.assignment) for m in world.members if m.machine.held) < SHARDS
+    assert sum(len(m.held.assignment) for m in world.members if m.machine.held) < SHARDS
     world.run(20_000)
     world.check_calm()
 
@@ -46,13 +48,13 @@ def test_a_crashed_coordinator_costs_nobody_its_share() -> None:
         world.add()
     world.run(60_000)
     world.check_calm()
-    before = [(m.machine.generation, m.machine.held.assignment) for m in world.members]
+    before = [(m.machine.generation, m.held.assignment) for m in world.members]
     world.crash()
     world.run(40_000)
     world.recover()
     world.run(CALM_MS)
     world.check_calm()
-    assert [(m.machine.generation, m.machine.held.assignment) for m in world.members] == before
+    assert [(m.machine.generation, m.held.assignment) for m in world.members] == before
     assert not any(m.lost for m in world.members)
 
 
@@ -73,7 +75,7 @@ def test_a_rejoin_of_the_leader_makes_a_new_generation() -> None:
         world.add()
     world.run(30_000)
     before = world.members[0].machine.generation
-    leader = next(m for m in world.members if m.machine.held.is_leader)
+    leader = next(m for m in world.members if m.held.is_leader)
     leader.step(lambda: leader.machine.rejoin("topics changed", world.now_ms))
     world.run(30_000)
     world.check_calm()
@@ -107,7 +109,7 @@ def test_whatever_happens_calm_follows(seed: int) -> None:
                 some.polls = not some.polls
             case _ if world.members:
                 some = world.random.choice(world.members)
-                some.step(lambda m=some: m.machine.rejoin("as it likes", world.now_ms))
+                some.step(partial(some.machine.rejoin, "as it likes", world.now_ms))
         if not world.up and world.random.random() < 0.6:
             world.recover()
     if not world.up:
@@ -138,4 +140,4 @@ def test_many_members() -> None:
         world.add()
     world.run(60_000)
     world.check_calm()
-    assert sum(len(m.machine.held.assignment) > 0 for m in world.members) == SHARDS
+    assert sum(len(m.held.assignment) > 0 for m in world.members) == SHARDS

@@ -18,8 +18,9 @@ from ringleader.clients.actions import (
     TellRevoked,
 )
 from ringleader.clients.machine import MemberMachine
-from ringleader.clients.model import MemberProtocol
+from ringleader.clients.model import MemberProtocol, Node
 from ringleader.clients.settings import MemberSettings
+from ringleader.clients.state import Phase
 from ringleader.protocol.messages import (
     FindCoordinatorResponse,
     HeartbeatResponse,
@@ -37,10 +38,10 @@ class MemberScript:
     """A machine at a time of its own; everything it wants is kept until the script looks at it."""
 
     def __init__(self, *, protocols: list[MemberProtocol] | None = None, **settings: Any) -> None:
-        given = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000} | settings
+        given: dict[str, Any] = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000}
         self.now_ms = 1_000
         self.machine = MemberMachine(
-            MemberSettings(**given), protocols or [MemberProtocol("even", b"me")], lambda: 0.5
+            MemberSettings(**(given | settings)), protocols or [MemberProtocol("even", b"me")], lambda: 0.5
         )
         self.sends: list[Send] = []
         self.told: list[Action] = []
@@ -76,6 +77,10 @@ class MemberScript:
                 raise AssertionError("the machine's deadline does not move: its driver would spin")
         self.now_ms = end_ms
 
+    def phase(self) -> Phase:
+        """The machine's phase as of now; mypy believes that an attribute stays what a test once found it."""
+        return self.machine.phase
+
     def look(self) -> MemberScript:
         for action in self.machine.drain():
             match action:
@@ -95,6 +100,18 @@ class MemberScript:
     def wanted(self) -> list[str]:
         """Names of the requests that wait for an answer."""
         return [send.request.message.__name__.removesuffix("Request") for send in self.sends]
+
+    def coordinator(self) -> Node:
+        """Where the machine takes the coordinator to be; it has to know one."""
+        node = self.machine.coordinator
+        assert node is not None
+        return node
+
+    def due_ms(self) -> int:
+        """The machine's deadline; it has to have one."""
+        due_ms = self.machine.next_deadline()
+        assert due_ms is not None
+        return due_ms
 
     def request(self, name: str, version: int | None = None) -> Any:
         """The body of the oldest waiting request of that name."""
@@ -130,6 +147,7 @@ class MemberScript:
 
     def join(self, code: int = 0, **fields: Any) -> None:
         """The JoinGroup answer; by default generation 1 with this member as its leader."""
+        given: dict[str, Any]
         if code:
             given = {"generation_id": -1, "protocol_name": None}
         else:
@@ -151,7 +169,8 @@ class MemberScript:
 
     def sync(self, code: int = 0, share: bytes = b"share", **fields: Any) -> None:
         kind = None if code else "work"
-        given = {"protocol_type": kind, "protocol_name": None if code else "even", "assignment": share}
+        given: dict[str, Any] = {"protocol_type": kind, "protocol_name": None if code else "even"}
+        given["assignment"] = share
         self.answer("SyncGroup", SyncGroupResponse(error_code=code, **(given | fields)))
 
     def beat(self, code: int = 0) -> None:

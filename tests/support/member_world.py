@@ -7,6 +7,7 @@ import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ringleader.clients.actions import (
@@ -22,7 +23,7 @@ from ringleader.clients.actions import (
     TellRevoked,
 )
 from ringleader.clients.machine import MemberMachine
-from ringleader.clients.model import MemberInfo, MemberProtocol
+from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
 from ringleader.clients.settings import MemberSettings
 from ringleader.clients.state import Phase
 from ringleader.coordinator.groups.settings import GroupSettings
@@ -66,7 +67,7 @@ class Member:
     """A machine, its driver's part, and what its user saw."""
 
     def __init__(self, world: World, name: str, **settings: Any) -> None:
-        given = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000}
+        given: dict[str, Any] = {"group_id": "g", "protocol_type": "work", "session_timeout_ms": 10_000}
         given |= {"rebalance_timeout_ms": 15_000, "heartbeat_interval_ms": 3_000} | settings
         self.world, self.name = world, name
         self.machine = MemberMachine(
@@ -82,6 +83,12 @@ class Member:
         self.slow_ms = 2_000
         self.polls = True
         self._due_ms: int | None = None
+
+    @property
+    def held(self) -> Assigned:
+        """Its share; it has to have one."""
+        assert self.machine.held is not None
+        return self.machine.held
 
     def step(self, step: Callable[[], None]) -> None:
         """Something happens to the machine; a killed member notices nothing any more."""
@@ -239,7 +246,7 @@ class World:
             self.shard.ticket_closed(ticket)
             if tell:
                 number = ticket.send.ticket
-                member.step(lambda n=number: member.machine.fail(n, "connection reset", self.now_ms))
+                member.step(partial(member.machine.fail, number, "connection reset", self.now_ms))
         self.pump()
 
     def arrive(self, ticket: Ticket) -> None:
@@ -306,8 +313,9 @@ class World:
             outbox = shard.drain()
             self.journal += [entry.render() for entry in outbox.journal]
             for append in outbox.appends:
-                self.after(5, lambda a=append, s=shard: self._appended(s, a))
+                self.after(5, partial(self._appended, shard, append))
             for answer in outbox.answers:
+                assert isinstance(answer.ticket, Ticket)
                 self._reply(answer.ticket, answer.response)
         due_ms = shard.next_deadline()
         if due_ms is not None and due_ms != self._due_ms:
@@ -334,5 +342,5 @@ class World:
         assert set(phases.values()) <= {Phase.STABLE}, phases
         generations = {member.machine.generation for member in self.members}
         assert len(generations) <= 1, generations
-        held = sorted(s for member in self.members for s in member.machine.held.assignment)
+        held = sorted(s for member in self.members for s in member.held.assignment)
         assert held == (list(range(SHARDS)) if self.members else [])

@@ -137,7 +137,7 @@ class ScriptedBroker:
             broker = MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port)
             return MetadataResponse(brokers=[broker], controller_id=1)
         if key == 10:
-            where = {"node_id": 1, "host": "127.0.0.1", "port": self.port}
+            where: dict[str, Any] = {"node_id": 1, "host": "127.0.0.1", "port": self.port}
             if version < 4:
                 return FindCoordinatorResponse(**where)
             return FindCoordinatorResponse(

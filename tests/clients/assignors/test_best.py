@@ -49,7 +49,7 @@ def small_groups(
     names = NAMES[: draw(st.integers(1, 4))]
     some = st.lists(st.sampled_from(TOPICS), unique=True, min_size=1)
     shared = draw(some)
-    topics = {name: shared if equal else draw(some) for name in names}
+    topics: dict[str, Sequence[str]] = {name: shared if equal else draw(some) for name in names}
     most = 0
     while len(names) > 1 and len(names) ** (most + 1) <= MOST_TRIALS:
         most += 1
@@ -157,7 +157,8 @@ def reachable(start: str, got: Assignment, topics: Mapping[str, Sequence[str]]) 
 def drawn_group(data: st.DataObject) -> tuple[dict[str, int], dict[str, Sequence[str]], dict[Place, str]]:
     counts = {topic: data.draw(st.integers(0, 15)) for topic in "pqrstu"}
     some = st.lists(st.sampled_from("pqrstu"), unique=True, min_size=1, max_size=3)
-    topics = {name: data.draw(some) for name in "abcdefghijkl"[: data.draw(st.integers(2, 12))]}
+    names = "abcdefghijkl"[: data.draw(st.integers(2, 12))]
+    topics: dict[str, Sequence[str]] = {name: data.draw(some) for name in names}
     places = {
         (t, p): data.draw(st.sampled_from([*topics, "gone"])) for t, n in counts.items() for p in range(n)
     }

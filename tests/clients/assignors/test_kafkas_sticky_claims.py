@@ -185,7 +185,7 @@ class RackGroup(StickyGroup):
         member_racks: str | list[str | None] | None,
         claims: list[str],
     ) -> None:
-        super().__init__(assignor, **SIZES)
+        super().__init__(assignor, "none", **SIZES)
         self.where = replicas(SIZES, copies, broker_racks)
         self.racks = member_racks or [None] * 3
         for number, wanted in enumerate(topics):

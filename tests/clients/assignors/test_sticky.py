@@ -333,7 +333,7 @@ def test_the_order_of_the_input_does_not_matter(assignor: Assignor, data: st.Dat
         replace(
             m,
             topics=data.draw(st.permutations(m.topics)),
-            owned={topic: list(ps)[::-1] for topic, ps in reversed(m.owned.items())},
+            owned={topic: list(ps)[::-1] for topic, ps in reversed(list(m.owned.items()))},
         )
         for m in data.draw(st.permutations(joined))
     ]

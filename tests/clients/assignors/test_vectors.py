@@ -47,58 +47,58 @@ def test_names() -> None:
 
 
 @BOTH
-def test_one_consumer_no_topic(assignor) -> None:
+def test_one_consumer_no_topic(assignor: Assignor) -> None:
     assert assignor.assign([member("c1")], {"t": 3}) == {"c1": {}}
 
 
 @BOTH
-def test_one_consumer_nonexistent_topic(assignor) -> None:
+def test_one_consumer_nonexistent_topic(assignor: Assignor) -> None:
     assert assignor.assign([member("c1", "gone")], {"t": 3}) == {"c1": {}}
     assert assignor.assign([member("c1", "t")], {"t": 0}) == {"c1": {}}
 
 
 @BOTH
-def test_no_members(assignor) -> None:
+def test_no_members(assignor: Assignor) -> None:
     assert assignor.assign([], {"t": 3}) == {}
 
 
 @BOTH
-def test_one_consumer_one_topic(assignor) -> None:
+def test_one_consumer_one_topic(assignor: Assignor) -> None:
     assert assignor.assign([member("c1", "t")], {"t": 3}) == {"c1": {"t": [0, 1, 2]}}
 
 
 @BOTH
-def test_one_consumer_multiple_topics(assignor) -> None:
+def test_one_consumer_multiple_topics(assignor: Assignor) -> None:
     assert assignor.assign([member("c1", "t2", "t1")], {"t1": 1, "t2": 2}) == {
         "c1": {"t1": [0], "t2": [0, 1]}
     }
 
 
 @BOTH
-def test_only_assigns_partitions_from_subscribed_topics(assignor) -> None:
+def test_only_assigns_partitions_from_subscribed_topics(assignor: Assignor) -> None:
     assert assignor.assign([member("c1", "t")], {"t": 3, "other": 3}) == {"c1": {"t": [0, 1, 2]}}
 
 
 @BOTH
-def test_two_consumers_one_topic_one_partition(assignor) -> None:
+def test_two_consumers_one_topic_one_partition(assignor: Assignor) -> None:
     assert assignor.assign([member("c1", "t"), member("c2", "t")], {"t": 1}) == {"c1": {"t": [0]}, "c2": {}}
 
 
 @BOTH
-def test_two_consumers_one_topic_two_partitions(assignor) -> None:
+def test_two_consumers_one_topic_two_partitions(assignor: Assignor) -> None:
     got = assignor.assign([member("c1", "t"), member("c2", "t")], {"t": 2})
     assert got == {"c1": {"t": [0]}, "c2": {"t": [1]}}
 
 
 @BOTH
-def test_multiple_consumers_mixed_topics(assignor) -> None:
+def test_multiple_consumers_mixed_topics(assignor: Assignor) -> None:
     members = [member("c1", "t1"), member("c2", "t1", "t2"), member("c3", "t1")]
     got = flat(assignor.assign(members, {"t1": 3, "t2": 2}))
     assert got == {"c1": "t1-0", "c2": "t1-1 t2-0 t2-1", "c3": "t1-2"}
 
 
 @BOTH
-def test_a_topic_named_twice_counts_once(assignor) -> None:
+def test_a_topic_named_twice_counts_once(assignor: Assignor) -> None:
     members = [member("c1", "t", "t"), member("c2", "t")]
     assert flat(assignor.assign(members, {"t": 2})) == {"c1": "t-0", "c2": "t-1"}
 
@@ -131,7 +131,9 @@ def test_one_static_consumer_and_one_dynamic_consumer_two_topics_six_partitions(
 
 @BOTH
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 1, 0)])
-def test_static_and_dynamic_members_interleaved_all_get_their_share(assignor, order) -> None:
+def test_static_and_dynamic_members_interleaved_all_get_their_share(
+    assignor: Assignor, order: tuple[int, ...]
+) -> None:
     """kafka-python's range and round-robin give the first static member of s, d, s nothing."""
     members = [member("z-1", "t", instance="i1"), member("a-2", "t"), member("m-3", "t", instance="i0")]
     got = flat(assignor.assign([members[i] for i in order], {"t": 3}))
