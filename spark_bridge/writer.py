@@ -44,7 +44,7 @@ class _Writer:
         check_schema(schema, parsed.topic)
         self._settings = SinkSettings.of(parsed)
 
-    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+    def write(self, iterator: Iterator[Any]) -> Written:
         """Write a task's Arrow batches. Raises SinkError: then nothing is promised of any of its rows."""
         producer = Producer(self._settings)
         with_topics = self._settings.topic is None

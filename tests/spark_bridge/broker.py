@@ -8,6 +8,7 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import Self
 
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import decode_request_header, encode_response, request_class
@@ -100,7 +101,7 @@ class Broker:
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
-    def __enter__(self) -> Broker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

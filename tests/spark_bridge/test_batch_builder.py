@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -31,7 +33,7 @@ def columns(rows: list[Row]) -> SinkRows:
     return sink_rows(batch, False)
 
 
-def plain(rows: list[Row], **settings: int) -> bytes:
+def plain(rows: list[Row], **settings: Any) -> bytes:
     records = [Record(at, NOW_MS, key, value, headers) for at, (key, value, headers) in enumerate(rows)]
     return build_batch(records, **settings)
 

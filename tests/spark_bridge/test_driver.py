@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from typing import Any
 
 import pytest
 
@@ -304,13 +305,8 @@ def test_a_topic_made_anew_is_read_from_its_start() -> None:
 
 
 def test_a_slow_batch_is_warned_of_with_numbers(caplog: pytest.LogCaptureFixture) -> None:
-    world = World(
-        10,
-        **{
-            "kafka.max.poll.interval.ms": "1",
-            "kafka.session.timeout.ms": "9000",
-        },
-    )
+    options: dict[str, Any] = {"kafka.max.poll.interval.ms": "1", "kafka.session.timeout.ms": "9000"}
+    world = World(10, **options)
     world.assign(0)
     world.plan()
     threading.Event().wait(0.002)

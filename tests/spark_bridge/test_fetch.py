@@ -220,7 +220,7 @@ def test_a_leader_that_moves_while_the_range_is_read(monkeypatch: pytest.MonkeyP
 
 def test_a_connection_that_breaks_is_made_anew() -> None:
     with Broker(one_partition(batch(0, 1), batch(2, 3))) as broker:
-        broken = []
+        broken: list[FetchRequest] = []
 
         def breaks(request: Message) -> bool:
             if isinstance(request, FetchRequest) and len(broken) < 2:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from ringleader.clients.membership import SyncGroupMember
 from ringleader.clients.subscription import partitions_of, sync_consumer_member
 from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge import fetch
@@ -24,7 +26,7 @@ def coordinator() -> Iterator[Coordinator]:
     fetch.close_wires()
 
 
-def plain(coordinator: Coordinator, assigned: Callable[[set[int]], None], **options: str) -> object:
+def plain(coordinator: Coordinator, assigned: Callable[[set[int]], None], **options: Any) -> SyncGroupMember:
     return sync_consumer_member(
         coordinator.bootstrap,
         "g",
@@ -60,7 +62,7 @@ def test_what_stays_is_read_on_while_what_goes_waits_for_its_batch(coordinator: 
     with SparkLike(coordinator) as query:
         assert query.plan()
         holdings = query.reader._driver._holdings
-        with plain(coordinator, assigned):  # type: ignore[attr-defined]
+        with plain(coordinator, assigned):
             while len(holdings.owned()) == PARTITIONS:
                 holdings.wait_change(0.05)
             kept = {number for _, number in holdings.owned()}
@@ -104,7 +106,7 @@ def test_a_weight_that_does_not_count_is_told(
 ) -> None:
     offers = {"kafka.partition.assignment.strategy": "weighted,cooperative-sticky"}
     joined = threading.Event()
-    with plain(coordinator, lambda _: joined.set()):  # type: ignore[attr-defined]
+    with plain(coordinator, lambda _: joined.set()):
         assert joined.wait(10)
         with SparkLike(coordinator, weight="3", **offers) as query:
             until(query, lambda: bool(query.owned()), "a share")
@@ -173,7 +175,7 @@ def test_available_now_hands_its_share_over_when_it_is_read(coordinator: Coordin
             rows += query.read()
         assert sorted(rows) == every_row(0, 40)
         assert member_count(coordinator) == 0
-        with plain(coordinator, assigned):  # type: ignore[attr-defined]
+        with plain(coordinator, assigned):
             assert everything.wait(10)
     assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
 
@@ -182,7 +184,7 @@ def test_a_query_that_must_be_alone_finds_another_member(coordinator: Coordinato
     produce(coordinator, 4)
     with SparkLike(coordinator, sharedGroup="false", members="2") as query:
         until(query, lambda: bool(committed(coordinator)), "a batch while it is alone")
-        with plain(coordinator, lambda _: None), pytest.raises(SourceError, match="sharedGroup is false"):  # type: ignore[attr-defined]
+        with plain(coordinator, lambda _: None), pytest.raises(SourceError, match="sharedGroup is false"):
             until(query, lambda: False, "noticed")
 
 

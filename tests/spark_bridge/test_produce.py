@@ -77,8 +77,10 @@ def write(told: SinkSettings, *parts: SinkRows) -> Producer:
     return producer
 
 
-def log(broker: SinkBroker, topic: str = "t") -> list[bytes | None]:
-    return [value for number in broker.topics[topic] for value in broker.values(topic, number)]
+def log(broker: SinkBroker, topic: str = "t") -> list[bytes]:
+    found = [value for number in broker.topics[topic] for value in broker.values(topic, number)]
+    assert None not in found
+    return [value for value in found if value is not None]
 
 
 def all_to(partition: int, count: int) -> SinkRows:

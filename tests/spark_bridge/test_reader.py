@@ -43,7 +43,7 @@ def test_the_order_of_spark_s_calls() -> None:
     assert report["ends"] == {"t": {"0": 10}}
     assert json.loads(json.dumps(report)) == report
     (task,) = reader.partitions(start, end)
-    assert pickle.loads(pickle.dumps(task)).ranges == [("t", 0, 0, 10)]  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(task)).ranges == [("t", 0, 0, 10)]
     assert reader.latestOffset(end, limit) is end
     reader.commit(end)
     assert world.committed() == {0: 10}

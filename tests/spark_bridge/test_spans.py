@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def as_rows(found: Sequence[Any]) -> list[dict[str, Any]]:
 
 def together(data: bytes, start: int = 0, stop: int = ALL, headers: bool = True, **more: Any) -> list[Any]:
     """By the fast way only: what does not fit is an error here."""
-    found = []
+    found: list[Any] = []
     for part in spans.rows(data, start, stop, headers, **more):
         found += columns._cut("t", 3, part, headers)
     return as_rows(found)
@@ -111,7 +112,7 @@ def test_broken_bytes_give_the_same_rows_or_an_error(data: bytes, choice: st.Dat
     for _ in range(choice.draw(st.integers(1, 3))):
         at = choice.draw(st.integers(HEADER_BYTES - 4, len(damaged) - 1))
         damaged[at] = choice.draw(st.integers(0, 255))
-    damaged[17:21] = spans.crc32c(bytes(damaged[21:])).to_bytes(4, "big")
+    damaged[17:21] = crc32c(bytes(damaged[21:])).to_bytes(4, "big")
     broken = data[: batch.start] + bytes(damaged) + data[batch.end :]
     try:
         rows = together(broken)

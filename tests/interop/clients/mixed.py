@@ -118,12 +118,13 @@ class Mixed:
         """A member; its name is that of its library unless told otherwise."""
         name = name or library
         where = (self.board, self.bootstrap, self.group, self.topic, name)
+        confluent: dict[str, Any] = {"partition.assignment.strategy": self.assignor}
         makers: dict[str, Callable[[], Actor]] = {
             OURS: lambda: OurMember(*where, self.assignor),
-            JAVA: lambda: JavaMember(self.board, self._java, *where[1:], {  # type: ignore[call-arg]
+            JAVA: lambda: JavaMember(self.board, self._java, *where[1:], {
                 "partition.assignment.strategy": f"org.apache.kafka.clients.consumer.{_JAVA[self.assignor]}",
             }),
-            CONFLUENT: lambda: WatchedConfluent(*where, **{"partition.assignment.strategy": self.assignor}),
+            CONFLUENT: lambda: WatchedConfluent(*where, **confluent),
             KAFKA_PYTHON: lambda: WatchedKafkaPython(
                 *where, partition_assignment_strategy=(_KAFKA_PYTHON[self.assignor],)
             ),

@@ -75,7 +75,8 @@ def test_every_codec_with_keys_headers_and_nulls(secured: Secured, topic: str, c
     keys = [None if n % 5 == 0 else b"key-%d" % n for n in range(2_000)]
     writer = producer(secured, **{"compression.type": codec})
     for n, (key, value) in enumerate(zip(keys, values, strict=True)):
-        headers = [("trace", b"%d" % n), ("none", None)] if n % 3 == 0 else None
+        some: list[tuple[str, str | bytes | None]] = [("trace", b"%d" % n), ("none", None)]
+        headers = some if n % 3 == 0 else None
         writer.produce(topic, value, key, 0, timestamp=1_700_000_000_000 + 7 * n, headers=headers)
     writer.flush()
     found = rows(settings(secured, include_headers=True), (topic, 0, 10, 1_990))

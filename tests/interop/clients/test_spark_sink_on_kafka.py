@@ -125,7 +125,7 @@ async def test_another_client_reads_keys_values_and_headers(broker: KafkaBroker)
     consumer = AIOKafkaConsumer("plain", bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest")
     await consumer.start()
     try:
-        found = {}
+        found: dict[str, tuple[str, tuple[tuple[str, bytes], ...]]] = {}
         while len(found) < len(KEYS):
             message = await asyncio.wait_for(consumer.getone(), 20)
             found[message.key.decode()] = (message.value.decode(), message.headers)

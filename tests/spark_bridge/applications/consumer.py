@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.spark_bridge.applications.ledger import Ledger, ranges_of
 
-TIMES = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 500}
+TIMES: dict[str, Any] = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 500}
 
 
 async def with_ringleader(bootstrap: str, group: str, assignors: Sequence[str], ledger: Ledger) -> None:
