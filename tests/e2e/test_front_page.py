@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from confluent_kafka import Producer
+
 from tests.support.daemon import Daemon
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -48,3 +50,26 @@ def test_the_python_example_shards_its_work(tmp_path: Path) -> None:
         assert first | second == CITIES
         assert not first & second
         assert {len(first), len(second)} == {2, 3}
+
+
+def test_the_consumer_example_consumes(tmp_path: Path) -> None:
+    options = ["--group-initial-rebalance-delay-ms", "0", "--topic", "orders:1"]
+    with Daemon(tmp_path, options=options) as daemon:
+        code = example("python", "GroupConsumer").replace(SHOWN_ADDRESS, daemon.bootstrap)
+        assert daemon.bootstrap in code
+        producer = Producer({"bootstrap.servers": daemon.bootstrap})
+        for number in range(7):
+            producer.produce("orders", b"%d" % number)
+        assert producer.flush(30) == 0
+        reader = subprocess.Popen([sys.executable, "-u", "-c", code], stdout=subprocess.PIPE, text=True)
+        try:
+            assert reader.stdout is not None
+            read = 0
+            while read < 7:
+                line = reader.stdout.readline().split()
+                assert line[:2] == ["orders", "0"], line
+                read += int(line[2])
+            assert (read, line[-3]) == (7, "0")
+        finally:
+            reader.kill()
+            reader.communicate()
