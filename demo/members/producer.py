@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
@@ -35,10 +36,10 @@ class Acknowledged:
         self._ledger = ledger
         self._offsets: dict[int, list[int]] = defaultdict(list)
 
-    def add(self, sent: asyncio.Future[object]) -> None:
+    def add(self, sent: asyncio.Future[Any]) -> None:
         """Take the answer for one record; a failed send surfaces in `write`."""
         metadata = sent.result()
-        self._offsets[metadata.partition].append(metadata.offset)  # type: ignore[attr-defined]
+        self._offsets[metadata.partition].append(metadata.offset)
 
     def write(self) -> None:
         """Write down what came back since the last call."""
@@ -53,7 +54,7 @@ async def produce(bootstrap: str, rows: Iterable[flights.Row], per_second: float
     loop = asyncio.get_running_loop()
     acknowledged = Acknowledged(ledger)
     count = 0
-    waiting: list[asyncio.Future[object]] = []
+    waiting: list[asyncio.Future[Any]] = []
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap, client_id=plan.PRODUCER, enable_idempotence=True, linger_ms=20
     )

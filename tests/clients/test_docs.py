@@ -6,6 +6,7 @@ import asyncio
 import re
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_topics(coordinator: Coordinator, capsys: pytest.CaptureFixture[str]) ->
     coordinator.create_topic("orders", 2)
     text = block("consumer_member(").replace("localhost:9092", coordinator.bootstrap)
     imports, body = text.split("\n\n", 1)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(compile(f"{imports}\nasync def main():\n{indent(body, '    ')}", str(DOCS), "exec"), names)
-    asyncio.run(names["main"]())  # type: ignore[operator]
+    asyncio.run(names["main"]())
     assert capsys.readouterr().out == "[('orders', 0), ('orders', 1)]\n"

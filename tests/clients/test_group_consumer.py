@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -161,15 +162,21 @@ async def test_seeking(coordinator: Coordinator, source: Source) -> None:
             one.seek(("t", 0), -1)
 
 
+def fetches_again(coordinator: Coordinator) -> Callable[[], bool]:
+    """Whether more has been asked of t-0 than by now."""
+    seen = len(fetched_offsets(coordinator, ("t", 0)))
+    return lambda: len(fetched_offsets(coordinator, ("t", 0))) > seen
+
+
 async def test_an_answer_for_an_older_position_is_not_taken(coordinator: Coordinator, source: Source) -> None:
     source.put(("t", 0), 50)
     async with consumer(coordinator) as one:
         await one.__anext__()
         for target in (20, 40, 10, 30):
-            seen = len(fetched_offsets(coordinator, ("t", 0)))
+            again = fetches_again(coordinator)
             coordinator.faults.delay("Fetch", 0.05, times=1)
             one.seek(("t", 0), 0)
-            await until(lambda seen=seen: len(fetched_offsets(coordinator, ("t", 0))) > seen)  # type: ignore[misc]
+            await until(again)
             one.seek(("t", 0), target)
             assert (await one.__anext__()).record.offset == target
 

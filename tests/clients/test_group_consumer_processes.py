@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,9 +120,9 @@ async def test_the_example_of_the_docs(coordinator: Coordinator, capsys: pytest.
     Source(coordinator).put(("orders", 0), 2)
     (text,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
     text = text.replace("localhost:9092", coordinator.bootstrap).replace("asyncio.run(main())", "")
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(compile(text, str(DOCS), "exec"), names)
-    task = asyncio.create_task(names["main"]())  # type: ignore[operator]
+    task = asyncio.create_task(names["main"]())
     printed = ""
     async with asyncio.timeout(PATIENCE_S):
         while printed.count("\n") < 2:

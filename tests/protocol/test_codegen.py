@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ class SampleRequest(Message):
 
 
 def test_a_declaration_compiles_and_round_trips() -> None:
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     source = codegen.module_source(SampleRequest)
     assert f"from {__name__} import (" in source
     exec(compile(source, "sample_request", "exec"), space)
@@ -126,8 +127,8 @@ def test_a_declaration_compiles_and_round_trips() -> None:
     )
     for version in range(4):
         sent = value if version == 3 else SampleRequest(value.ids, value.ports, 0.5, value.head, value.parts)
-        body = space[f"encode_v{version}"](sent)  # type: ignore[operator]
-        assert space[f"decode_v{version}"](body, 0) == (sent, len(body))  # type: ignore[operator]
+        body = space[f"encode_v{version}"](sent)
+        assert space[f"decode_v{version}"](body, 0) == (sent, len(body))
 
 
 def test_declarations_are_checked() -> None:

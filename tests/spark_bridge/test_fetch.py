@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import FetchRequest
+from ringleader.protocol.messages import FetchRequest, FetchResponsePartitionData
 from ringleader.protocol.records import Compression, Record, build_batch
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge import fetch
@@ -35,14 +36,14 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "RETRY_PAUSE_S", 0.001)
 
 
-def batch(*offsets: int, size: int = 10, **how: object) -> bytes:
+def batch(*offsets: int, size: int = 10, **how: Any) -> bytes:
     records = [Record(offset, 1_000 + offset, b"k%d" % offset, b"v" * size) for offset in offsets]
-    return build_batch(records, **how)  # type: ignore[arg-type]
+    return build_batch(records, **how)
 
 
-def settings(*brokers: Broker, **more: object) -> FetchSettings:
+def settings(*brokers: Broker, **more: Any) -> FetchSettings:
     servers = tuple((broker.host, broker.port) for broker in brokers)
-    return FetchSettings(Endpoint(servers), **{"poll_timeout_ms": 10_000} | more)  # type: ignore[arg-type]
+    return FetchSettings(Endpoint(servers), **{"poll_timeout_ms": 10_000} | more)
 
 
 def offsets(found: FetchSettings, *ranges: tuple[str, int, int, int]) -> dict[tuple[str, int], list[int]]:
@@ -157,12 +158,12 @@ def test_an_answer_without_one_whole_batch_is_asked_again_with_more_room(
     with Broker({"t": {0: Cutting(whole)}}) as broker:
         original = broker._partition
 
-        def cut(found: Partition, offset: int, limit: int) -> object:
+        def cut(found: Partition, offset: int, limit: int) -> FetchResponsePartitionData:
             data = original(found, offset, limit)
             data.records = (data.records or b"")[:limit]
             return data
 
-        broker._partition = cut  # type: ignore[method-assign, assignment]
+        broker._partition = cut  # type: ignore[method-assign]  # on purpose
         assert offsets(settings(broker), ("t", 0, 0, 1)) == {("t", 0): [0]}
         asked = [request.topics[0].partitions[0].partition_max_bytes for request in broker.fetches]
     assert asked == sorted(asked)
@@ -284,7 +285,8 @@ def test_an_unfinished_task_leaves_no_answer_behind_for_the_next_one(monkeypatch
         found = settings(broker)
         started = read_slice(found, [SliceRange("t", 0, 0, 4)])
         next(started)
-        started.close()  # type: ignore[attr-defined]
+        assert isinstance(started, Generator)
+        started.close()
         assert offsets(found, ("t", 0, 2, 4)) == {("t", 0): [2, 3]}
 
 

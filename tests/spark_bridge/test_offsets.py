@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -34,10 +35,10 @@ def test_a_document_comes_back_from_its_text(document: OffsetDocument) -> None:
 
 
 @given(documents, st.randoms(use_true_random=False))
-def test_equal_documents_are_equal_text(document: OffsetDocument, random: object) -> None:
+def test_equal_documents_are_equal_text(document: OffsetDocument, random: Random) -> None:
     items, positions = list(document.ranges.items()), list(document.positions.items())
-    random.shuffle(items)  # type: ignore[attr-defined]
-    random.shuffle(positions)  # type: ignore[attr-defined]
+    random.shuffle(items)
+    random.shuffle(positions)
     assert OffsetDocument("g", dict(items), dict(positions)).text() == document.text()
 
 

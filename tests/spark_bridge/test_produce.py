@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -33,7 +34,7 @@ def broker() -> Iterator[SinkBroker]:
     close_wires()
 
 
-def settings(broker: SinkBroker, **changes: object) -> SinkSettings:
+def settings(broker: SinkBroker, **changes: Any) -> SinkSettings:
     plain = SinkSettings(
         Endpoint(((broker.host, broker.port),), request_timeout_ms=5_000),
         "t",
@@ -43,7 +44,7 @@ def settings(broker: SinkBroker, **changes: object) -> SinkSettings:
         max_block_s=0.05,
         retry_backoff_s=0.001,
     )
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)
 
 
 def values(count: int, start: int = 0, size: int = 50) -> list[bytes]:

@@ -62,7 +62,9 @@ def _leave(response: LeaveGroupResponse, version: int) -> str:
     return " ".join([top, *each]) if version >= 3 else top
 
 
-def _commit(response: OffsetCommitResponse | TxnOffsetCommitResponse, version: int) -> str:
+def _commit(
+    response: OffsetCommitResponse | TxnOffsetCommitResponse | OffsetDeleteResponse, version: int
+) -> str:
     return " ".join(
         f"{topic.name}/{one.partition_index}:{error_name(one.error_code)}"
         for topic in response.topics
@@ -87,7 +89,7 @@ def _fetch(group: OffsetFetchResponseGroup, version: int) -> str:
 def _offset_delete(response: OffsetDeleteResponse, version: int) -> str:
     if response.error_code:
         return error_name(response.error_code)
-    return _commit(response, version)  # type: ignore[arg-type]
+    return _commit(response, version)
 
 
 def _describe(group: DescribeGroupsResponseDescribedGroup, version: int) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import Commits
 from ringleader.coordinator.storage.base import Failure
 from ringleader.coordinator.storage.memory import MemoryStorage
@@ -37,8 +40,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     ways: list[bool] = []
     original = Commits.take
 
-    def take(self: Commits, *arguments: object) -> object:
-        call = original(self, *arguments)  # type: ignore[arg-type]
+    def take(self: Commits, *arguments: Any) -> Call | None:
+        call = original(self, *arguments)
         ways.append(call is not None)
         return call
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.topics import writer
+from ringleader.coordinator.topics import AppendResult, writer
 from ringleader.coordinator.topics.reading import recover
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from tests.support.topiclog import START_MS, batch, everything, killed, produced, segment_files, topic_log
@@ -195,7 +195,8 @@ async def test_a_partition_that_cannot_be_written_does_not_stop_the_others(tmp_p
         )
         assert isinstance(results[0], KafkaError)
         assert results[0].code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert results[1].base_offset == 0  # type: ignore[union-attr]
+        assert isinstance(results[1], AppendResult)
+        assert results[1].base_offset == 0
 
 
 async def test_topics_that_cannot_be_stored_are_not_there(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ringleader.coordinator.topics import Topics
 from ringleader.coordinator.topics.transactional import Aborted, Transactions, before, marker, next_offset
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import iter_batches
-from tests.support.topiclog import START_MS, batch, killed, produced, topic_log
+from tests.support.topiclog import START_MS, WallClock, batch, killed, produced, topic_log
 
 
 def allowed(producer_id: int, producer_epoch: int) -> None:
@@ -173,10 +173,11 @@ async def test_deleted_records_take_the_list_of_aborted_transactions_along(tmp_p
 
 
 async def test_an_open_transaction_outlives_its_records_and_their_files(tmp_path: Path) -> None:
-    async with topic_log(tmp_path, log_retention_ms=1000) as topics:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=1000) as topics:
         await topics.create("orders", 1)
         await write(topics, 9, 0)
-        topics.wall_ms.now_ms += 10_000  # type: ignore[attr-defined]
+        clock.now_ms += 10_000
         assert await topics.enforce_retention() == 1
         assert seen(topics) == (1, 1, [])
         await write(topics, 9, 1)

@@ -52,9 +52,13 @@ async def test_work_that_fails_does_not_stop_the_rest() -> None:
     def fail() -> int:
         raise RuntimeError("broken")
 
+    def succeed() -> int:
+        done.append(1)
+        return 1
+
     turns.run(lambda: 5)
     turns.run(fail)
-    turns.run(lambda: done.append(1) or 1)  # type: ignore[func-returns-value]
+    turns.run(succeed)
     for _ in range(4):
         await asyncio.sleep(0)
     assert done == [1]

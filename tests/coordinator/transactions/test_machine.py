@@ -46,7 +46,9 @@ def test_a_transaction_from_its_begin_to_its_end(committed: bool) -> None:
     assert world.end(producer, committed) == 0, "the answer was lost, and asked for again"
     assert world.end(producer, not committed) == TXN_STATE
     assert world.add(producer, A0) == 0
-    assert world.machine.find("t").partitions == {A0}  # type: ignore[union-attr]
+    found = world.machine.find("t")
+    assert found is not None
+    assert found.partitions == {A0}
 
 
 def test_what_stands_already_is_not_written_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -31,7 +32,7 @@ async def test_java_and_the_python_libraries_share_a_group(
         joined += [one(board, daemon.bootstrap, GROUP, TOPIC, one.library) for one in LIBRARIES]
         for number, one in enumerate(joined, 1):
             await stage.enter(one)
-            await board.until(lambda now, n=number: each_owned_once(now, n))  # type: ignore[misc]
+            await board.until(partial(each_owned_once, members=number))
         group = await described(daemon.bootstrap, GROUP)
         assert (group.state, group.protocol, len(group.members)) == ("Stable", "range", 4)
         assert {one.client_id: tuple(one.assignment[TOPIC]) for one in group.members} == board.owned

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -53,10 +54,10 @@ class Works:
         self._daemon, self._java, self._member = daemon, java_clients, member
 
     @asynccontextmanager
-    async def worker(self, board: WatchBoard, name: str, **options: object) -> AsyncIterator[Worker]:
+    async def worker(self, board: WatchBoard, name: str, **options: Any) -> AsyncIterator[Worker]:
         """One at work; closed at the end."""
         async with self.producer(name) as producer:
-            reader = self._member(board, name, isolation_level="read_committed", **options)  # type: ignore[arg-type]
+            reader = self._member(board, name, isolation_level="read_committed", **options)
             await reader.join()
             try:
                 yield Worker(reader, producer, board)

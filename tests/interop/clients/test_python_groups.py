@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import aiokafka
 import pytest
@@ -39,14 +40,8 @@ async def test_a_static_member_comes_back_without_a_rebalance(daemon: Daemon, li
     board = WatchBoard()
 
     def member(name: str, instance: str) -> WatchedMember:
-        return library(
-            board,
-            daemon.bootstrap,
-            GROUP,
-            TOPIC,
-            name,
-            **{library.static_option: instance},  # type: ignore[arg-type]
-        )
+        static: dict[str, Any] = {library.static_option: instance}
+        return library(board, daemon.bootstrap, GROUP, TOPIC, name, **static)
 
     async with Stage() as stage:
         first, second = member("a", "one"), member("b", "two")
