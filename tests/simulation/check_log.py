@@ -73,4 +73,4 @@ def _open(group: Group) -> list[tuple[Any, ...]]:
         for producer_id, table in group.uncommitted.items()
         for place, one in table.items()
     ]
-    return [rest for _, *rest in sorted(found)]  # type: ignore[misc]
+    return [one[1:] for one in sorted(found)]

@@ -4,6 +4,7 @@ die, pause, come back, change their minds, take an id and vanish, lead badly."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ringleader.protocol.embedded import Assignment, Subscription
@@ -187,7 +188,7 @@ class Worker:
             self._forget()
             self.later(rng.randint(0, 15_000), self.join)
             return
-        self.later(self.interval_ms, lambda generation=self.generation: self.heartbeat(generation))  # type: ignore[misc]
+        self.later(self.interval_ms, partial(self.heartbeat, self.generation))
         if fate > 0.1:  # else it beats but never syncs
             self.later(rng.choice([0, 0, 5, 800]), self.sync)
 

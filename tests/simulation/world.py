@@ -7,6 +7,7 @@ import hashlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -119,7 +120,7 @@ class World:
             delay_ms, jump_ms = rng.randint(1_000, self.faulty_ms), rng.randint(-3_600_000, 3_600_000)
             # The event is there in both cases, so that both runs are the same but for the clock.
             by_ms = jump_ms if self.wall_jumps else 0
-            self.later(delay_ms, lambda by_ms=by_ms: self.wall_jump(by_ms))  # type: ignore[misc]
+            self.later(delay_ms, partial(self.wall_jump, by_ms))
 
     def _choose_settings(self, keep_offsets: bool) -> GroupSettings:
         rng = self.rng
@@ -292,7 +293,7 @@ class World:
         self.store.crash()
         gone, self.calls = self.calls, {}
         for call in gone:
-            self.later(self.rng.randint(0, 2_000), lambda call=call: call.reply(None))  # type: ignore[misc]
+            self.later(self.rng.randint(0, 2_000), partial(call.reply, None))
         self.serving = False
         self.checks.crashed()
         self.later(self.rng.randint(0, 3_000), self._restart)
