@@ -15,7 +15,7 @@ from demo import plan
 from demo.ledger import Ledger
 
 
-class Noted(ConsumerRebalanceListener):  # type: ignore[misc]
+class Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
     """Writes down which partitions this member was given."""
 
     def __init__(self, ledger: Ledger) -> None:

@@ -78,7 +78,7 @@ class _Listening:
         self._board.owns(self._name, [tp.partition for tp in partitions])
 
 
-class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
+class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
     def __init__(self, listening: _Listening) -> None:
         self._listening = listening
 
@@ -89,7 +89,7 @@ class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[mis
         self._listening.assigned(assigned)
 
 
-class _KafkaPythonListener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
+class _KafkaPythonListener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
     def __init__(self, listening: _Listening) -> None:
         self._listening = listening
 

@@ -306,7 +306,7 @@ async def test_slow_reader_is_not_read_from_until_it_reads() -> None:
     async with serving(**settings) as served, served.connect() as client, served.connect() as other:
         requests = 2_000
         client.writer.write(encode_request(MetadataRequest(), 4, 1, "client") * requests)
-        client.reader._limit = 1  # type: ignore[attr-defined]
+        client.reader._limit = 1  # type: ignore[attr-defined]  # not in the stubs
         before = -1
         while handled != before:
             before = handled

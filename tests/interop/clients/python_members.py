@@ -57,7 +57,7 @@ class _Told:
         self._board.happens(Event(self._name, kind, partitions=tuple(sorted(numbers))))
 
 
-class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
+class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
     def __init__(self, told: _Told, consumer: Any, commits: bool) -> None:
         self._told, self._consumer, self._commits = told, consumer, commits
 
@@ -177,7 +177,7 @@ class _Watched(_ThreadMember):
             return await asyncio.wrap_future(done)
 
 
-class _KafkaPythonListener(kafka.AsyncConsumerRebalanceListener):  # type: ignore[misc]
+class _KafkaPythonListener(kafka.AsyncConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
     def __init__(self, told: _Told, consumer: Any, commits: bool) -> None:
         self._told, self._consumer, self._commits = told, consumer, commits
 
