@@ -10,12 +10,12 @@ import pyarrow as pa
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
 
 from bench.plan import RINGLEADER
-from ringleader.spark_bridge import fetch, spans
-from ringleader.spark_bridge.columns import answer_batches
-from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
-from ringleader.spark_bridge.fetch import close_wires, read_slice
-from ringleader.spark_bridge.planning import SliceRange
+from ringleader.spark_bridge.fetching import fetch, spans
+from ringleader.spark_bridge.fetching.columns import answer_batches
+from ringleader.spark_bridge.fetching.fetch import close_wires, read_slice
+from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
+from ringleader.spark_bridge.sharing.planning import SliceRange
 
 CONFLUENT = "confluent-kafka"
 PARTITIONS = 2

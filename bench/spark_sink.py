@@ -22,9 +22,9 @@ from confluent_kafka import Producer as Confluent
 
 from bench.report import median
 from ringleader.clients.admin import Admin
-from ringleader.spark_bridge.endpoint import Endpoint
-from ringleader.spark_bridge.produce import Producer, SinkSettings
-from ringleader.spark_bridge.sink_rows import sink_rows
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.sink.produce import Producer, SinkSettings
+from ringleader.spark_bridge.sink.rows import sink_rows
 from tests.interop.kafka import BENCH_JVM, KafkaBroker
 
 PARTITIONS = 2

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ringleader.clients.backoff import Backoff
 from ringleader.clients.errors import (
     BrokerError,
     RetriableError,
     is_retriable,
 )
 from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
-from ringleader.clients.requests import (
+from ringleader.clients.network.backoff import Backoff
+from ringleader.clients.network.requests import (
     Request,
     by_topic,
     commit_errors,
@@ -26,8 +26,8 @@ from ringleader.clients.requests import (
     offset_fetch,
     plain,
 )
-from ringleader.clients.sasl import Sasl
-from ringleader.clients.transport import Cluster, ClusterMetadata, TopicMetadata, retrying
+from ringleader.clients.network.transport import Cluster, ClusterMetadata, TopicMetadata, retrying
+from ringleader.clients.security.sasl import Sasl
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
 from ringleader.protocol.messages import (

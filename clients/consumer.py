@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ringleader.clients.consumer_errors import ConsumerClosedError
-from ringleader.clients.consumer_model import Batch, ConsumerMetrics, ConsumerSettings
+from ringleader.clients.consuming.errors import ConsumerClosedError
+from ringleader.clients.consuming.feed import EARLIEST, LATEST
+from ringleader.clients.consuming.model import Batch, ConsumerMetrics, ConsumerSettings
+from ringleader.clients.consuming.progress import Made, Progress
+from ringleader.clients.consuming.reading import Reader
 from ringleader.clients.errors import AuthenticationError, ClientError, MembershipError
-from ringleader.clients.feed import EARLIEST, LATEST
 from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
-from ringleader.clients.progress import Made, Progress
-from ringleader.clients.reading import Reader
-from ringleader.clients.sasl import Sasl
+from ringleader.clients.network.transport import Cluster
+from ringleader.clients.security.sasl import Sasl
 from ringleader.clients.subscription import consumer_member, partitions_of
-from ringleader.clients.transport import Cluster
 
 logger = logging.getLogger("ringleader.clients.consumer")
 

@@ -21,12 +21,6 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ringleader.clients.actions import (
-    Action,
-    ComputeAssignment,
-    PrepareJoin,
-    TellAssigned,
-)
 from ringleader.clients.errors import (
     AssignmentFailedError,
     ClientError,
@@ -36,17 +30,23 @@ from ringleader.clients.errors import (
     fatal_error,
     is_retriable,
 )
-from ringleader.clients.link import Pending
+from ringleader.clients.members.actions import (
+    Action,
+    ComputeAssignment,
+    PrepareJoin,
+    TellAssigned,
+)
+from ringleader.clients.members.link import Pending
+from ringleader.clients.members.parting import COORDINATOR_GONE, Parting
+from ringleader.clients.members.state import ASLEEP, ENTERING, OVER, Election, Phase
 from ringleader.clients.model import Assigned, MemberInfo
-from ringleader.clients.parting import COORDINATOR_GONE, Parting
-from ringleader.clients.requests import (
+from ringleader.clients.network.requests import (
     find_coordinator,
     found_coordinator,
     heartbeat,
     join_group,
     sync_group,
 )
-from ringleader.clients.state import ASLEEP, ENTERING, OVER, Election, Phase
 from ringleader.protocol.errors import ErrorCode, error_name
 
 IMMEDIATE_REJOINS = 3

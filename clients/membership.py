@@ -14,9 +14,11 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ringleader.clients.callers import LoopCaller
 from ringleader.clients.errors import MembershipError, MembershipOverError
-from ringleader.clients.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, GONE, STOP_TIMEOUT_S, Member
+from ringleader.clients.members.callers import LoopCaller
+from ringleader.clients.members.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, GONE, STOP_TIMEOUT_S, Member
+from ringleader.clients.members.sync_membership import SyncGroupMember
+from ringleader.clients.members.telling import Listener
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -27,8 +29,6 @@ from ringleader.clients.model import (
     Revoked,
     TopicPartition,
 )
-from ringleader.clients.sync_membership import SyncGroupMember
-from ringleader.clients.telling import Listener
 
 __all__ = [
     "Assigned",

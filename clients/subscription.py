@@ -17,10 +17,10 @@ from ringleader.clients.assignors import (
     weight_user_data,
 )
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
-from ringleader.clients.lags import OffsetReset
-from ringleader.clients.leading import LAG_AWARE, METADATA_MAX_AGE_MS, LeaderSettings, Leading
+from ringleader.clients.leading.lags import OffsetReset
+from ringleader.clients.leading.leader import LAG_AWARE, METADATA_MAX_AGE_MS, LeaderSettings, Leading
+from ringleader.clients.leading.matching import Choice
 from ringleader.clients.machine import MemberMachine
-from ringleader.clients.matching import Choice
 from ringleader.clients.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, MemberProtocol, TopicPartition
 from ringleader.protocol.embedded import Assignment, Subscription

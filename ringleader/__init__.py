@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.consumer import GroupConsumer
-    from ringleader.clients.consumer_model import Batch
+    from ringleader.clients.consuming.model import Batch
     from ringleader.clients.membership import GroupMember, SyncGroupMember
     from ringleader.clients.metrics import MemberMetrics, prometheus_lines
     from ringleader.clients.model import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Admin": "admin",
     "Assigned": "model",
-    "Batch": "consumer_model",
+    "Batch": "consuming.model",
     "GroupConsumer": "consumer",
     "GroupMember": "membership",
     "Lost": "model",

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ringleader.spark_bridge.batch import batch_bounds
-from ringleader.spark_bridge.endpoint import FetchSettings
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.group_offsets import GroupOffsets
-from ringleader.spark_bridge.log import KafkaLog
-from ringleader.spark_bridge.offsets import OffsetRange, TopicPartition, by_topic
+from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.options import OptionsError, batch_options
-from ringleader.spark_bridge.starting import listed
+from ringleader.spark_bridge.sharing.offsets import OffsetRange, TopicPartition, by_topic
+from ringleader.spark_bridge.sharing.starting import listed
 
 
 @dataclass(frozen=True)

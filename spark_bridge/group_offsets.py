@@ -20,11 +20,11 @@ from ringleader.protocol.messages import (
     OffsetFetchResponse,
 )
 from ringleader.protocol.schema import Message
-from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.log import DEFAULT_TIMEOUT_S
-from ringleader.spark_bridge.offsets import TopicPartition
-from ringleader.spark_bridge.wire import Connection, Wire, WireError, retriable
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.network.log import DEFAULT_TIMEOUT_S
+from ringleader.spark_bridge.network.wire import Connection, Wire, WireError, retriable
+from ringleader.spark_bridge.sharing.offsets import TopicPartition
 
 RETRY_PAUSE_S = 0.1
 # The last versions that ask about one group.

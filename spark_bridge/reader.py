@@ -22,9 +22,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ringleader.spark_bridge.endpoint import FetchSettings
-from ringleader.spark_bridge.offsets import empty
-from ringleader.spark_bridge.slices import Slice
+from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.sharing.offsets import empty
+from ringleader.spark_bridge.sharing.slices import Slice
 
 
 class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -99,17 +99,17 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Fetch the ranges of a task as Arrow batches."""
         assert isinstance(partition, Slice)
-        from ringleader.spark_bridge.fetch import read_slice
+        from ringleader.spark_bridge.fetching.fetch import read_slice
 
         return read_slice(self._fetch, partition.ranges)
 
     def _live(self) -> Any:
         """The driver, joined at the first call that needs it."""
         if self._driver is None:
-            from ringleader.spark_bridge.driver import SourceDriver
-            from ringleader.spark_bridge.group import ConsumerGroup
-            from ringleader.spark_bridge.log import KafkaLog
+            from ringleader.spark_bridge.network.log import KafkaLog
             from ringleader.spark_bridge.options import stream_options
+            from ringleader.spark_bridge.sharing.driver import SourceDriver
+            from ringleader.spark_bridge.sharing.group import ConsumerGroup
 
             options = stream_options(self._options)
             _log_to_stderr()
@@ -133,7 +133,7 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
 
 def _log_to_stderr() -> None:
     """In Spark's worker nobody has set up logging, and what the member does should be seen."""
-    from ringleader.spark_bridge.neighbours import in_spark_worker
+    from ringleader.spark_bridge.sharing.neighbours import in_spark_worker
 
     logger = logging.getLogger("ringleader")
     if in_spark_worker() and not logger.handlers:

@@ -17,10 +17,10 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from ringleader.spark_bridge.option_build import OptionsError
-from ringleader.spark_bridge.produce import Producer, SinkSettings
-from ringleader.spark_bridge.sink_options import sink_options
-from ringleader.spark_bridge.sink_rows import check_schema, sink_rows
+from ringleader.spark_bridge.options.build import OptionsError
+from ringleader.spark_bridge.options.sink import sink_options
+from ringleader.spark_bridge.sink.produce import Producer, SinkSettings
+from ringleader.spark_bridge.sink.rows import check_schema, sink_rows
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -43,8 +43,8 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 
 def _security(file: Path | None) -> ClientSecurity:
     """TLS and SASL as the properties file says. Ends the command when it cannot be used."""
-    from ringleader.clients.properties import parse_properties
     from ringleader.clients.security import ClientSecurity, security_from_properties
+    from ringleader.clients.security.properties import parse_properties
 
     if file is None:
         return ClientSecurity()

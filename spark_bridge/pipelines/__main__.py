@@ -19,8 +19,8 @@ from rich.console import Console
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import ClientError
-from ringleader.clients.properties import parse_properties
 from ringleader.clients.security import security_from_properties
+from ringleader.clients.security.properties import parse_properties
 from ringleader.spark_bridge.pipelines.facts import GroupFacts, ReportError, look
 from ringleader.spark_bridge.pipelines.page import page
 from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options

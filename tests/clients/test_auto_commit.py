@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.errors import CommitFailedError
-from ringleader.clients.keeping import Keeper
+from ringleader.clients.members.keeping import Keeper
 from ringleader.clients.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, OffsetAndMetadata, Revoked
 from ringleader.clients.subscription import consumer_member, partitions_of

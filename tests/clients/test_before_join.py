@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ringleader.clients.model import Assigned, Lost
+from ringleader.clients.network.transport import Cluster
 from ringleader.clients.testing import Coordinator
-from ringleader.clients.transport import Cluster
 from ringleader.protocol.errors import ErrorCode
 from tests.support.member_script import MemberScript, PrepareJoin, TellLost
 from tests.support.sharding import PATIENCE_S, Diary, member, settled

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients import leading, subscription
+from ringleader.clients import subscription
 from ringleader.clients.assignors import ASSIGNORS, RANGE, Assignment, Assignor, AssignorMember
+from ringleader.clients.leading import leader
 from ringleader.clients.model import Lost
-from ringleader.clients.overview import Overview, TopicSeen
+from ringleader.clients.network.overview import Overview, TopicSeen
 from ringleader.clients.subscription import consumer_member, partitions_of
 from ringleader.clients.testing import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
@@ -38,7 +39,7 @@ async def test_heartbeats_go_on_while_python_computes(monkeypatch: pytest.Monkey
 
         monkeypatch.setitem(ASSIGNORS, "busy", Assignor("busy", compute))
         monkeypatch.setitem(subscription._COOPERATIVE, "busy", False)
-        monkeypatch.setattr(leading, "INLINE_WORK", 0)
+        monkeypatch.setattr(leader, "INLINE_WORK", 0)
         diary = Diary()
         told = dict.fromkeys(("on_assigned", "on_revoked", "on_lost", "on_failed"), diary.note)
         async with consumer_member(
@@ -62,7 +63,7 @@ async def test_the_end_does_not_wait_for_an_assignment(monkeypatch: pytest.Monke
 
     monkeypatch.setitem(ASSIGNORS, "slow", Assignor("slow", compute))
     monkeypatch.setitem(subscription._COOPERATIVE, "slow", False)
-    monkeypatch.setattr(leading, "INLINE_WORK", 0)
+    monkeypatch.setattr(leader, "INLINE_WORK", 0)
     with Coordinator(topics={"t": 4}) as coordinator:
         member = consumer_member(coordinator.bootstrap, "g", ["t"], assignors=["slow"])
         try:
@@ -80,7 +81,7 @@ async def test_a_million_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     async def overview(_cluster: Any, topics: Any, **_options: Any) -> Overview:
         return Overview({topic: TopicSeen(bytes(16), 1_000_000, False, 0) for topic in topics}, {}, {})
 
-    monkeypatch.setattr(leading, "overview", overview)
+    monkeypatch.setattr(leader, "overview", overview)
     diary = Diary()
     with Coordinator(group_min_session_timeout_ms=100) as coordinator:
         async with consumer_member(

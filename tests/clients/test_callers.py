@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.callers import CallerGoneError, Job, LoopCaller, ThreadCaller
+from ringleader.clients.members.callers import CallerGoneError, Job, LoopCaller, ThreadCaller
 
 PATIENCE_S = 20.0
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ringleader.clients.commit_queue import Commit, CommitQueue
 from ringleader.clients.errors import (
     BrokerError,
     ClientError,
@@ -20,6 +19,7 @@ from ringleader.clients.errors import (
     RequestTimedOutError,
     RetriableError,
 )
+from ringleader.clients.members.commit_queue import Commit, CommitQueue
 from ringleader.clients.membership import GroupMember, SyncGroupMember
 from ringleader.clients.metrics import Counters
 from ringleader.clients.model import MemberProtocol, OffsetAndMetadata, TopicPartition

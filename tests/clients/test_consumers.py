@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.leading import LeaderSettings, Leading
-from ringleader.clients.matching import Choice
+from ringleader.clients.leading.leader import LeaderSettings, Leading
+from ringleader.clients.leading.matching import Choice
 from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import Assigned, MemberInfo
-from ringleader.clients.requests import RawAnswer
+from ringleader.clients.network.requests import RawAnswer
 from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment, Subscription

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.consumer_errors import (
+from ringleader.clients.consuming.errors import (
     ConsumerClosedError,
     NoOffsetError,
     NotAssignedError,

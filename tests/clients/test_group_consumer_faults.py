@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.consumer_errors import PartitionError
+from ringleader.clients.consuming.errors import PartitionError
 from ringleader.clients.errors import CommitFailedError
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.errors import ErrorCode

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.consumer import GroupConsumer
-from ringleader.clients.consumer_model import Batch
+from ringleader.clients.consuming.model import Batch
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.errors import ErrorCode

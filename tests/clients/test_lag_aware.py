@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.lags import Lags, lags_of
+from ringleader.clients.leading.lags import Lags, lags_of
 from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import Lost
-from ringleader.clients.overview import overview
+from ringleader.clients.network.overview import overview
+from ringleader.clients.network.transport import Cluster
 from ringleader.clients.subscription import consumer_member, partitions_of
 from ringleader.clients.testing import Coordinator
-from ringleader.clients.transport import Cluster
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import Record, build_batch
 from tests.support.sharding import PATIENCE_S, Diary

@@ -20,9 +20,9 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
 )
 from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members.state import Phase
 from ringleader.clients.model import MemberInfo, MemberProtocol
 from ringleader.clients.settings import MemberSettings
-from ringleader.clients.state import Phase
 from ringleader.protocol.errors import ErrorCode
 from tests.support.member_script import (
     ComputeAssignment,

@@ -8,8 +8,8 @@ from ringleader.clients.errors import (
     FencedInstanceIdError,
     MembershipError,
 )
+from ringleader.clients.members.state import Phase
 from ringleader.clients.model import MemberProtocol
-from ringleader.clients.state import Phase
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatResponse, JoinGroupResponse
 from tests.support.member_script import (

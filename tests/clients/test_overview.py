@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.clients import overview
 from ringleader.clients.errors import BrokerError
 from ringleader.clients.model import Node
-from ringleader.clients.overview import Overview, TopicSeen, read
-from ringleader.clients.requests import RawAnswer
+from ringleader.clients.network import overview
+from ringleader.clients.network.overview import Overview, TopicSeen, read
+from ringleader.clients.network.requests import RawAnswer
 from ringleader.protocol.frames import encode_response
 from ringleader.protocol.messages import (
     MetadataResponse,

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.commits import Verdict, judge_commit, judge_fetch
 from ringleader.clients.errors import (
     BrokerError,
     ClientError,
@@ -19,6 +18,7 @@ from ringleader.clients.errors import (
     RebalanceInProgressError,
     RetriableError,
 )
+from ringleader.clients.members.commits import Verdict, judge_commit, judge_fetch
 from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import MemberProtocol, OffsetAndMetadata
 from ringleader.protocol.errors import ErrorCode

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.clients.errors import AuthenticationError
-from ringleader.clients.sasl import (
+from ringleader.clients.security.sasl import (
     Conversation,
     SaslOAuthBearer,
     SaslPlain,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.batch import RingleaderBatchReader
-from ringleader.spark_bridge.endpoint import Endpoint
-from ringleader.spark_bridge.produce import Producer, SinkSettings, close_wires
-from ringleader.spark_bridge.sink_rows import SinkRows
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.sink.produce import Producer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.rows import SinkRows
 from tests.support.daemon import Daemon
 
 ROWS, PART, PARTITIONS, KILLS = 30_000, 500, 3, 3

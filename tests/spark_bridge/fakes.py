@@ -6,11 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
-from ringleader.spark_bridge.driver import SourceDriver, Timing
-from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
-from ringleader.spark_bridge.offsets import EARLIEST, OffsetDocument, TopicPartition
 from ringleader.spark_bridge.options import stream_options
-from ringleader.spark_bridge.planning import SliceRange
+from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
+from ringleader.spark_bridge.sharing.membership import (
+    CommitRefusedError,
+    GroupUnavailableError,
+    Holdings,
+    Part,
+)
+from ringleader.spark_bridge.sharing.offsets import EARLIEST, OffsetDocument, TopicPartition
+from ringleader.spark_bridge.sharing.planning import SliceRange
 
 QUICK = Timing(first_share_wait_s=0.0, share_wait_s=0.0, idle_wait_s=0.0, idle_poll_s=0.001, missing_s=0.0)
 

@@ -11,8 +11,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
-from ringleader.spark_bridge.offsets import TopicPartition
+from ringleader.spark_bridge.sharing.membership import (
+    CommitRefusedError,
+    GroupUnavailableError,
+    Holdings,
+    Part,
+)
+from ringleader.spark_bridge.sharing.offsets import TopicPartition
 
 Check = Callable[[dict[TopicPartition, int]], None]
 

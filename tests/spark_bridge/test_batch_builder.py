@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import Record, build_batch, check_batch, iter_batches
-from ringleader.spark_bridge.batch_builder import FRAME_BYTES, BatchBuilder, RowTooLargeError, row_sizes
-from ringleader.spark_bridge.sink_rows import SinkRows, sink_rows
+from ringleader.spark_bridge.sink.batch_builder import FRAME_BYTES, BatchBuilder, RowTooLargeError, row_sizes
+from ringleader.spark_bridge.sink.rows import SinkRows, sink_rows
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))

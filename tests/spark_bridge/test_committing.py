@@ -10,12 +10,12 @@ from kafka import KafkaProducer
 from ringleader.clients.membership import SyncGroupMember
 from ringleader.clients.subscription import sync_consumer_member
 from ringleader.clients.testing import Coordinator
-from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.committing import plan_read
-from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.group_offsets import GroupOffsets
+from ringleader.spark_bridge.network.endpoint import Endpoint
 from ringleader.spark_bridge.options import OptionsError
 
 PARTITIONS = 2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.spark_bridge.errors import DataLossError, SourceError
-from ringleader.spark_bridge.offsets import OffsetDocument, OffsetDocumentError
+from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetDocumentError
 from tests.spark_bridge.fakes import World
 
 

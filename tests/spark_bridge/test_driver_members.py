@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from ringleader.spark_bridge.driver import SourceDriver, Timing
 from ringleader.spark_bridge.errors import DataLossError, SourceError
-from ringleader.spark_bridge.offsets import OffsetDocument
-from ringleader.spark_bridge.pace import Pace, Threshold
+from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
+from ringleader.spark_bridge.sharing.offsets import OffsetDocument
+from ringleader.spark_bridge.sharing.pace import Pace, Threshold
 from tests.spark_bridge.fakes import World
 
 T0, T1, T2, T3 = (("t", p) for p in range(4))
@@ -297,8 +297,8 @@ def test_a_query_with_state_in_a_shared_group_is_warned_once(caplog: pytest.LogC
 def test_a_second_source_of_the_same_application_is_noticed(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringleader.spark_bridge.neighbours.in_spark_worker", lambda: True)
-    monkeypatch.setattr("ringleader.spark_bridge.neighbours.TWIN_PATIENCE_S", 0.0)
+    monkeypatch.setattr("ringleader.spark_bridge.sharing.neighbours.in_spark_worker", lambda: True)
+    monkeypatch.setattr("ringleader.spark_bridge.sharing.neighbours.TWIN_PATIENCE_S", 0.0)
     one, two = World(1), World(1)
     for world in (one, two):
         world.assign(0)

@@ -15,13 +15,13 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import FetchRequest, FetchResponsePartitionData
 from ringleader.protocol.records import Compression, Record, build_batch
 from ringleader.protocol.schema import Message
-from ringleader.spark_bridge import fetch
-from ringleader.spark_bridge.columns import next_offset
-from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.errors import DataLossError, FetchError
-from ringleader.spark_bridge.fetch import read_slice
-from ringleader.spark_bridge.planning import SliceRange
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.fetching.columns import next_offset
+from ringleader.spark_bridge.fetching.fetch import read_slice
+from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
+from ringleader.spark_bridge.sharing.planning import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 
 

@@ -12,10 +12,10 @@ from kafka import KafkaProducer
 from ringleader.clients.admin import Admin
 from ringleader.clients.subscription import sync_consumer_member
 from ringleader.clients.testing import Coordinator
-from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.batch import RingleaderBatchReader
-from ringleader.spark_bridge.membership import CommitRefusedError, GroupUnavailableError, Part
+from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.reader import RingleaderStreamReader
+from ringleader.spark_bridge.sharing.membership import CommitRefusedError, GroupUnavailableError, Part
 
 PARTITIONS = 4
 EAGER = {"kafka.partition.assignment.strategy": "range,roundrobin"}

@@ -12,8 +12,8 @@ import pytest
 from ringleader.clients.membership import SyncGroupMember
 from ringleader.clients.subscription import partitions_of, sync_consumer_member
 from ringleader.clients.testing import Coordinator
-from ringleader.spark_bridge import fetch
 from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.fetching import fetch
 from tests.spark_bridge.test_group import PARTITIONS, SparkLike, committed, every_row, member_count, produce
 
 PATIENCE = 2_000

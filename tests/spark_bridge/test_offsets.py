@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.spark_bridge.offsets import OffsetDocument, OffsetDocumentError, OffsetRange, empty
+from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetDocumentError, OffsetRange, empty
 
 partitions = st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 300))
 offsets = st.integers(0, 2**63 - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringleader.spark_bridge.options import OptionsError, Subscription, batch_options, stream_options
-from ringleader.spark_bridge.resume import ReplayPolicy
+from ringleader.spark_bridge.sharing.resume import ReplayPolicy
 
 GOOD = {"kafka.bootstrap.servers": "a:9092,[::1]:9093", "subscribe": "b, a", "kafka.group.id": "g"}
 

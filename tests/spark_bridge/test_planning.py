@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.spark_bridge.offsets import OffsetRange, TopicPartition
-from ringleader.spark_bridge.planning import MIN_PIECE_ROWS, MIN_SLICE_ROWS, cut_slices, plan_ranges
+from ringleader.spark_bridge.sharing.offsets import OffsetRange, TopicPartition
+from ringleader.spark_bridge.sharing.planning import MIN_PIECE_ROWS, MIN_SLICE_ROWS, cut_slices, plan_ranges
 
 partitions = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 20))
 backlogs = st.dictionaries(partitions, st.tuples(st.integers(0, 2**40), st.integers(0, 10**6)), max_size=12)

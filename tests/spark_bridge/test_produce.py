@@ -15,11 +15,11 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import ProduceRequest
 from ringleader.protocol.records import BatchHeader, iter_batches
 from ringleader.protocol.schema import Message
-from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SinkError
-from ringleader.spark_bridge.partitioner import partition_of_key
-from ringleader.spark_bridge.produce import Producer, SinkSettings, close_wires
-from ringleader.spark_bridge.sink_rows import SinkRows
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.sink.partitioner import partition_of_key
+from ringleader.spark_bridge.sink.produce import Producer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.rows import SinkRows
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.offsets import OffsetRange
-from ringleader.spark_bridge.resume import Reason, ReplayPolicy, commit_after_replay, replay, resume
+from ringleader.spark_bridge.sharing.offsets import OffsetRange
+from ringleader.spark_bridge.sharing.resume import Reason, ReplayPolicy, commit_after_replay, replay, resume
 
 LAST = OffsetRange(100, 150)
 

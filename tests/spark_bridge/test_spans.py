@@ -21,8 +21,8 @@ from ringleader.protocol.records import (
     iter_batches,
     stamp_append_time,
 )
-from ringleader.spark_bridge import columns, spans
-from ringleader.spark_bridge.columns import answer_batches
+from ringleader.spark_bridge.fetching import columns, spans
+from ringleader.spark_bridge.fetching.columns import answer_batches
 
 STAMP_MS = 1_700_000_000_000
 ALL = 1 << 60

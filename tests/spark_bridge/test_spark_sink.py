@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.testing import Coordinator
-from ringleader.spark_bridge.partitioner import partition_of_key
+from ringleader.spark_bridge.sink.partitioner import partition_of_key
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

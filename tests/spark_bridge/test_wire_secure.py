@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from ringleader.protocol.records import Record, build_batch
-from ringleader.spark_bridge import fetch, secure
-from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.fetch import read_slice
-from ringleader.spark_bridge.planning import SliceRange
-from ringleader.spark_bridge.wire import Wire
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.fetching.fetch import read_slice
+from ringleader.spark_bridge.network import secure
+from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.network.wire import Wire
+from ringleader.spark_bridge.sharing.planning import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 from tests.support.certificates import Certificates
 

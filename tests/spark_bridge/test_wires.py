@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from ringleader.spark_bridge import produce
-from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.wires import MAX_CLUSTERS, Wires
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.network.wires import MAX_CLUSTERS, Wires
+from ringleader.spark_bridge.sink import produce
 from ringleader.spark_bridge.writer import RingleaderWriter
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker

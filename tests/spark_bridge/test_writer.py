@@ -20,13 +20,14 @@ from pyspark.sql.types import (
 )
 
 from ringleader.clients.testing import Coordinator
-from ringleader.spark_bridge import fetch, produce
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.errors import SinkError
-from ringleader.spark_bridge.option_build import OptionsError
-from ringleader.spark_bridge.produce import SinkSettings
-from ringleader.spark_bridge.sink_options import sink_options
-from ringleader.spark_bridge.sink_rows import check_schema
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.options.build import OptionsError
+from ringleader.spark_bridge.options.sink import sink_options
+from ringleader.spark_bridge.sink import produce
+from ringleader.spark_bridge.sink.produce import SinkSettings
+from ringleader.spark_bridge.sink.rows import check_schema
 from ringleader.spark_bridge.source import RingleaderDataSource
 from ringleader.spark_bridge.writer import RingleaderStreamWriter, RingleaderWriter, Written
 

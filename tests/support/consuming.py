@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ringleader.clients.consumer import GroupConsumer
-from ringleader.clients.consumer_model import Batch
+from ringleader.clients.consuming.model import Batch
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.records import Record, build_batch

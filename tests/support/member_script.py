@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringleader.clients.actions import (
+from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members.actions import (
     Action,
     CancelRevoked,
     ComputeAssignment,
@@ -17,10 +18,9 @@ from ringleader.clients.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members.state import Phase
 from ringleader.clients.model import MemberProtocol, Node
 from ringleader.clients.settings import MemberSettings
-from ringleader.clients.state import Phase
 from ringleader.protocol.messages import (
     FindCoordinatorResponse,
     HeartbeatResponse,

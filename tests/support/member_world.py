@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ringleader.clients.actions import (
+from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members.actions import (
     CancelRevoked,
     ComputeAssignment,
     Disconnect,
@@ -22,10 +23,9 @@ from ringleader.clients.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
 from ringleader.clients.settings import MemberSettings
-from ringleader.clients.state import Phase
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.messages import FindCoordinatorResponse

@@ -55,7 +55,7 @@ async def test_a_session_is_renewed_on_the_way(
     secured: Secured, group: str, sasl: Sasl | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The broker ends connections whose session is over. These go on, and the member never notices."""
-    caplog.set_level(logging.DEBUG, "ringleader.clients.connection")
+    caplog.set_level(logging.DEBUG, "ringleader.clients.network.connection")
     door = secured.door("BRIEF", sasl=sasl or SaslOAuthBearer(token))
     diary = Diary()
     async with member(door.bootstrap, diary, group=group, **door.security) as one:

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka import Producer
 
 from ringleader.clients.admin import Admin
-from ringleader.spark_bridge import fetch
-from ringleader.spark_bridge.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.errors import DataLossError, SourceError
-from ringleader.spark_bridge.fetch import read_slice
-from ringleader.spark_bridge.log import KafkaLog
-from ringleader.spark_bridge.planning import SliceRange
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.fetching.fetch import read_slice
+from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.spark_bridge.sharing.planning import SliceRange
 from tests.interop.secured import PASSWORD, USER, Secured
 
 Row = dict[str, Any]

@@ -13,10 +13,10 @@ from aiokafka import AIOKafkaConsumer
 
 from ringleader.clients.admin import Admin
 from ringleader.protocol.compression import Compression
-from ringleader.spark_bridge.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SinkError
-from ringleader.spark_bridge.produce import Producer, SinkSettings, close_wires
-from ringleader.spark_bridge.sink_rows import SinkRows, sink_rows
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.sink.produce import Producer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.rows import SinkRows, sink_rows
 from tests.interop.kafka import KafkaBroker, tool
 
 TOOLS = "org.apache.kafka.tools."

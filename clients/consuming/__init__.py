@@ -1,0 +1,1 @@
+"""What a consumer is made of: positions, fetching ahead, handing out, and progress."""

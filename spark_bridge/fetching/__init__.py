@@ -1,0 +1,1 @@
+"""Executors: ranges of partitions as Arrow batches."""

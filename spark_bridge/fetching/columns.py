@@ -1,0 +1,155 @@
+"""Fetched record batches as Arrow batches."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ringleader.protocol.columns import Columns, decode_columns
+from ringleader.protocol.records import Headers
+from ringleader.spark_bridge import rows
+
+# Spark takes batches of 1 to 5 thousand rows or 1 to 8 MB fastest.
+BATCH_ROWS = 5_000
+BATCH_BYTES = 6 * 1024 * 1024
+# A smaller answer is decoded record by record: Arrow's kernels have a price of their own.
+FEW_BYTES = 64 * 1024
+
+_OFFSET_AND_LENGTH = struct.Struct(">qi")
+_LAST_DELTA = struct.Struct(">i")
+_HEADER_BYTES = 61
+_LAST_DELTA_AT = 23
+
+
+@dataclass(slots=True)
+class Rows:
+    """Decoded records: Arrow columns of the same length, but for the last two."""
+
+    keys: Any
+    values: Any
+    offsets: Any
+    timestamps: Any
+    """As Spark has them: microseconds, UTC."""
+    append_time: Any
+    """Whether each timestamp is the broker's: 1 or 0; a plain int when it is the same for all."""
+    headers: Sequence[Headers] | None
+    """For each record; None when no record has any, or nobody asked."""
+
+
+def next_offset(records: bytes) -> int | None:
+    """The offset after the last whole batch; None when there is none. Looks at no more than needed.
+
+    The next request can so be sent before these records are decoded.
+    """
+    position, last, end = 0, -1, len(records)
+    unpack = _OFFSET_AND_LENGTH.unpack_from
+    while end - position >= _HEADER_BYTES:
+        _, length = unpack(records, position)
+        if length < 0 or position + 12 + length > end:
+            break
+        last = position
+        position += 12 + length
+    if last < 0:
+        return None
+    (delta,) = _LAST_DELTA.unpack_from(records, last + _LAST_DELTA_AT)
+    return int(unpack(records, last)[0] + delta + 1)
+
+
+def answer_batches(
+    topic: str,
+    partition: int,
+    data: bytes,
+    from_offset: int,
+    to_offset: int,
+    *,
+    include_headers: bool,
+    aborted: Sequence[tuple[int, int]] | None = None,
+) -> Iterator[Any]:
+    """The records of a Fetch answer in the range, as ``pyarrow.RecordBatch``es of the size that Spark likes.
+
+    Arguments as of ``decode_columns``. Raises CorruptBatchError.
+    """
+    if len(data) >= FEW_BYTES:
+        # Imported when there is work for it: a task of a few rows should not pay for Arrow's kernels.
+        from ringleader.spark_bridge.fetching import spans
+
+        try:
+            for found in spans.rows(
+                data, from_offset, to_offset, with_headers=include_headers, aborted=aborted
+            ):
+                yield from _cut(topic, partition, found, include_headers)
+                from_offset = found.offsets[-1].as_py() + 1
+            return
+        except spans.UnfitError:
+            # Bad data, or some that is fit for the other way only: that one has the words.
+            pass
+    columns = decode_columns(data, from_offset, to_offset, with_headers=include_headers, aborted=aborted)
+    if len(columns):
+        yield from _cut(topic, partition, _few(columns, include_headers), include_headers)
+
+
+def _few(columns: Columns, include_headers: bool) -> Rows:
+    """Columns of objects as Arrow columns."""
+    import pyarrow as pa
+
+    kinds = {int(kind) for kind in columns.append_time}
+    return Rows(
+        pa.array(columns.keys, pa.binary()),
+        pa.array(columns.values, pa.binary()),
+        pa.array(columns.offsets, pa.int64()),
+        pa.array([1000 * stamp for stamp in columns.timestamps_ms], pa.timestamp("us", tz="UTC")),
+        kinds.pop() if len(kinds) == 1 else pa.array(map(int, columns.append_time), pa.int32()),
+        columns.headers if include_headers and any(columns.headers) else None,
+    )
+
+
+def _cut(topic: str, partition: int, found: Rows, include_headers: bool) -> Iterator[Any]:
+    import pyarrow as pa
+
+    schema = _schema(include_headers)
+    count = len(found.offsets)
+    size = found.keys.nbytes + found.values.nbytes
+    step = max(1, min(BATCH_ROWS, count * BATCH_BYTES // max(1, size)))
+    same = isinstance(found.append_time, int)
+    constants = _constants(topic, partition, found.append_time if same else rows.CREATE_TIME)
+    headers: Any = None
+    if include_headers:
+        kind = schema.field("headers").type
+        # Null, not an empty list, when a record has none: as Spark's connector does.
+        none = found.headers is None
+        headers = (
+            pa.nulls(count, kind) if none else pa.array([one or None for one in found.headers or ()], kind)
+        )
+    for start in range(0, count, step):
+        part = min(step, count - start)
+        topics, partitions, kinds = (column.slice(0, part) for column in constants)
+        arrays = [
+            found.keys.slice(start, part),
+            found.values.slice(start, part),
+            topics,
+            partitions,
+            found.offsets.slice(start, part),
+            found.timestamps.slice(start, part),
+            kinds if same else found.append_time.slice(start, part),
+        ]
+        if include_headers:
+            arrays.append(headers.slice(start, part))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@lru_cache(maxsize=64)
+def _constants(topic: str, partition: int, kind: int) -> tuple[Any, Any, Any]:
+    """The columns that are the same in all rows, as long as the longest batch."""
+    import pyarrow as pa
+
+    given = pa.scalar(topic, pa.string()), pa.scalar(partition, pa.int32()), pa.scalar(kind, pa.int32())
+    topics, partitions, kinds = (pa.repeat(one, BATCH_ROWS) for one in given)
+    return topics, partitions, kinds
+
+
+@lru_cache(maxsize=2)
+def _schema(include_headers: bool) -> Any:
+    return rows.arrow_schema(include_headers)

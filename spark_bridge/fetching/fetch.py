@@ -1,0 +1,291 @@
+"""The executor side: fetch ranges of Kafka partitions and hand them to Spark as Arrow batches.
+
+The next request is always under way while the last answer is decoded. Connections and metadata live in
+this module, so they survive from task to task in a worker that Spark uses again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+    FetchResponse,
+    FetchResponsePartitionData,
+)
+from ringleader.protocol.records import CorruptBatchError
+from ringleader.spark_bridge.errors import DataLossError, FetchError
+from ringleader.spark_bridge.fetching.columns import answer_batches, next_offset
+from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.spark_bridge.network.wire import WireError, retriable
+from ringleader.spark_bridge.network.wires import Wires
+from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST
+from ringleader.spark_bridge.sharing.planning import SliceRange
+
+logger = logging.getLogger("ringleader.spark")
+
+# Soft limits of an answer: one batch larger than these still comes whole.
+FETCH_MAX_BYTES = 8 * 1024 * 1024
+PARTITION_MAX_BYTES = 4 * 1024 * 1024
+PARTITION_MIN_BYTES = 64 * 1024
+# What a row may take in the first answer, before its real size is known.
+GUESSED_ROW_BYTES = 2 * 1024
+MAX_WAIT_MS = 500
+# Versions without topic ids; 12 is the flexible one.
+HIGHEST_FETCH = 12
+RETRY_PAUSE_S = 0.1
+
+
+@dataclass
+class _Part:
+    """One range on its way: ``position`` is the next offset wanted."""
+
+    topic: str
+    partition: int
+    position: int
+    end: int
+    row_bytes: float = GUESSED_ROW_BYTES
+    floor_bytes: int = 0
+
+    @property
+    def max_bytes(self) -> int:
+        wanted = int((self.end - self.position) * self.row_bytes * 1.1)
+        return max(self.floor_bytes, PARTITION_MIN_BYTES, min(PARTITION_MAX_BYTES, wanted))
+
+
+@dataclass
+class _Answer:
+    """Records of one part, with the position they were asked for."""
+
+    part: _Part
+    start: int
+    data: FetchResponsePartitionData
+
+
+_wires = Wires()
+
+
+def close_wires() -> None:
+    """Close this process's connections."""
+    _wires.close()
+
+
+def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterator[Any]:
+    """All records of these ranges as ``pyarrow.RecordBatch``, ascending within each Kafka partition.
+
+    Raises FetchError when a range cannot be read, DataLossError when part of it is gone and
+    ``fail_on_data_loss`` is set.
+    """
+    for answer in _SliceFetcher(settings, ranges).answers():
+        part, data = answer.part, answer.data
+        aborted = [(found.producer_id, found.first_offset) for found in data.aborted_transactions or ()]
+        try:
+            yield from answer_batches(
+                part.topic,
+                part.partition,
+                data.records or b"",
+                answer.start,
+                part.end,
+                include_headers=settings.include_headers,
+                aborted=aborted if settings.read_committed else None,
+            )
+        except CorruptBatchError as error:
+            raise FetchError(
+                f"{part.topic}-{part.partition} holds records that cannot be read, from offset "
+                f"{answer.start}: {error}"
+            ) from error
+
+
+class _SliceFetcher:
+    """Fetches a task's ranges, leader by leader, one request ahead."""
+
+    def __init__(self, settings: FetchSettings, ranges: Sequence[SliceRange]) -> None:
+        self._settings = settings
+        self._wire = _wires.get(settings.endpoint)
+        self._parts = [_Part(*found) for found in ranges if found.end > found.start]
+        # For each node with a request under way: what was asked of it.
+        self._asked: dict[int, dict[tuple[str, int], _Part]] = {}
+        self._why = "no broker answered"
+        self._progress_s = time.monotonic()
+
+    def answers(self) -> Iterator[_Answer]:
+        """Answers with records, until every range is read to its end."""
+        try:
+            while self._parts:
+                self._send()
+                for node in list(self._asked):
+                    answers = self._receive(node)
+                    # Ask on before the caller decodes what has just come.
+                    self._send()
+                    yield from answers
+                self._give_up_late()
+        finally:
+            self._wire.drop_waiting()
+
+    # -- asking
+
+    def _send(self) -> None:
+        """A request to every leader that has none under way."""
+        for node, wanted in self._by_leader().items():
+            if node in self._asked:
+                continue
+            try:
+                connection = self._wire.connection(node)
+                version = connection.version(FetchRequest, HIGHEST_FETCH)
+                connection.send(self._request(list(wanted.values())), version)
+            except WireError as error:
+                self._failed(node, error)
+            else:
+                self._asked[node] = wanted
+
+    def _by_leader(self) -> dict[int, dict[tuple[str, int], _Part]]:
+        busy = {key for asked in self._asked.values() for key in asked}
+        first: dict[tuple[str, int], _Part] = {}
+        for part in self._parts:
+            key = (part.topic, part.partition)
+            if key not in busy and (key not in first or part.position < first[key].position):
+                first[key] = part
+        missing = {topic for topic, partition in first if self._wire.leader((topic, partition)) is None}
+        if missing:
+            self._refresh(missing)
+        found: dict[int, dict[tuple[str, int], _Part]] = {}
+        for key, part in first.items():
+            node = self._wire.leader(key)
+            if node is not None:
+                found.setdefault(node, {})[key] = part
+        return found
+
+    def _request(self, parts: Sequence[_Part]) -> FetchRequest:
+        topics: dict[str, list[FetchRequestFetchPartition]] = {}
+        for part in parts:
+            entry = FetchRequestFetchPartition(
+                partition=part.partition, fetch_offset=part.position, partition_max_bytes=part.max_bytes
+            )
+            topics.setdefault(part.topic, []).append(entry)
+        return FetchRequest(
+            replica_id=-1,
+            max_wait_ms=MAX_WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_MAX_BYTES,
+            isolation_level=1 if self._settings.read_committed else 0,
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchRequestFetchTopic(topic=name, partitions=of) for name, of in topics.items()],
+        )
+
+    # -- answers
+
+    def _receive(self, node: int) -> list[_Answer]:
+        asked = self._asked.pop(node)
+        try:
+            response = self._wire.connection(node).receive(FetchResponse)
+        except WireError as error:
+            self._failed(node, error)
+            return []
+        if response.error_code:
+            self._failed(node, WireError(f"Fetch: {error_name(response.error_code)}"))
+            return []
+        found: list[_Answer] = []
+        for topic in response.responses:
+            for data in topic.partitions:
+                part = asked.get((topic.topic, data.partition_index))
+                if part is None:
+                    continue
+                if data.error_code:
+                    self._partition_error(part, data.error_code)
+                elif data.records:
+                    found.append(_Answer(part, part.position, data))
+                    self._advance(part, data.records)
+                else:
+                    self._why = (
+                        f"no records came for {part.topic}-{part.partition} at offset {part.position} "
+                        f"(range ends at {part.end}, the log at {data.high_watermark})"
+                    )
+        return found
+
+    def _advance(self, part: _Part, records: bytes) -> None:
+        start = part.position
+        after = next_offset(records)
+        if after is None:
+            # Not one whole batch: ask for more at once.
+            part.floor_bytes = max(part.floor_bytes, part.max_bytes) * 2
+            return
+        self._progress_s = time.monotonic()
+        part.position = max(start, after)
+        part.row_bytes = max(1.0, len(records) / max(1, part.position - start))
+        self._parts.remove(part)
+        if part.position < part.end:
+            # Last in line: an answer is filled in the order of the request.
+            self._parts.append(part)
+
+    def _partition_error(self, part: _Part, code: int) -> None:
+        name = f"{part.topic}-{part.partition}"
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._out_of_range(part)
+        elif retriable(code) or code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH):
+            self._why = f"{name}: {error_name(code)}"
+            self._wire.forget((part.topic, part.partition))
+        else:
+            raise FetchError(f"{name} cannot be read at offset {part.position}: {error_name(code)}")
+
+    def _out_of_range(self, part: _Part) -> None:
+        """The log does not hold the position: records of the range are lost."""
+        tp = (part.topic, part.partition)
+        log = KafkaLog(self._settings.endpoint, False, self._settings.poll_timeout_ms / 1000)
+        try:
+            start, end = (log.offsets({tp: when}).get(tp, 0) for when in (EARLIEST, LATEST))
+        finally:
+            log.close()
+        if start <= part.position < end:
+            self._why = f"{part.topic}-{part.partition}: the log's bounds move"
+            return
+        resume_at = min(start, part.end) if part.position < start else part.end
+        said = (
+            f"offsets {part.position} to {resume_at} of {part.topic}-{part.partition} are gone: the log "
+            f"holds "
+            f"{start} to {end}"
+        )
+        if self._settings.fail_on_data_loss:
+            raise DataLossError(
+                f"{said}. Records were deleted, or the topic was made anew. Set failOnDataLoss=false to "
+                f"go on with what "
+                "is there."
+            )
+        logger.warning("%s; skipped (failOnDataLoss=false)", said)
+        part.position = resume_at
+        if part.position >= part.end:
+            self._parts.remove(part)
+
+    # -- failures
+
+    def _failed(self, node: int, error: WireError) -> None:
+        self._why = str(error)
+        self._asked.pop(node, None)
+        self._wire.drop(node)
+        self._refresh({part.topic for part in self._parts})
+
+    def _refresh(self, topics: set[str]) -> None:
+        self._give_up_late()
+        time.sleep(RETRY_PAUSE_S)
+        try:
+            self._wire.refresh(topics)
+        except WireError as error:
+            self._why = str(error)
+
+    def _give_up_late(self) -> None:
+        waited_s = time.monotonic() - self._progress_s
+        if self._parts and waited_s > self._settings.poll_timeout_ms / 1000:
+            part = self._parts[0]
+            raise FetchError(
+                f"no progress for {waited_s:.0f} s (kafkaConsumer.pollTimeoutMs) at "
+                f"{part.topic}-{part.partition} offset "
+                f"{part.position}, range up to {part.end}: {self._why}"
+            )

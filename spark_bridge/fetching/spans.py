@@ -1,0 +1,470 @@
+"""Fetched record batches to Arrow columns without an object for any record.
+
+Where each record begins has to be found one after the other; that is all that Python does for a record, and
+where all records of a batch are equally long not even that. Everything else is computed for all records of
+an answer together, by Arrow's kernels: the byte at some place in every record is one column, a varint is
+decoded a byte at a time for all of them, and keys and values are gathered in one call. A bytes object for
+each 1 KB value would cost several times as much as all of this.
+
+Nothing here has words for bad data: whatever does not fit is `UnfitError`, and the straight-line decoder of
+`ringleader.protocol.columns`, which has them, reads the answer again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from struct import Struct
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from crc32c import crc32c
+
+from ringleader.protocol.columns import AbortedTransactions, read_headers, read_varint
+from ringleader.protocol.compression import CorruptBatchError, decompress
+from ringleader.protocol.records import (
+    CRC_START,
+    HEADER_BYTES,
+    LEAST_RECORD_BYTES,
+    MAGIC,
+    OVERHEAD_BYTES,
+    BatchView,
+    Headers,
+    parse_header,
+)
+from ringleader.spark_bridge.fetching.columns import Rows
+
+PIECE_BYTES = 16 * 1024 * 1024
+"""Inflated records are handed on when there are so many of them, or one batch more."""
+_MOST_BYTES = 2**31 - 1
+"""Positions have 32 bits: that is Arrow's limit for one column of binary values."""
+
+# Base offset, length, magic, checksum, attributes, last offset delta, both timestamps, number of records.
+_HEADER = Struct(">qi4xbIhiqq14xi")
+_COMPRESSED, _APPEND_TIME, _TRANSACTIONAL_OR_CONTROL, _CONTROL = 7, 8, 48, 32
+
+
+class UnfitError(Exception):
+    """These bytes are not what they are taken for."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """Batches whose records lie in one buffer. Lists have an entry for each batch; `begins`, `ends` for each
+    record, counted from the batch's entry in `bases`."""
+
+    buffer: bytes = b""
+    parts: list[bytes] = field(default_factory=list)
+    inflated_bytes: int = 0
+    begins: array[int] = field(default_factory=lambda: array("i"))
+    ends: array[int] = field(default_factory=lambda: array("i"))
+    stops: list[int] = field(default_factory=list)
+    bases: list[int] = field(default_factory=list)
+    base_offsets: list[int] = field(default_factory=list)
+    last_deltas: list[int] = field(default_factory=list)
+    timestamps_ms: list[int] = field(default_factory=list)
+    append_time: list[int] = field(default_factory=list)
+    codec: int = 0
+
+
+def rows(
+    data: bytes,
+    from_offset: int,
+    to_offset: int,
+    with_headers: bool,
+    aborted: Sequence[tuple[int, int]] | None = None,
+) -> Iterator[Rows]:
+    """The records of a Fetch answer with `from_offset <= offset < to_offset`, control batches left out.
+
+    Arguments as of `decode_columns`. Raises `UnfitError`.
+    """
+    for piece in _pieces(data, from_offset, to_offset, aborted):
+        found = _decode(piece, from_offset, to_offset, with_headers)
+        if found is not None:
+            yield found
+
+
+# -- one after the other
+
+
+def _pieces(
+    data: bytes, from_offset: int, to_offset: int, aborted: Sequence[tuple[int, int]] | None
+) -> Iterator[Piece]:
+    """Checks and inflates the batches, and finds where their records begin."""
+    skip = AbortedTransactions(aborted) if aborted else None
+    whole = memoryview(data)
+    unpack = _HEADER.unpack_from
+    piece = Piece()
+    start, end = 0, len(data)
+    if end > _MOST_BYTES:
+        raise UnfitError
+    while end - start >= HEADER_BYTES:
+        base_offset, length, magic, crc, attributes, last_delta, base_ms, max_ms, count = unpack(data, start)
+        stop = start + OVERHEAD_BYTES + length
+        if stop > end:
+            break
+        if magic != MAGIC or length < HEADER_BYTES - OVERHEAD_BYTES or last_delta < 0 or count < 0:
+            raise UnfitError
+        if base_offset >= to_offset:
+            break
+        if crc32c(whole[start + CRC_START : stop]) != crc:
+            raise UnfitError
+        begin, start = start, stop
+        if skip is not None and skip.drops(BatchView(data, begin, parse_header(data, begin))):
+            continue
+        if attributes & _CONTROL or base_offset + last_delta < from_offset or not count:
+            continue
+        codec = attributes & _COMPRESSED
+        if codec != piece.codec or piece.inflated_bytes > PIECE_BYTES:
+            yield _closed(piece)
+            piece = Piece(codec=codec)
+        if codec:
+            _add_inflated(piece, whole[begin + HEADER_BYTES : stop], count)
+        else:
+            piece.buffer = data
+            _add(piece, data, begin + HEADER_BYTES, stop, count, 0)
+        piece.base_offsets.append(base_offset)
+        piece.last_deltas.append(last_delta)
+        append_time = int(attributes & _APPEND_TIME != 0)
+        piece.timestamps_ms.append(max_ms if append_time else base_ms)
+        piece.append_time.append(append_time)
+    yield _closed(piece)
+
+
+def _closed(piece: Piece) -> Piece:
+    if piece.parts:
+        piece.buffer = piece.parts[0] if len(piece.parts) == 1 else b"".join(piece.parts)
+        piece.parts = []
+        if len(piece.buffer) > _MOST_BYTES:
+            raise UnfitError
+    return piece
+
+
+def _add_inflated(piece: Piece, compressed: memoryview, count: int) -> None:
+    try:
+        part = decompress(piece.codec, compressed)
+    except CorruptBatchError:
+        raise UnfitError from None
+    _add(piece, part, 0, len(part), count, piece.inflated_bytes)
+    piece.parts.append(part)
+    piece.inflated_bytes += len(part)
+
+
+def _add(piece: Piece, buffer: bytes, start: int, stop: int, count: int, base: int) -> None:
+    """Notes where the records between `start` and `stop` of `buffer` are, which begins at `base` of the
+    piece's."""
+    if not 0 <= count * LEAST_RECORD_BYTES <= stop - start:
+        raise UnfitError
+    grid = _grid(buffer, start, stop, count)
+    if grid is not None:
+        begins, ends = grid
+        piece.begins.extend(begins)
+        piece.ends.extend(ends)
+        piece.bases.append(base + start)
+    else:
+        found = _chase(buffer, start, count)
+        if found[-1] != stop:
+            raise UnfitError
+        piece.ends.extend(array("i", found[1:]))
+        found.pop()
+        piece.begins.extend(array("i", found))
+        piece.bases.append(base)
+    piece.stops.append(len(piece.begins))
+
+
+def _grid(buffer: bytes, start: int, stop: int, count: int) -> tuple[array[int], array[int]] | None:
+    """Begins and ends from `start` on if all records are as long as the first one; None when they cannot be.
+
+    A guess: that each record's length says the same is checked with everything else.
+    """
+    byte = buffer[start]
+    if byte < 128:
+        size = 1 + (byte >> 1)
+    else:
+        second = buffer[start + 1]
+        if second > 127:
+            return None
+        size = 2 + (byte + ((second - 1) << 7) >> 1)
+    room = stop - start
+    # From the 65th record on, the offset takes a byte more.
+    if size * count + max(0, count - 64) != room or count > 8192:
+        return None
+    return _grid_of(size, count)
+
+
+@lru_cache(maxsize=64)
+def _grid_of(size: int, count: int) -> tuple[array[int], array[int]]:
+    few = min(count, 64)
+    edges = [
+        *range(0, few * size, size),
+        *range(few * size, few * size + (count - few) * (size + 1) + 1, size + 1),
+    ]
+    return array("i", edges[:count]), array("i", edges[1 : count + 1])
+
+
+def _chase(buffer: bytes, pos: int, count: int) -> list[int]:
+    """Where records begin, by their lengths, and where the last one ends."""
+    found: list[int] = []
+    add = found.append
+    try:
+        for _ in range(count):
+            add(pos)
+            byte = buffer[pos]
+            if byte < 128:
+                pos += 1 + (byte >> 1)
+            else:
+                second = buffer[pos + 1]
+                if second < 128:
+                    pos += (byte >> 1) + (second << 6) - 62
+                else:
+                    length, pos = read_varint(buffer, pos)
+                    if length < 0:
+                        raise UnfitError
+                    pos += length
+    except (IndexError, CorruptBatchError):
+        raise UnfitError from None
+    add(pos)
+    return found
+
+
+# -- all together
+
+_INT64 = pa.int64()
+_ONE, _TWO, _SEVEN = (pa.scalar(number, _INT64) for number in (1, 2, 7))
+_THOUSAND = pa.scalar(1000, _INT64)
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_NULL = pa.scalar(None, _INT64)
+_LOW, _HIGH, _SHIFT = (pa.scalar(number, _INT64) for number in (127, 128, 32))
+
+
+class _Cursor:
+    """A position in every record, which moves on by what is read there."""
+
+    def __init__(self, buffer: bytes, at: Any) -> None:
+        self._bytes = pa.Array.from_buffers(pa.uint8(), len(buffer), [None, pa.py_buffer(buffer)])
+        self.at = at
+
+    def byte(self) -> Any:
+        """The byte at the position of each record."""
+        return pc.take(self._bytes, self.at).cast(_INT64)
+
+    def move(self, by: Any) -> None:
+        """Go on by a number, or by a number for each."""
+        self.at = pc.add(self.at, by)
+
+    def varint(self) -> Any:
+        """A number in zigzag form, not yet made positive or negative."""
+        value = self.byte()
+        bounds = pc.min_max(value)
+        self.move(_ONE)
+        if bounds["max"].as_py() < 128:
+            return value
+        if bounds["min"].as_py() > 127:
+            second = self.byte()
+            if pc.max(second).as_py() < 128:
+                self.move(_ONE)
+                return pc.add(pc.subtract(value, _HIGH), pc.shift_left(second, _SEVEN))
+        return self._long(value)
+
+    def _long(self, value: Any) -> Any:
+        """Numbers of different lengths; `value` is the first byte of each."""
+        more = pc.shift_right(value, _SEVEN)
+        value = pc.bit_wise_and(value, _LOW)
+        # Nine bytes are 63 bits: a number of ten has no sense in a record.
+        for shift in range(7, 63, 7):
+            if not pc.max(more).as_py():
+                return value
+            # A number that has ended reads its last byte again, and adds nothing.
+            byte = pc.multiply(
+                pc.take(self._bytes, pc.add(self.at, pc.subtract(more, _ONE))).cast(_INT64), more
+            )
+            value = pc.add(value, pc.shift_left(pc.bit_wise_and(byte, _LOW), pa.scalar(shift, _INT64)))
+            self.move(more)
+            more = pc.shift_right(byte, _SEVEN)
+        raise UnfitError
+
+
+def _decode(piece: Piece, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
+    if not piece.begins:
+        return None
+    try:
+        return _Decoding(piece).rows(from_offset, to_offset, with_headers)
+    except (pa.ArrowInvalid, pa.ArrowIndexError):
+        # A length led out of the buffer.
+        raise UnfitError from None
+
+
+class _Decoding:
+    """The records of one piece."""
+
+    def __init__(self, piece: Piece) -> None:
+        self._piece = piece
+        self._count = len(piece.begins)
+        self._batch = None
+        if len(piece.stops) > 1:
+            numbers = _int64(range(len(piece.stops)))
+            kind, ends = pa.run_end_encoded(_INT64, _INT64), _int64(piece.stops)
+            runs = pa.RunEndEncodedArray.from_buffers(kind, self._count, [None], children=[ends, numbers])
+            self._batch = pc.run_end_decode(runs)
+        bases = self._each(piece.bases)
+        self._begins = pc.add(_positions(piece.begins), bases)
+        self._ends = pc.add(_positions(piece.ends), bases)
+
+    def rows(self, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
+        """The columns, cut to the range."""
+        piece = self._piece
+        cursor = _Cursor(piece.buffer, self._begins)
+        length = cursor.varint()
+        # The lowest bit is the sign, and must not be set.
+        _must_equal(pc.add(pc.multiply(cursor.at, _TWO), length), pc.multiply(self._ends, _TWO))
+        # Nobody uses the attributes of a record.
+        cursor.move(_ONE)
+        timestamps = self._timestamps(cursor.varint())
+        deltas = cursor.varint()
+        # Twice the number: a negative one would be odd.
+        if pc.max(pc.bit_wise_and(deltas, _ONE)).as_py():
+            raise UnfitError
+        deltas = pc.shift_right(deltas, _ONE)
+        if pc.any(pc.greater(deltas, self._each(piece.last_deltas))).as_py():
+            raise UnfitError
+        offsets = pc.add(deltas, self._each(piece.base_offsets))
+        keys = _Span(cursor)
+        values = _Span(cursor)
+        # Behind the value there is at least the number of headers.
+        if pc.any(pc.greater_equal(cursor.at, self._ends)).as_py():
+            raise UnfitError
+        first, count = _cut(offsets, from_offset, to_offset)
+        if not count:
+            return None
+        return Rows(
+            keys.gather(piece.buffer, first, count),
+            values.gather(piece.buffer, first, count),
+            offsets.slice(first, count),
+            _microseconds(timestamps, first, count),
+            self._kinds(first, count),
+            self._headers(cursor.at, first, count) if with_headers else None,
+        )
+
+    def _timestamps(self, deltas: Any) -> Any:
+        piece = self._piece
+        found = pc.add(_signed(deltas), self._each(piece.timestamps_ms))
+        if any(piece.append_time):
+            # One time for all records of such a batch, whatever they say.
+            told = pc.equal(self._each(piece.append_time), _ONE)
+            found = pc.if_else(told, self._each(piece.timestamps_ms), found)
+        return found
+
+    def _kinds(self, first: int, count: int) -> Any:
+        """Whether each timestamp is the broker's, 0 or 1; one number when it is the same for all."""
+        kinds = self._piece.append_time
+        if len(set(kinds)) == 1:
+            return kinds[0]
+        return self._each(kinds).slice(first, count).cast(pa.int32())
+
+    def _headers(self, at: Any, first: int, count: int) -> list[Headers] | None:
+        """For each record; None when no record has any."""
+        buffer = self._piece.buffer
+        begins = at.slice(first, count)
+        ends = self._ends.slice(first, count)
+        lengths = pc.subtract(ends, begins)
+        if pc.max(lengths).as_py() == 1 and not pc.max(_Cursor(buffer, begins).byte()).as_py():
+            return None
+        found: list[Headers] = []
+        for begin, end in zip(begins.to_pylist(), ends.to_pylist(), strict=True):
+            try:
+                headers, stop = read_headers(buffer, begin, end)
+            except (CorruptBatchError, IndexError):
+                raise UnfitError from None
+            if stop != end:
+                raise UnfitError
+            found.append(headers)
+        return found
+
+    def _each(self, of_batch: list[Any]) -> Any:
+        """What each batch says, for each of its records."""
+        if self._batch is None:
+            return pa.scalar(of_batch[0], _INT64)
+        return pc.take(_int64(of_batch), self._batch)
+
+
+class _Span:
+    """Begin and end of a key or value in every record; reading it moves the cursor behind it."""
+
+    def __init__(self, cursor: _Cursor) -> None:
+        length = cursor.varint()
+        odd = pc.bit_wise_and(length, _ONE)
+        bounds = pc.min_max(odd)
+        self._none = bounds["max"].as_py() == 0
+        self._all = bounds["min"].as_py() == 1
+        self._nulls = odd
+        self._begins = cursor.at
+        if self._all:
+            self._ends = cursor.at
+            return
+        size = pc.shift_right(length, _ONE)
+        if not self._none:
+            size = pc.multiply(size, pc.subtract(_ONE, odd))
+        cursor.move(size)
+        self._ends = cursor.at
+
+    def gather(self, buffer: bytes, first: int, count: int) -> Any:
+        """Rows `first` and on as a binary column."""
+        if self._all:
+            return pa.nulls(count, pa.binary())
+        # An array whose every second value is what lies between: positions of 32 bits, begin and end in turn.
+        both = pc.bit_wise_or(self._begins, pc.shift_left(self._ends, _SHIFT)).slice(first, count)
+        buffers = [None, both.buffers()[1], pa.py_buffer(buffer)]
+        column = pa.Array.from_buffers(pa.binary(), 2 * count - 1, buffers, offset=2 * both.offset)
+        chosen = _evens(count)
+        if not self._none:
+            chosen = pc.if_else(pc.equal(self._nulls.slice(first, count), _ONE), _NULL, chosen)
+        return pc.take(column, chosen)
+
+
+def _signed(zigzag: Any) -> Any:
+    """Zigzag undone."""
+    odd = pc.bit_wise_and(zigzag, _ONE)
+    half = pc.shift_right(zigzag, _ONE)
+    return half if not pc.max(odd).as_py() else pc.bit_wise_xor(half, pc.negate(odd))
+
+
+def _cut(offsets: Any, from_offset: int, to_offset: int) -> tuple[int, int]:
+    """First row and number of rows of the range; offsets ascend."""
+    count = len(offsets)
+    if offsets[0].as_py() >= from_offset and offsets[count - 1].as_py() < to_offset:
+        return 0, count
+    first = pc.sum(pc.less(offsets, from_offset)).as_py()
+    return first, max(0, pc.sum(pc.less(offsets, to_offset)).as_py() - first)
+
+
+def _positions(found: array[int]) -> Any:
+    return pa.Array.from_buffers(pa.int32(), len(found), [None, pa.py_buffer(found)]).cast(_INT64)
+
+
+def _microseconds(milliseconds: Any, first: int, count: int) -> Any:
+    made = pc.multiply(milliseconds, _THOUSAND)
+    return pa.Array.from_buffers(_TIMESTAMP, count, [None, made.buffers()[1]], offset=made.offset + first)
+
+
+def _int64(found: Iterable[int]) -> Any:
+    """`pa.array` would look for pandas each time, which takes long where there is none."""
+    made = array("q", found)
+    return pa.Array.from_buffers(_INT64, len(made), [None, pa.py_buffer(made)])
+
+
+def _evens(count: int) -> Any:
+    """0, 2, 4 and so on."""
+    return _many_evens(1 << max(12, (count - 1).bit_length())).slice(0, count)
+
+
+@lru_cache(maxsize=4)
+def _many_evens(count: int) -> Any:
+    return pa.array(range(0, 2 * count, 2), _INT64)
+
+
+def _must_equal(one: Any, other: Any) -> None:
+    if not one.equals(other):
+        raise UnfitError

@@ -1,0 +1,1 @@
+"""Asking a Kafka cluster from Spark's processes, which call and wait."""

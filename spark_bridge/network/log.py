@@ -1,0 +1,188 @@
+"""The topics as the driver-side worker sees them: which partitions there are, where logs start and end."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ringleader.protocol.errors import error_name
+from ringleader.protocol.messages import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    ListOffsetsResponse,
+)
+from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.network.wire import Wire, WireError, retriable
+from ringleader.spark_bridge.sharing.offsets import LATEST, TopicPartition
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options.common import Reading
+
+RETRY_PAUSE_S = 0.1
+DEFAULT_TIMEOUT_S = 60.0
+"""Kafka's default.api.timeout.ms."""
+
+
+class _Patience:
+    """When a look-up gives up: tries of so many seconds, with pauses between them."""
+
+    def __init__(self, timeout_s: float, retries: int, pause_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._left = retries
+        self._pause_s = pause_s
+        self._began_s = time.monotonic()
+        self._deadline_s = self._began_s + timeout_s
+
+    def pause(self, why: str) -> None:
+        """Wait before the next try. Raises SourceError with ``why`` when there is none."""
+        if time.monotonic() < self._deadline_s:
+            time.sleep(RETRY_PAUSE_S)
+            return
+        if self._left <= 0:
+            waited_s = time.monotonic() - self._began_s
+            raise SourceError(f"topics and offsets could not be had within {waited_s:.0f} s: {why}")
+        self._left -= 1
+        time.sleep(self._pause_s)
+        self._deadline_s = time.monotonic() + self._timeout_s
+
+
+class _Found(NamedTuple):
+    offset: int
+    timestamp_ms: int
+
+
+class KafkaLog:
+    """ListOffsets and Metadata over one cluster, with Kafka's retries.
+
+    Raises SourceError when ``timeout_s`` was not enough, ``retries`` times more after the first.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        read_committed: bool,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = 0,
+        retry_pause_s: float = 0.0,
+    ) -> None:
+        self._wire = Wire(endpoint)
+        self._isolation = 1 if read_committed else 0
+        self._bounds = (timeout_s, retries, retry_pause_s)
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, options: Reading) -> KafkaLog:
+        """As the options say."""
+        return cls(
+            endpoint,
+            options.isolation_level == "read_committed",
+            options.api_timeout_ms / 1000,
+            options.fetch_offset_retries,
+            options.fetch_offset_pause_ms / 1000,
+        )
+
+    def topics(self, pattern: str) -> tuple[str, ...]:
+        """Topics whose whole name matches this regular expression; internal ones never do."""
+        matches = re.compile(pattern).fullmatch
+        patience = _Patience(*self._bounds)
+        while True:
+            try:
+                return tuple(name for name in self._wire.topics() if matches(name))
+            except WireError as error:
+                patience.pause(str(error))
+
+    def partitions(self, topics: tuple[str, ...]) -> list[TopicPartition]:
+        """All partitions of these topics; topics that do not exist have none."""
+        patience = _Patience(*self._bounds)
+        while True:
+            try:
+                self._wire.refresh(topics)
+                return self._wire.partitions(topics)
+            except WireError as error:
+                patience.pause(str(error))
+
+    def offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Offsets by ListOffsets timestamp: -2 the log's start, -1 its end, uncommitted records included."""
+        return {tp: found.offset for tp, found in self._list(wanted, 0).items()}
+
+    def ends(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """How far to read: the log's end, or the last stable offset under read_committed."""
+        found = self._list(dict.fromkeys(wanted, LATEST), self._isolation)
+        return {tp: place.offset for tp, place in found.items()}
+
+    def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """The first offset of this time (Unix, ms) or later; None where no record is that late."""
+        found = self._list(wanted, self._isolation)
+        return {tp: place.offset if place.offset >= 0 else None for tp, place in found.items()}
+
+    def close(self) -> None:
+        """Close connections."""
+        self._wire.close()
+
+    def _list(self, wanted: Mapping[TopicPartition, int], isolation: int) -> dict[TopicPartition, _Found]:
+        patience = _Patience(*self._bounds)
+        left = dict(wanted)
+        found: dict[TopicPartition, _Found] = {}
+        while True:
+            why = self._try_list(left, isolation, found)
+            if not left:
+                return found
+            patience.pause(why)
+            try:
+                self._wire.refresh({topic for topic, _ in left})
+            except WireError as error:
+                patience.pause(str(error))
+                continue
+            known = set(self._wire.partitions({topic for topic, _ in left}))
+            for tp in [tp for tp in left if tp not in known]:
+                del left[tp]
+
+    def _try_list(
+        self, left: dict[TopicPartition, int], isolation: int, found: dict[TopicPartition, _Found]
+    ) -> str:
+        """One round over all leaders. Moves what was answered from ``left`` to ``found``; why not all."""
+        by_node: dict[int, list[TopicPartition]] = {}
+        why = "a partition has no leader"
+        for tp in sorted(left):
+            node = self._wire.leader(tp)
+            if node is not None:
+                by_node.setdefault(node, []).append(tp)
+        for node, partitions in by_node.items():
+            topics: dict[str, list[ListOffsetsRequestListOffsetsPartition]] = {}
+            for topic, partition in partitions:
+                entry = ListOffsetsRequestListOffsetsPartition(
+                    partition_index=partition, timestamp=left[topic, partition]
+                )
+                topics.setdefault(topic, []).append(entry)
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=isolation,
+                topics=[
+                    ListOffsetsRequestListOffsetsTopic(name=name, partitions=of)
+                    for name, of in topics.items()
+                ],
+            )
+            try:
+                answer = self._wire.connection(node).ask(request, ListOffsetsResponse)
+            except WireError as error:
+                self._wire.drop(node)
+                why = str(error)
+                continue
+            for topic_answer in answer.topics:
+                for entry_answer in topic_answer.partitions:
+                    tp = (topic_answer.name, entry_answer.partition_index)
+                    code = entry_answer.error_code
+                    if code == 0:
+                        found[tp] = _Found(entry_answer.offset, entry_answer.timestamp)
+                        left.pop(tp, None)
+                    elif retriable(code):
+                        why = f"{tp[0]}-{tp[1]}: {error_name(code)}"
+                        self._wire.forget(tp)
+                    else:
+                        raise SourceError(
+                            f"the offsets of {tp[0]}-{tp[1]} cannot be listed: {error_name(code)}"
+                        )
+        return why

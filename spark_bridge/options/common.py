@@ -1,0 +1,217 @@
+"""Options that streams and batch reads share, and what sources and sinks share: the cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.spark_bridge.options.build import SECURITY_FIELD
+from ringleader.spark_bridge.options.values import (
+    Millis,
+    Pattern,
+    Properties,
+    Rows,
+    SecurityProtocol,
+    Servers,
+    Strategy,
+    Timestamp,
+    Timestamps,
+    Topics,
+)
+from ringleader.spark_bridge.sharing.offsets import TopicPartition
+
+
+class Subscription(NamedTuple):
+    """What a query wants to read: topics by name, or all whose whole name the pattern matches."""
+
+    topics: tuple[str, ...]
+    pattern: str | None
+
+    def __str__(self) -> str:
+        return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
+
+
+class Connecting(BaseModel):
+    """What source and sink have in common: how to reach the cluster."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    bootstrap_servers: Servers = Field(
+        alias="kafka.bootstrap.servers",
+        description="Brokers to ask first: host:port, comma separated.",
+    )
+    client_id: str = Field(
+        "ringleader-spark",
+        alias="kafka.client.id",
+        max_length=200,
+        description="Client id in requests; the coordinator builds the member id from it.",
+    )
+    request_timeout_ms: Millis = Field(
+        30_000, alias="kafka.request.timeout.ms", description="How long one request may take."
+    )
+    security_protocol: SecurityProtocol = Field(
+        "PLAINTEXT",
+        alias="kafka.security.protocol",
+        description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+    )
+    security_properties: Properties = Field(
+        (),
+        alias=SECURITY_FIELD,
+        repr=False,
+        description="Kafka's settings for TLS and SASL: `sasl.mechanism` (PLAIN, SCRAM-SHA-256, "
+        "SCRAM-SHA-512, OAUTHBEARER), `sasl.jaas.config` or `sasl.username` and `sasl.password`, "
+        "`ssl.truststore.*` and `ssl.keystore.*` (PEM), or `ssl.ca.location`, "
+        "`ssl.certificate.location`, `ssl.key.location`. Files must be readable where the query's "
+        "driver and its tasks run.",
+    )
+
+    @property
+    def bootstrap(self) -> str:
+        """The servers as host:port, comma separated."""
+        return ",".join(
+            f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.bootstrap_servers
+        )
+
+    @property
+    def security(self) -> tuple[tuple[str, str], ...]:
+        """Kafka's security properties as given, sorted, without the prefix; () for PLAINTEXT. Secrets!"""
+        if "security_protocol" in self.model_fields_set and self.security_protocol != "PLAINTEXT":
+            return (("security.protocol", self.security_protocol), *self.security_properties)
+        return ()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What connections are made from."""
+        return Endpoint(self.bootstrap_servers, self.client_id, self.request_timeout_ms, self.security)
+
+    @model_validator(mode="after")
+    def _secure(self) -> Connecting:
+        given = dict(self.security_properties)
+        if "security_protocol" in self.model_fields_set:
+            given["security.protocol"] = self.security_protocol
+        if given:
+            from ringleader.clients.security import security_from_properties
+
+            security_from_properties(given)
+        return self
+
+
+class Reading(Connecting):
+    subscribe: Topics = Field(
+        (), alias="subscribe", description="Topics to read, comma separated. This or `subscribePattern`."
+    )
+    subscribe_pattern: Pattern | None = Field(
+        None,
+        alias="subscribePattern",
+        description="Reads every topic whose whole name this regular expression matches, as Python's "
+        "`re.fullmatch` does (Java's possessive quantifiers and `\\p{..}` classes are not known to it). "
+        "Internal topics are left out.",
+    )
+    fail_on_data_loss: bool = Field(
+        True,
+        alias="failOnDataLoss",
+        description="Whether the query fails when offsets it should read are gone; otherwise it warns and "
+        "goes on with what is there. A revoked partition is no loss.",
+    )
+    include_headers: bool = Field(
+        False,
+        alias="includeHeaders",
+        description="Whether rows have a column `headers`, null when a record has none.",
+    )
+    min_partitions: Rows | None = Field(
+        None,
+        alias="minPartitions",
+        description="Cut a batch into about so many tasks, however small. Without it, tasks follow "
+        "`parallelism`.",
+    )
+    max_records_per_partition: Rows | None = Field(
+        None,
+        alias="maxRecordsPerPartition",
+        description="Rows of one task at most; more tasks are made, whatever else says.",
+    )
+    parallelism: Rows = Field(
+        default_factory=lambda: os.cpu_count() or 1,
+        alias="parallelism",
+        description="How many tasks a batch is cut into at most when minPartitions is not set: small "
+        "partitions share a task, big ones are cut. Default: the cores of the driver's machine; on a "
+        "cluster, set your executors' cores.",
+    )
+    starting_timestamp: Timestamp | None = Field(
+        None,
+        alias="startingTimestamp",
+        description="As `startingOffsetsByTimestamp`, one time for all partitions. Beats both others.",
+    )
+    starting_offsets_by_timestamp: Timestamps | None = Field(
+        None,
+        alias="startingOffsetsByTimestamp",
+        description='The first record of this time or later, in ms: JSON `{"topicA":{"0":1700000000000}}` '
+        "that names every partition. Beats `startingOffsets`.",
+    )
+    starting_strategy: Strategy = Field(
+        "error",
+        alias="startingOffsetsByTimestampStrategy",
+        description="When a partition has no record that late: error, or latest (its end).",
+    )
+    poll_timeout_ms: Millis = Field(
+        120_000,
+        alias="kafkaConsumer.pollTimeoutMs",
+        description="How long a task waits for the next records of its range, through reconnects and "
+        "moved leaders.",
+    )
+    fetch_offset_retries: int = Field(
+        3,
+        ge=0,
+        le=1_000,
+        alias="fetchOffset.numRetries",
+        description="How often a look-up of offsets is tried again that could not be had within "
+        "`kafka.default.api.timeout.ms`.",
+    )
+    fetch_offset_pause_ms: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
+        10, alias="fetchOffset.retryIntervalMs", description="The pause before such a try."
+    )
+    api_timeout_ms: Millis = Field(
+        60_000,
+        alias="kafka.default.api.timeout.ms",
+        description="How long a look-up of topics or offsets goes on through reconnects and moved leaders.",
+    )
+    isolation_level: Literal["read_uncommitted", "read_committed"] = Field(
+        "read_uncommitted",
+        alias="kafka.isolation.level",
+        description="read_committed leaves out records of open and aborted transactions.",
+    )
+
+    @property
+    def subscription(self) -> Subscription:
+        """Topics by name, or by pattern."""
+        return Subscription(self.subscribe, self.subscribe_pattern)
+
+    def check_start(self, wanted: tuple[str, ...]) -> None:
+        """``wanted``: the topics known so far; () when a pattern says."""
+        if wanted:
+            check_topics(self.starting_offsets_by_timestamp, wanted, "startingOffsetsByTimestamp")
+
+
+def check_topics(
+    numbers: Mapping[TopicPartition, int] | str | None, topics: tuple[str, ...], name: str
+) -> None:
+    """JSON has to name the topics of the subscription, all of them and no others. Raises ValueError."""
+    if not isinstance(numbers, Mapping):
+        return
+    if strange := sorted({topic for topic, _ in numbers} - set(topics)):
+        raise ValueError(f"{name} names {', '.join(strange)}, which the subscription does not")
+    if missing := sorted(set(topics) - {topic for topic, _ in numbers}):
+        raise ValueError(
+            f"{name} must name every partition of the subscription; {', '.join(missing)} is missing"
+        )
+
+
+def check_one(given: Mapping[str, bool]) -> None:
+    named = [name for name, there in given.items() if there]
+    if not named:
+        raise ValueError(f"One of the options {' and '.join(map(repr, given))} is required")
+    if len(named) > 1:
+        raise ValueError(f"Only one of {', '.join(map(repr, named))} can say what to read")

@@ -1,0 +1,1 @@
+"""The driver-side worker: membership, the batch in flight, and where each partition goes on."""

@@ -1,0 +1,363 @@
+"""The mind of the streaming source, without Spark: which batch comes next, and when it is committed.
+
+Spark's calls come in this order: ``latest(start)`` for each trigger; it returns a new end when there is
+something to read; then ``slices(end)``; the tasks; the sink; Spark's commit log; and ``latest(end)``
+again. That last call is the commit signal: with ``start == end`` Spark has logged the batch. After a
+restart the first call is either ``latest`` (the last batch is logged: repair its group commit if that
+was lost) or ``slices`` (the last batch runs again: replay).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.spark_bridge.errors import DataLossError, SourceError
+from ringleader.spark_bridge.network.ports import Log
+from ringleader.spark_bridge.options import StreamOptions
+from ringleader.spark_bridge.sharing.flight import Flight, Settlement
+from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError, Holdings, Tenure
+from ringleader.spark_bridge.sharing.neighbours import Neighbours
+from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetRange, TopicPartition, by_topic
+from ringleader.spark_bridge.sharing.pace import Pace, Threshold
+from ringleader.spark_bridge.sharing.placing import Outage, Places, ranges_text
+from ringleader.spark_bridge.sharing.planning import SliceRange, cut_slices, plan_ranges
+from ringleader.spark_bridge.sharing.resume import commit_after_replay, replay
+from ringleader.spark_bridge.sharing.starting import subscribed
+
+logger = logging.getLogger("ringleader.spark")
+
+# A share is waited for so long before a trigger goes by empty; a first join takes Kafka's initial delay.
+FIRST_SHARE_WAIT_S = 30.0
+SHARE_WAIT_S = 2.0
+# Spark polls an idle source 90 times a second; blocking keeps both processes quiet.
+IDLE_WAIT_S = 0.25
+IDLE_POLL_S = 0.05
+# A partition that the cluster does not know is taken for deleted after so long, not at a broker's first word.
+MISSING_S = 10.0
+# `members` is auto: more than this many members cost more threads than they bring shares.
+MOST_MEMBERS = 16
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long calls may block, in seconds; ``missing_s``: see MISSING_S."""
+
+    first_share_wait_s: float = FIRST_SHARE_WAIT_S
+    share_wait_s: float = SHARE_WAIT_S
+    idle_wait_s: float = IDLE_WAIT_S
+    idle_poll_s: float = IDLE_POLL_S
+    missing_s: float = MISSING_S
+
+
+class SourceDriver:
+    """Plans batches over the shares of the query's members. Calls come from one thread."""
+
+    def __init__(self, options: StreamOptions, group: Group, log: Log, timing: Timing | None = None) -> None:
+        self._options = options
+        self._group = group
+        self._log = log
+        self._timing = timing or Timing()
+        self._holdings = Holdings()
+        self._build()
+        self._pace = Pace(options.rebalance_timeout_ms)
+        self._threshold = Threshold(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
+        self._neighbours = Neighbours(options, group)
+        self._outage = Outage()
+        self._started = False
+        self._had_share = False
+        self._flight: Flight | None = None
+        self._seen_first = False
+        self._ends: dict[TopicPartition, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._targets: dict[TopicPartition, int] | None = None
+        self._read_all = False
+
+    @property
+    def refused_commits(self) -> int:
+        """Batches of which the group did not take the commit, or not all of it."""
+        return self._settlement.refused_commits
+
+    # -- what Spark calls, by way of the reader
+
+    def prepare_available_now(self) -> None:
+        """Fix the log ends of the whole subscription as targets: nothing newer is read."""
+        self._targets = self._log.ends(self._subscribed())
+
+    def latest(self, start: Any, max_rows: int | None) -> Any:
+        """The end of the next batch, or ``start`` itself when there is nothing to read.
+
+        That Spark calls this says that every batch up to ``start`` is in its commit log.
+        """
+        document = OffsetDocument.from_json(start, self._options.group_id)
+        if self._read_all:
+            return start
+        self._start(document)
+        self._pace.called(_now_ms())
+        self._note_durable(document)
+        if self._flight is not None:
+            self._pace.settled(_now_ms() - self._flight.began_ms)
+        deadline = time.monotonic() + self._timing.idle_wait_s
+        while True:
+            self._holdings.check()
+            if self._settle() and self._wait_here():
+                found = self._plan(document, max_rows)
+                if found is not None:
+                    self._pace.forget()
+                    return found.to_json()
+                if self._targets is not None and self._finished_all():
+                    return start
+            if self._targets is None and time.monotonic() >= deadline:
+                return start
+            self._holdings.wait_change(self._timing.idle_poll_s)
+
+    def slices(self, end: Any) -> list[list[SliceRange]]:
+        """The tasks of the batch that ends at ``end``: as planned, or replayed from the checkpoint."""
+        document = OffsetDocument.from_json(end, self._options.group_id)
+        self._start(document)
+        if self._flight is None or self._flight.document != document:
+            self._flight = self._replay(document)
+        options = self._options
+        return cut_slices(
+            self._flight.reads, options.parallelism, options.min_partitions, options.max_records_per_partition
+        )
+
+    def note_commit(self, end: Any) -> None:
+        """Spark's own commit call: of no use as a signal, but it tells something about the query."""
+        self._neighbours.batch_done(end)
+
+    def report(self) -> dict[str, Any] | None:
+        """Log ends, lag, what is owned by which member, for Spark's progress; as of the last plan."""
+        members = self._holdings.members()
+        if not members:
+            return None
+        behind = {tp: max(0, end - self._positions.get(tp, end)) for tp, end in self._ends.items()}
+        return {
+            "ends": by_topic(self._ends),
+            "generation": self._generation(),
+            "lag": sum(behind.values()),
+            "lagByPartition": by_topic(behind),
+            "members": {
+                member: [f"{topic}-{number}" for topic, number in owned]
+                for member, owned in sorted(members.items())
+            },
+            "refusedCommits": self._settlement.refused_commits,
+            "refusedRows": self._settlement.refused_rows,
+        }
+
+    def stop(self) -> None:
+        """Leave the group at once. The batch in flight stays uncommitted: only Spark knows its fate."""
+        flight = self._flight
+        if flight is not None and flight.commits:
+            logger.warning(
+                "the query stops with a batch in flight: if Spark finished it, up to %d rows may be "
+                "processed twice, by other members: %s",
+                sum(found.rows for found in flight.ranges(flight.commits).values()),
+                ranges_text(flight.ranges(flight.commits)),
+            )
+        self._holdings.end()
+        try:
+            self._neighbours.close()
+            self._group.leave("the query stopped")
+        finally:
+            self._log.close()
+
+    # -- the commit signal
+
+    def _build(self) -> None:
+        """What depends on how many members there are."""
+        self._places = Places(self._options, self._group, self._holdings, self._log, self._timing.missing_s)
+        self._settlement = Settlement(self._group, self._holdings, self._places)
+
+    def _subscribed(self) -> list[TopicPartition]:
+        return subscribed(self._options.subscription, self._log)
+
+    def _start(self, document: OffsetDocument) -> None:
+        if self._started:
+            return
+        self._started = True
+        subscription = self._options.subscription
+        partitions = self._subscribed()
+        known = {topic for topic, _ in partitions}
+        missing = [topic for topic in subscription.topics if topic not in known]
+        if missing or not known:
+            said = ", ".join(missing) or str(subscription)
+            logger.warning("no such topic (yet): %s; the query waits for it", said)
+        count = self._options.member_count
+        if self._options.members == "auto":
+            # More members than partitions would never get one, and would keep other consumers from theirs.
+            count = max(1, min(count, len(partitions), MOST_MEMBERS))
+        self._holdings = Holdings(count)
+        self._build()
+        # A query that runs for the first time finds all of these; what it sees later is newer than it is.
+        self._places.known = frozenset() if document.positions else frozenset(partitions)
+        self._neighbours.start()
+        self._group.start(self._holdings)
+
+    def _note_durable(self, document: OffsetDocument) -> None:
+        """Everything in ``document`` is in Spark's commit log."""
+        if not self._seen_first and self._flight is None:
+            # First call after a (re)start: the group commit of that batch may have been lost.
+            self._places.finished.update(document.ranges)
+        self._seen_first = True
+        if self._flight is not None and self._flight.document != document:
+            logger.warning("Spark dropped a planned batch of group %s; planning it anew", document.group)
+            self._flight = None
+            self._holdings.end()
+
+    def _settle(self) -> bool:
+        """Commit the batch in flight, which is durable now. False when some of it is still to be done.
+
+        This comes before any waiting for a share: a revocation may be waiting for the commit.
+        """
+        flight = self._flight
+        if flight is None:
+            return True
+        if not self._settlement.settle(flight):
+            if self._settlement.unknown_topic:
+                self._without_deleted(flight)
+            return False
+        # Also what another member has: whoever gains it next may skip what nobody else did.
+        self._places.finished.update(flight.uncommitted())
+        self._flight = None
+        self._holdings.end()
+        return True
+
+    def _without_deleted(self, flight: Flight) -> None:
+        """Kafka takes no commit for a topic that is deleted; waiting for it would be waiting forever."""
+        known = set(self._subscribed())
+        gone = [tenure for tenure in flight.commits if tenure.partition not in known]
+        if not gone:
+            return
+        if self._options.fail_on_data_loss:
+            names = ranges_text(flight.ranges(gone))
+            raise DataLossError(
+                f"the topic of {names} was deleted before its batch could be committed. Set "
+                "failOnDataLoss=false to go on without it."
+            )
+        self._settlement.give_up(flight, gone, "its topic was deleted")
+
+    # -- the share
+
+    def _wait_here(self) -> bool:
+        """Whether a member has a share. The first time all of them are waited for."""
+        timing = self._timing
+        wait_s = timing.share_wait_s if self._had_share else timing.first_share_wait_s
+        if self._targets is not None:
+            # Returning ``start`` would end the query, so wait; the bound turns a deadlock into a sentence.
+            wait_s = self._patience_s()
+        if not self._had_share:
+            # This call takes as long as the join does: it says nothing about the trigger interval.
+            self._pace.forget()
+        if self._holdings.wait_here(wait_s, everybody=not self._had_share):
+            self._had_share = True
+            return True
+        if self._targets is not None:
+            raise SourceError(
+                f"group {self._options.group_id} gave this query no assignment within {wait_s:.0f} s: a "
+                "rebalance does not end (a member holds it up, or the coordinator is away)"
+            )
+        return False
+
+    def _generation(self) -> int:
+        return max(self._holdings.generation(slot) for slot in range(self._holdings.slots))
+
+    def _patience_s(self) -> float:
+        return self._options.rebalance_timeout_ms / 1000 + 60
+
+    def _finished_all(self) -> bool:
+        """AvailableNow: whether the share is read up to the targets. Then others get it at once."""
+        targets = self._targets or {}
+        if any(position < targets.get(tp, 0) for tp, position in self._positions.items()):
+            return False
+        if not self._group.calm() or not self._places.complete(self._holdings.owned()):
+            return False
+        self._read_all = True
+        self._group.leave("everything that was there is read", for_good=True)
+        return True
+
+    # -- planning
+
+    def _plan(self, document: OffsetDocument, max_rows: int | None) -> OffsetDocument | None:
+        if not self._neighbours.look(self._generation()):
+            return None
+        owned = self._holdings.owned()
+        positions = self._places.place(owned, document)
+        self._ends = self._log.ends(positions) if positions else {}
+        self._positions = positions = self._places.checked(positions, self._ends)
+        ends = self._ends
+        if self._targets is not None:
+            ends = {tp: min(end, self._targets.get(tp, 0)) for tp, end in ends.items()}
+        else:
+            backlog = sum(max(0, end - positions[tp]) for tp, end in ends.items() if tp in positions)
+            if not self._threshold.reached(backlog, _now_ms()):
+                return None
+        planned = plan_ranges(positions, ends, max_rows)
+        begun = self._holdings.begin(owned[tp] for tp in planned)
+        ranges = {tp: found for tp, found in planned.items() if owned[tp] in begun}
+        if not ranges:
+            return None
+        self._threshold.planned(_now_ms())
+        finish = {tp: found.end for tp, found in ranges.items()}
+        made = OffsetDocument(document.group, ranges, {**document.positions, **positions, **finish})
+        self._flight = Flight(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())
+        return made
+
+    # -- replay
+
+    def _replay(self, document: OffsetDocument) -> Flight:
+        """A batch from the checkpoint that Spark runs again."""
+        self._seen_first = True
+        if not document.ranges:
+            return Flight(document, {}, {}, _now_ms())
+        committed, owned = self._wait_to_replay(document)
+        reads: dict[TopicPartition, OffsetRange] = {}
+        commits: dict[Tenure, int] = {}
+        for tp, logged in document.ranges.items():
+            part = replay(logged, committed.get(tp), self._options.replay_policy)
+            if part is None:
+                continue
+            reads[tp] = part
+            if commit_after_replay(logged, tp in owned, committed.get(tp)):
+                commits[owned[tp]] = logged.end
+        rest = owned.keys() - {tenure.partition for tenure in commits}
+        self._holdings.end(owned[tp] for tp in rest)
+        logger.info(
+            "a batch from the checkpoint runs again (%s): %d of %d rows, %d of %d partitions: %s",
+            self._options.replay_policy.value,
+            sum(part.rows for part in reads.values()),
+            sum(part.rows for part in document.ranges.values()),
+            len(reads),
+            len(document.ranges),
+            ranges_text(reads),
+        )
+        return Flight(document, reads, commits, _now_ms())
+
+    def _wait_to_replay(
+        self, document: OffsetDocument
+    ) -> tuple[Mapping[TopicPartition, int], dict[TopicPartition, Tenure]]:
+        """The group's offsets, and what is ours of the batch and kept until it is over."""
+        while True:
+            if not self._holdings.wait_here(self._patience_s(), everybody=True):
+                raise SourceError(
+                    f"group {document.group} gave this query no assignment, so a batch from the "
+                    "checkpoint cannot be run again: a rebalance does not end, or the coordinator is away"
+                )
+            owned = self._holdings.owned()
+            begun = self._holdings.begin(owned[tp] for tp in owned.keys() & document.ranges.keys())
+            try:
+                committed = self._group.committed(frozenset(document.ranges))
+            except GroupUnavailableError as error:
+                self._holdings.end(begun)
+                self._outage.told("a replay waits for the coordinator: %s", error)
+                self._holdings.wait_change(self._timing.idle_poll_s)
+                continue
+            self._outage.over()
+            return committed, {tenure.partition: tenure for tenure in begun}
+
+
+def _now_ms() -> int:
+    return int(time.monotonic() * 1000)

@@ -1,0 +1,256 @@
+"""The membership behind a query: members of the client library, told in the bridge's words."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from ringleader.clients.errors import (
+    BrokerError,
+    ClientError,
+    CommitFailedError,
+    FencedInstanceIdError,
+    InconsistentGroupProtocolError,
+    MembershipError,
+    RebalanceInProgressError,
+    RetriableError,
+)
+from ringleader.clients.members.state import Phase
+from ringleader.clients.membership import Assigned, Lost, Revoked, SyncGroupMember
+from ringleader.clients.subscription import partitions_of, sync_consumer_member
+from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.errors import ErrorCode
+from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.options import StreamOptions
+from ringleader.spark_bridge.sharing.membership import (
+    CommitRefusedError,
+    GroupUnavailableError,
+    Holdings,
+    Part,
+)
+from ringleader.spark_bridge.sharing.offsets import TopicPartition
+from ringleader.spark_bridge.sharing.rebalances import Rebalances
+
+logger = logging.getLogger("ringleader.spark")
+
+# One try; the source asks again at the next trigger.
+CALL_TIMEOUT_S = 10.0
+# Leaving waits so long for the coordinator's answer; the request itself goes out at once.
+LEAVE_TIMEOUT_S = 2.0
+
+Outcome = CommitRefusedError | GroupUnavailableError | None
+
+
+class ConsumerGroup:
+    """The members of one query, with threads of their own from ``start`` to ``leave``."""
+
+    def __init__(self, options: StreamOptions) -> None:
+        self._options = options
+        self._members: list[SyncGroupMember] = []
+        self._holdings = Holdings()
+        self._rebalances = Rebalances(options.group_id, 1)
+        self._pool: ThreadPoolExecutor | None = None
+        self._left = False
+
+    def start(self, holdings: Holdings) -> None:
+        """Join with as many members as ``holdings`` has slots. Returns at once."""
+        self._holdings = holdings
+        self._rebalances = Rebalances(self._options.group_id, holdings.slots)
+        self._members = [self._member(slot) for slot in range(holdings.slots)]
+        if holdings.slots > 1:
+            self._pool = ThreadPoolExecutor(holdings.slots, "ringleader-commit")
+        for member in self._members:
+            member.start()
+
+    def commit(self, parts: Sequence[Part]) -> list[Outcome]:
+        """Commit each part by its member, all at the same time. What became of each; None: committed.
+
+        Raises SourceError for what no retry cures.
+        """
+        if self._pool is None or len(parts) == 1:
+            return [self._commit(part) for part in parts]
+        return list(self._pool.map(self._commit, parts))
+
+    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+        """The group's offsets; those without one are left out. Raises GroupUnavailableError, SourceError."""
+        if not self._members:
+            raise GroupUnavailableError("not a member")
+        try:
+            found = self._members[0].committed(partitions, timeout_s=CALL_TIMEOUT_S)
+        except (RetriableError, MembershipError) as error:
+            raise GroupUnavailableError(str(error)) from error
+        except ClientError as error:
+            raise SourceError(f"the group's offsets cannot be had: {error}") from error
+        return {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+
+    def calm(self) -> bool:
+        """Whether all members of this query are in one generation with nothing under way."""
+        machines = [member.machine for member in self._members]
+        generations = {machine.generation for machine in machines}
+        heard = {self._holdings.generation(slot) for slot in range(len(machines))}
+        stable = all(machine.phase is Phase.STABLE for machine in machines)
+        return stable and len(generations) == 1 and generations == heard
+
+    def others(self) -> list[str]:
+        """The members that are not of this query, in words. Raises GroupUnavailableError."""
+        import asyncio
+
+        from ringleader.clients.admin import Admin
+
+        ours = {member.member_id for member in self._members}
+        options = self._options
+
+        async def ask() -> list[str]:
+            async with Admin(options.bootstrap, **_security(options.security)) as admin:
+                (found,) = await admin.describe_groups([options.group_id])
+            return [
+                f"{member.client_id} on {member.client_host}"
+                for member in found.members
+                if member.member_id not in ours
+            ]
+
+        try:
+            return asyncio.run(ask())
+        except ClientError as error:
+            raise GroupUnavailableError(str(error)) from error
+
+    def leave(self, reason: str, for_good: bool = False) -> None:
+        """End all threads, leaving at once. Static members stay in the group until their session ends
+        unless it is ``for_good``. May be called twice, and before ``start``."""
+        members, self._members = self._members, []
+        self._left = True
+        if self._options.group_instance_id is None or for_good:
+            _at_once([partial(member.leave, reason, timeout_s=LEAVE_TIMEOUT_S) for member in members])
+        else:
+            _at_once([partial(member.stop, timeout_s=LEAVE_TIMEOUT_S) for member in members])
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    # -- one member
+
+    def _member(self, slot: int) -> SyncGroupMember:
+        options, slots = self._options, self._holdings.slots
+        instance = options.group_instance_id
+        settings: dict[str, Any] = {}
+        settings |= _security(options.security)
+        if options.subscribe_pattern is not None:
+            settings["pattern"] = options.subscribe_pattern
+        else:
+            settings["topics"] = options.subscribe
+        return sync_consumer_member(
+            options.bootstrap,
+            options.group_id,
+            assignors=options.strategy,
+            weight=options.weight or 1.0,
+            auto_offset_reset="latest" if options.starting_offsets == "latest" else "earliest",
+            rack=options.client_rack,
+            group_instance_id=instance if instance is None or slots == 1 else f"{instance}-{slot}",
+            on_assigned=partial(self._assigned, slot),
+            on_revoked=partial(self._revoked, slot),
+            on_lost=partial(self._lost, slot),
+            on_failed=self._failed,
+            session_timeout_ms=options.session_timeout_ms,
+            rebalance_timeout_ms=options.rebalance_timeout_ms,
+            heartbeat_interval_ms=options.heartbeat_interval_ms,
+            request_timeout_ms=options.request_timeout_ms,
+            client_id=options.client_id,
+            **settings,
+        )
+
+    def _commit(self, part: Part) -> Outcome:
+        if part.slot >= len(self._members):
+            return GroupUnavailableError("not a member")
+        try:
+            member = self._members[part.slot]
+            member.commit(part.offsets, generation=part.generation, timeout_s=CALL_TIMEOUT_S)
+        except (CommitFailedError, RebalanceInProgressError, MembershipError) as error:
+            return CommitRefusedError(str(error))
+        except RetriableError as error:
+            return GroupUnavailableError(str(error), error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        except BrokerError as error:
+            raise SourceError(f"offsets cannot be committed: {error}") from error
+        return None
+
+    # -- the members' callbacks, in their threads
+
+    def _assigned(self, slot: int, assigned: Assigned) -> None:
+        partitions = frozenset(partitions_of(assigned))
+        self._rebalances.assigned(
+            slot, assigned.generation, assigned.protocol, assigned.is_leader, partitions
+        )
+        if self._options.weight is not None and assigned.protocol != "weighted":
+            logger.warning(
+                "group %s uses the assignor %s, as a member does not know weighted: the weight does not "
+                "count",
+                self._options.group_id,
+                assigned.protocol,
+            )
+        self._holdings.assigned(slot, assigned.generation, assigned.member_id, partitions)
+
+    def _revoked(self, slot: int, revoked: Revoked) -> Future[None]:
+        partitions = _partitions(revoked.assignment) if revoked.partial else None
+        began_s = time.monotonic()
+        given_up = self._holdings.revoke(slot, revoked.generation, partitions)
+        if not self._left:
+            self._rebalances.revoked(revoked.reason)
+        if not given_up.done():
+            given_up.add_done_callback(lambda _: self._rebalances.waited(time.monotonic() - began_s))
+        return given_up
+
+    def _lost(self, slot: int, lost: Lost) -> None:
+        gone = _partitions(lost.assignment)
+        self._rebalances.lost(slot, gone, lost.reason)
+        self._holdings.lost(slot, gone if lost.partial else None)
+
+    def _failed(self, error: MembershipError) -> None:
+        self._holdings.failed(SourceError(_sentence(self._options, error)))
+
+
+def _partitions(assignment: bytes) -> frozenset[TopicPartition]:
+    if not assignment:
+        return frozenset()
+    shares = Assignment.decode(assignment).partitions
+    return frozenset((topic, number) for topic, numbers in shares.items() for number in numbers)
+
+
+def _sentence(options: StreamOptions, error: MembershipError) -> str:
+    """What ended a membership, and what to do about it."""
+    said = f"the membership in group {options.group_id} ended: {error}"
+    if isinstance(error, FencedInstanceIdError):
+        return (
+            f"{said}. Another query or process runs with kafka.group.instance.id "
+            f"{options.group_instance_id}: only one may at a time. Stop the other one, or give each its own."
+        )
+    if isinstance(error, InconsistentGroupProtocolError):
+        return (
+            f"{said}. This query offers {', '.join(options.strategy)}; every member of a group has to know "
+            "one assignor in common. Set kafka.partition.assignment.strategy to what the others use, for "
+            "example range,roundrobin beside aiokafka or kafka-python with their defaults."
+        )
+    return said
+
+
+def _security(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    if not properties:
+        return {}
+    from ringleader.clients.security import security_from_properties
+
+    security = security_from_properties(dict(properties))
+    return {"tls": security.tls, "sasl": security.sasl}
+
+
+def _at_once(calls: Sequence[Callable[[], None]]) -> None:
+    """Make these calls, which block, side by side."""
+    threads = [threading.Thread(target=call, daemon=True) for call in calls[1:]]
+    for thread in threads:
+        thread.start()
+    for call in calls[:1]:
+        call()
+    for thread in threads:
+        thread.join()

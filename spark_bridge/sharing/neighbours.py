@@ -1,0 +1,156 @@
+"""Who else is in the group, where that matters: a group that is to be this query's alone, a second source
+of the same Spark application, and a query that keeps state."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.options import StreamOptions
+from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError
+
+logger = logging.getLogger("ringleader.spark")
+
+# A query that was just stopped may still be there when the next one starts.
+TWIN_PATIENCE_S = 5.0
+
+
+def in_spark_worker() -> bool:
+    """Whether this process was made by Spark's JVM for a source."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return bool(getattr(spec, "name", "").startswith("pyspark."))
+
+
+class Neighbours:
+    """Looks around in the group, seldom: once for each generation at most, only when there is a reason."""
+
+    def __init__(self, options: StreamOptions, group: Group) -> None:
+        self._options = options
+        self._group = group
+        self._twin = Twin(options)
+        self._looked_at: int | None = None
+        self._committed: Any = None
+        self._keeps_state = False
+        self._told_state = False
+
+    def start(self) -> None:
+        """The query joins."""
+        if in_spark_worker():
+            self._twin.start(os.getppid())
+
+    def close(self) -> None:
+        """The query ends."""
+        self._twin.close()
+
+    def batch_done(self, end: Any) -> None:
+        """Spark says so after each batch. Twice the same end: a batch without records of this source, as
+        watermarks cause them (and second sources, too)."""
+        self._keeps_state = self._keeps_state or (self._committed is not None and end == self._committed)
+        self._committed = end
+
+    def look(self, generation: int) -> bool:
+        """Whether a batch may be planned in this generation.
+
+        Raises SourceError when the group has others and is not to have any.
+        """
+        self._twin.look()
+        alone = not self._options.shared_group
+        if generation == self._looked_at or not (alone or (self._keeps_state and not self._told_state)):
+            return True
+        if not self._group.calm():
+            return not alone
+        try:
+            others = self._group.others()
+        except GroupUnavailableError as error:
+            logger.debug("the group's members cannot be had now: %s", error)
+            return not alone
+        self._looked_at = generation
+        if others and alone:
+            raise SourceError(
+                f"group {self._options.group_id} has other members ({_some(others)}), and sharedGroup is "
+                "false: this query must be alone. Stop them, or give the query a group of its own."
+            )
+        if others:
+            self._told_state = True
+            logger.warning(
+                "this query runs batches without records, as queries with state do, and shares the group %s "
+                "with %s: state stays behind when partitions move, so aggregations, deduplication and joins "
+                "give results per member. Give such a query a group of its own (sharedGroup=false insists on "
+                "it).",
+                self._options.group_id,
+                _some(others),
+            )
+        return True
+
+
+class Twin:
+    """Notices a second source in the same Spark application and group: a self-join, or a second query.
+
+    The first one holds a lock on a file named after application and group; a lock goes with its process.
+    """
+
+    def __init__(self, options: StreamOptions) -> None:
+        self._group_id = options.group_id
+        self._name = hashlib.sha256(f"{options.bootstrap}\0{options.group_id}".encode()).hexdigest()[:16]
+        self._path: Path | None = None
+        self._file: int | None = None
+        self._until_s: float | None = None
+
+    def start(self, application: int) -> None:
+        """``application``: the process of the JVM."""
+        user = os.getuid() if hasattr(os, "getuid") else 0
+        self._path = Path(tempfile.gettempdir(), f"ringleader-spark-{user}-{application}-{self._name}")
+        if not self._locked():
+            self._until_s = time.monotonic() + TWIN_PATIENCE_S
+
+    def look(self) -> None:
+        """Warn once when the other one is still there."""
+        if self._until_s is None or time.monotonic() < self._until_s:
+            return
+        self._until_s = None
+        if not self._locked():
+            logger.warning(
+                "another source of this Spark application is a member of the group %s: a self-join, or a "
+                "second query on the same group. Each reads only its share of the partitions, so a self-join "
+                "misses matches. Give each its own kafka.group.id if both should see everything.",
+                self._group_id,
+            )
+
+    def close(self) -> None:
+        """Give the lock up."""
+        if self._file is not None and self._path is not None:
+            self._path.unlink(missing_ok=True)
+            os.close(self._file)
+        self._file = self._until_s = None
+
+    def _locked(self) -> bool:
+        try:
+            import fcntl
+        except ImportError:  # not on this system: nothing to be noticed
+            return True
+        assert self._path is not None
+        try:
+            file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return True
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.close(file)
+            return False
+        self._file = file
+        return True
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

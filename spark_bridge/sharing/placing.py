@@ -1,0 +1,218 @@
+"""Where each partition of the query goes on, from the moment it is gained to the moment it is given up."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+
+from ringleader.spark_bridge.errors import DataLossError
+from ringleader.spark_bridge.network.ports import Log
+from ringleader.spark_bridge.options import StreamOptions
+from ringleader.spark_bridge.sharing.membership import (
+    CommitRefusedError,
+    Group,
+    GroupUnavailableError,
+    Holdings,
+    Part,
+    Tenure,
+)
+from ringleader.spark_bridge.sharing.offsets import (
+    EARLIEST,
+    LATEST,
+    OffsetDocument,
+    OffsetRange,
+    TopicPartition,
+)
+from ringleader.spark_bridge.sharing.resume import Reason, resume
+from ringleader.spark_bridge.sharing.starting import first_positions
+
+logger = logging.getLogger("ringleader.spark")
+
+
+class Outage:
+    """One line for an outage, not one for each try."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def told(self, message: str, error: Exception) -> None:
+        """It goes on."""
+        if not self._told:
+            self._told = True
+            logger.warning(message, error)
+
+    def over(self) -> None:
+        """It works again."""
+        self._told = False
+
+
+class Places:
+    """The next offset to read of each tenure. Partitions that stay keep theirs without asking the group."""
+
+    def __init__(
+        self, options: StreamOptions, group: Group, holdings: Holdings, log: Log, missing_s: float
+    ) -> None:
+        self._options = options
+        self._group = group
+        self._holdings = holdings
+        self._log = log
+        self._missing_s = missing_s
+        self._at: dict[Tenure, int] = {}
+        self._missing_since: dict[TopicPartition, float] = {}
+        self._outage = Outage()
+        self.known: frozenset[TopicPartition] = frozenset()
+        """What there was when the query ran for the first time; other partitions start at earliest."""
+        self.finished: dict[TopicPartition, OffsetRange] = {}
+        """Ranges that the sink and Spark's commit log hold, but perhaps not the group."""
+
+    def place(
+        self, owned: Mapping[TopicPartition, Tenure], document: OffsetDocument
+    ) -> dict[TopicPartition, int]:
+        """The positions of what is owned; what could not be placed now is left out.
+
+        Raises DataLossError, SourceError.
+        """
+        held = set(owned.values())
+        self._at = {tenure: position for tenure, position in self._at.items() if tenure in held}
+        gained = [tenure for tenure in owned.values() if tenure not in self._at]
+        if gained:
+            try:
+                self._gain(gained, document)
+            except CommitRefusedError as error:
+                logger.debug("the positions of new partitions wait for the rebalance: %s", error)
+            except GroupUnavailableError as error:
+                self._outage.told("the positions of new partitions wait for the coordinator: %s", error)
+            else:
+                self._outage.over()
+        return {tp: self._at[tenure] for tp, tenure in owned.items() if tenure in self._at}
+
+    def advance(self, tenure: Tenure, position: int) -> None:
+        """A batch up to there has been committed."""
+        if tenure in self._at:
+            self._at[tenure] = position
+
+    def checked(
+        self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """The positions, those corrected that the log does not have any more; partitions that are gone are
+        left out. Raises DataLossError when that must not pass."""
+        now = {tp: position for tp, position in positions.items() if tp in ends}
+        self._note_missing(positions.keys() - ends.keys())
+        short = {tp: position for tp, position in now.items() if ends[tp] < position}
+        return now | self._within_log(short) if short else now
+
+    def complete(self, owned: Mapping[TopicPartition, Tenure]) -> bool:
+        """Whether everything that is owned has a position, and none is missing that may only be late."""
+        waiting = any(since_s >= 0 for since_s in self._missing_since.values())
+        return not waiting and all(tenure in self._at for tenure in owned.values())
+
+    # -- partitions gained
+
+    def _gain(self, gained: Iterable[Tenure], document: OffsetDocument) -> None:
+        by_partition = {tenure.partition: tenure for tenure in gained}
+        committed = self._group.committed(frozenset(by_partition))
+        positions: dict[TopicPartition, int] = {}
+        commits: dict[TopicPartition, int] = {}
+        fresh: list[TopicPartition] = []
+        reasons: dict[Reason, dict[TopicPartition, int]] = {}
+        for tp in sorted(by_partition):
+            found = resume(committed.get(tp), self.finished.get(tp), document.positions.get(tp))
+            if found.position is None:
+                fresh.append(tp)
+                continue
+            positions[tp] = found.position
+            if found.commit:
+                commits[tp] = found.position
+            reasons.setdefault(found.reason, {})[tp] = found.position
+        later = [tp for tp in fresh if tp not in self.known]
+        first = first_positions(self._options, fresh, self._log, later) if fresh else {}
+        reasons[Reason.STARTING] = first
+        _tell(reasons)
+        commits.update(first)
+        positions.update(first)
+        positions.update(self._within_log(positions))
+        self._pin({by_partition[tp]: position for tp, position in commits.items()})
+        for tp, position in positions.items():
+            self._at[by_partition[tp]] = position
+            self.finished.pop(tp, None)
+
+    def _pin(self, commits: Mapping[Tenure, int]) -> None:
+        """Commit first positions, so that they are resolved one time only."""
+        for part, outcome in commit_parts(self._group, self._holdings, commits):
+            if outcome is not None:
+                logger.debug("positions of %s are not pinned yet: %s", part.offsets, outcome)
+                raise outcome
+
+    # -- what is gone
+
+    def _note_missing(self, missing: Iterable[TopicPartition]) -> None:
+        """Partitions that are ours and that the cluster does not know: a topic was deleted, unless a broker
+        is late to learn of it."""
+        now_s = time.monotonic()
+        before, self._missing_since = self._missing_since, {}
+        for tp in sorted(missing):
+            since_s = self._missing_since[tp] = before.get(tp, now_s)
+            if now_s - since_s < self._missing_s or since_s < 0:
+                continue
+            said = f"{tp[0]}-{tp[1]} does not exist any more"
+            if self._options.fail_on_data_loss:
+                raise DataLossError(
+                    f"{said}: its topic was deleted, with what was not read of it. Set failOnDataLoss=false "
+                    "to go on without it."
+                )
+            logger.warning("%s; going on without it (failOnDataLoss=false)", said)
+            self._missing_since[tp] = -1.0
+
+    def _within_log(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Corrections for positions outside the log: the records between are lost.
+
+        Raises DataLossError when that must not pass.
+        """
+        starts = self._log.offsets(dict.fromkeys(positions, EARLIEST))
+        ends = self._log.offsets(dict.fromkeys(positions, LATEST))
+        fixed: dict[TopicPartition, int] = {}
+        for tp, position in positions.items():
+            start, end = starts.get(tp, position), ends.get(tp, position)
+            if start <= position <= end:
+                continue
+            said = f"{tp[0]}-{tp[1]} should go on at offset {position}, but the log holds {start} to {end}"
+            if self._options.fail_on_data_loss:
+                raise DataLossError(
+                    f"{said}. Records were deleted, or the topic was made anew. Set failOnDataLoss=false "
+                    "to go on from what is there."
+                )
+            logger.warning("%s; going on at %d (failOnDataLoss=false)", said, start)
+            fixed[tp] = start
+        return fixed
+
+
+Outcome = CommitRefusedError | GroupUnavailableError | None
+
+
+def commit_parts(
+    group: Group, holdings: Holdings, commits: Mapping[Tenure, int]
+) -> list[tuple[Part, Outcome]]:
+    """Commit each position by the member that has the partition, as of its present generation."""
+    by_slot: dict[int, dict[TopicPartition, int]] = {}
+    for tenure, position in commits.items():
+        by_slot.setdefault(tenure.slot, {})[tenure.partition] = position
+    parts = [Part(slot, holdings.generation(slot), offsets) for slot, offsets in sorted(by_slot.items())]
+    return list(zip(parts, group.commit(parts), strict=True)) if parts else []
+
+
+def _tell(reasons: Mapping[Reason, Mapping[TopicPartition, int]], most: int = 50) -> None:
+    """One line for each reason but the usual one."""
+    for reason, positions in reasons.items():
+        if reason is Reason.COMMITTED or not positions:
+            continue
+        texts = [f"{topic}-{number} at {position}" for (topic, number), position in sorted(positions.items())]
+        more = f" and {len(texts) - most} more" if len(texts) > most else ""
+        logger.info("%s%s: %s", ", ".join(texts[:most]), more, reason.value)
+
+
+def ranges_text(ranges: Mapping[TopicPartition, OffsetRange], most: int = 50) -> str:
+    """``t-0[100,150) t-1[7,9)``; the first ``most`` of them."""
+    texts = [f"{topic}-{number}[{start},{end})" for (topic, number), (start, end) in sorted(ranges.items())]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return " ".join(texts[:most]) + more

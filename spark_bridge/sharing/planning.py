@@ -1,0 +1,118 @@
+"""What a batch reads, and how its ranges are dealt out to Spark tasks. Pure functions."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ringleader.spark_bridge.sharing.offsets import OffsetRange, TopicPartition
+
+# A Python task costs tens of milliseconds; below so many rows a task of its own is not worth it.
+MIN_SLICE_ROWS = 2_000
+# A Kafka partition is cut across tasks only when every piece is worth a task of its own.
+MIN_PIECE_ROWS = 20_000
+# A range may be so much bigger than an even share before it is cut.
+OVERSIZE = 1.25
+
+
+class SliceRange(NamedTuple):
+    """One piece of work of a task: offsets ``start`` (included) to ``end`` (excluded)."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+def plan_ranges(
+    positions: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    max_rows: int | None = None,
+) -> dict[TopicPartition, OffsetRange]:
+    """The ranges of the next batch: from each position up to its end, within ``max_rows`` in all.
+
+    A limit is shared out in proportion to each partition's backlog, at least 1 row for each that has
+    any (so many small partitions may exceed it), as Spark's Kafka source does. Partitions without
+    backlog are left out.
+    """
+    backlog = {tp: ends[tp] - start for tp, start in positions.items() if ends.get(tp, start) > start}
+    total = sum(backlog.values())
+    ranges: dict[TopicPartition, OffsetRange] = {}
+    for tp in sorted(backlog):
+        rows = backlog[tp]
+        if max_rows is not None and total > max_rows:
+            # Integers throughout: a float share of a large backlog is off by thousands of rows.
+            rows = min(rows, max(1, rows * max_rows // total))
+        ranges[tp] = OffsetRange(positions[tp], positions[tp] + rows)
+    return ranges
+
+
+def cut_slices(
+    ranges: Mapping[TopicPartition, OffsetRange],
+    parallelism: int,
+    min_partitions: int | None = None,
+    max_records: int | None = None,
+) -> list[list[SliceRange]]:
+    """Deal ranges out to tasks: small partitions share one, big ones are cut.
+
+    ``parallelism`` is how many tasks can run at once. Without ``min_partitions`` there are at most so
+    many tasks, and fewer when the rows are few. With it, there are about so many tasks (never more
+    than rows), however small. ``max_records`` bounds the rows of a task, with as many tasks as that takes.
+    The pieces of a task are sorted, so a partition's offsets ascend.
+    """
+    total = sum(found.rows for found in ranges.values())
+    if total == 0:
+        return []
+    if min_partitions is not None:
+        tasks, min_piece = min(min_partitions, total), 1
+        tasks = max(tasks, min(len(ranges), parallelism))
+    else:
+        tasks, min_piece = max(1, min(parallelism, -(-total // MIN_SLICE_ROWS))), MIN_PIECE_ROWS
+    slices = _deal(_cut(ranges, total / tasks, min_piece), tasks)
+    if max_records is None:
+        return slices
+    return [task for found in slices for task in _bounded(found, max_records)]
+
+
+def _bounded(pieces: Sequence[SliceRange], max_records: int) -> list[list[SliceRange]]:
+    """One task's pieces as tasks of at most so many rows each, evenly."""
+    total = sum(piece.end - piece.start for piece in pieces)
+    tasks = -(-total // max_records)
+    bounds = [total * i // tasks for i in range(1, tasks + 1)]
+    slices: list[list[SliceRange]] = [[]]
+    done = 0
+    for topic, partition, start, end in pieces:
+        while start < end:
+            if done == bounds[len(slices) - 1]:
+                slices.append([])
+            stop = min(end, start + bounds[len(slices) - 1] - done)
+            slices[-1].append(SliceRange(topic, partition, start, stop))
+            done += stop - start
+            start = stop
+    return slices
+
+
+def _cut(ranges: Mapping[TopicPartition, OffsetRange], share: float, min_piece: int) -> list[SliceRange]:
+    pieces: list[SliceRange] = []
+    for (topic, partition), (start, end) in sorted(ranges.items()):
+        count = end - start
+        if count == 0:
+            continue
+        parts = round(count / share) if count > share * OVERSIZE else 1
+        parts = max(1, min(parts, count // min_piece))
+        bounds = [start + count * i // parts for i in range(parts + 1)]
+        pieces.extend(SliceRange(topic, partition, a, b) for a, b in itertools.pairwise(bounds))
+    return pieces
+
+
+def _deal(pieces: Sequence[SliceRange], tasks: int) -> list[list[SliceRange]]:
+    """Longest first, each to the task with the fewest rows."""
+    heap: list[tuple[int, int]] = [(0, task) for task in range(min(tasks, len(pieces)))]
+    slices: list[list[SliceRange]] = [[] for _ in heap]
+    for piece in sorted(pieces, key=lambda found: (found.start - found.end, found)):
+        rows, task = heapq.heappop(heap)
+        slices[task].append(piece)
+        heapq.heappush(heap, (rows + piece.end - piece.start, task))
+    return [sorted(found) for found in slices]

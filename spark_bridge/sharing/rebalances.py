@@ -1,0 +1,86 @@
+"""What the log says of rebalances: one line for each, as the whole query sees it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+
+from ringleader.spark_bridge.sharing.offsets import TopicPartition
+
+logger = logging.getLogger("ringleader.spark")
+
+
+class Rebalances:
+    """Collects what the query's members hear, and tells it when the last of them has its share.
+
+    Thread-safe: each member calls from its own thread.
+    """
+
+    def __init__(self, group: str, slots: int) -> None:
+        self._group = group
+        self._lock = threading.Lock()
+        self._shares: list[tuple[int, frozenset[TopicPartition]]] = [(-1, frozenset())] * slots
+        self._had: frozenset[TopicPartition] = frozenset()
+        self._waited_s = 0.0
+        self._reasons: list[str] = []
+
+    def revoked(self, reason: str) -> None:
+        """A member is asked to give something up."""
+        with self._lock:
+            if reason not in self._reasons:
+                self._reasons.append(reason)
+
+    def waited(self, seconds: float) -> None:
+        """So long it held what it was asked for, for the batch in flight."""
+        with self._lock:
+            self._waited_s = max(self._waited_s, seconds)
+
+    def lost(self, slot: int, partitions: Iterable[TopicPartition], reason: str) -> None:
+        """Partitions went without asking."""
+        gone = frozenset(partitions)
+        with self._lock:
+            generation, share = self._shares[slot]
+            self._shares[slot] = (generation, share - gone)
+        logger.warning(
+            "group %s took %s away without waiting for the batch in flight: %s",
+            self._group,
+            listed(gone),
+            reason,
+        )
+
+    def assigned(
+        self, slot: int, generation: int, protocol: str, leads: bool, partitions: frozenset[TopicPartition]
+    ) -> None:
+        """A member has its share. The line is written when all of the query are in that generation."""
+        with self._lock:
+            self._shares[slot] = (generation, partitions)
+            if any(found != generation for found, _ in self._shares):
+                return
+            now = frozenset().union(*(share for _, share in self._shares))
+            came, went = now - self._had, self._had - now
+            waited_s, reasons = self._waited_s, self._reasons
+            self._had, self._waited_s, self._reasons = now, 0.0, []
+            shares = [share for _, share in self._shares]
+        held = f" after {waited_s:.1f} s for the batch in flight" if waited_s else ""
+        logger.info(
+            "group %s, generation %d (%s%s): owns %s%s; came: %s; went: %s%s%s",
+            self._group,
+            generation,
+            protocol,
+            ", led by this query" if leads else "",
+            listed(now),
+            "" if len(shares) == 1 else f" as {len(shares)} members ({' | '.join(map(listed, shares))})",
+            listed(came),
+            listed(went),
+            held,
+            f" ({'; '.join(reasons)})" if reasons else "",
+        )
+
+
+def listed(partitions: Iterable[TopicPartition]) -> str:
+    """``a-0,2 b-1``: short enough for a log line."""
+    topics: dict[str, list[str]] = {}
+    for topic, number in sorted(partitions):
+        topics.setdefault(topic, []).append(str(number))
+    return " ".join(f"{topic}-{','.join(numbers)}" for topic, numbers in topics.items()) or "nothing"

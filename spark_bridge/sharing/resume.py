@@ -1,0 +1,86 @@
+"""Where a partition starts when it is (re)gained, and what a replayed batch reads. Pure functions.
+
+Spark's commit log and the group's offsets are two stores without a common transaction. A batch is
+first in the offset log, then in the sink, then in Spark's commit log, and last committed to the
+group; a stop or a kill may fall between any two of them. These rules close the gap so that no record
+is missed, and so that records are read twice only where a batch was really cut off.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from ringleader.spark_bridge.sharing.offsets import OffsetRange
+
+
+class ReplayPolicy(StrEnum):
+    """What a batch reads when Spark runs it again under the same batch id.
+
+    ``clip``: of each range the part that is not yet committed by the group; what others have finished
+    meanwhile is not repeated. ``exact``: the whole ranges again, for sinks that
+    rely on "same batch id, same rows". Neither loses records.
+    """
+
+    CLIP = "clip"
+    EXACT = "exact"
+
+
+class Reason(StrEnum):
+    """Why a partition starts where it does; for the log line."""
+
+    REPAIRED = "our last batch was written but its group commit was lost"
+    COMMITTED = "the group's committed offset"
+    RESET = "the group's offset was set back"
+    REMEMBERED = "the group has no offset any more; position from the checkpoint"
+    STARTING = "the group has no offset yet; startingOffsets"
+
+
+class Resume(NamedTuple):
+    """``position`` is the next offset to read, or None when ``startingOffsets`` must say. ``commit``:
+    whether the position is to be committed at once."""
+
+    position: int | None
+    commit: bool
+    reason: Reason
+
+
+def resume(committed: int | None, finished: OffsetRange | None, remembered: int | None) -> Resume:
+    """Where a partition starts that this query has just been assigned.
+
+    ``committed`` is the group's offset, ``finished`` the range of it that this query's sink and Spark's
+    commit log are known to hold, ``remembered`` the checkpoint's last position.
+    """
+    if committed is None:
+        # Pinned at once in the group, so that "latest" is resolved one time only.
+        if finished is not None:
+            return Resume(finished.end, True, Reason.REPAIRED)
+        if remembered is not None:
+            return Resume(remembered, True, Reason.REMEMBERED)
+        return Resume(None, True, Reason.STARTING)
+    if finished is not None:
+        if finished.start <= committed < finished.end:
+            return Resume(finished.end, True, Reason.REPAIRED)
+        if committed < finished.start:
+            return Resume(committed, False, Reason.RESET)
+    return Resume(committed, False, Reason.COMMITTED)
+
+
+def replay(logged: OffsetRange, committed: int | None, policy: ReplayPolicy) -> OffsetRange | None:
+    """What to read of one range of a batch that is run again; None when nothing.
+
+    Also of a partition that is another member's now: a batch that Spark calls finished has to hold whatever
+    the group has not, or the next restart would take for written what nobody wrote (`Reason.REPAIRED`).
+    """
+    if policy is ReplayPolicy.EXACT:
+        return logged
+    start = logged.start if committed is None else max(logged.start, committed)
+    return OffsetRange(start, logged.end) if start < logged.end else None
+
+
+def commit_after_replay(logged: OffsetRange, owned: bool, committed: int | None) -> bool:
+    """Whether the end of a replayed range is to be committed once the batch is durable.
+
+    Not when another member owns the partition, went on beyond it, or someone set the group back.
+    """
+    return owned and (committed is None or logged.start <= committed < logged.end)

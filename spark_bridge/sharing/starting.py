@@ -1,0 +1,135 @@
+"""What a query reads and where: the partitions of its subscription, first positions, a batch read's ends.
+
+Precedence as in Spark's Kafka connector: one timestamp for all, timestamps for each partition, offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.options import BatchOptions, StreamOptions, Subscription
+from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, TopicPartition
+
+
+class Lookup(Protocol):
+    """What this module asks of the topics. Partitions that do not exist are left out of answers."""
+
+    def topics(self, pattern: str) -> tuple[str, ...]:
+        """Topics whose whole name matches, internal ones never."""
+
+    def partitions(self, topics: tuple[str, ...]) -> list[TopicPartition]:
+        """All partitions of these topics."""
+
+    def offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Offsets by ListOffsets timestamp: -2 the log's start, -1 its end."""
+
+    def ends(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """How far the query may read: the log's end, or the last stable offset under read_committed."""
+
+    def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """The first offset of this time (Unix, ms) or later; None where no record is that late."""
+
+
+def subscribed(subscription: Subscription, log: Lookup) -> list[TopicPartition]:
+    """All partitions that there are of a subscription now, sorted."""
+    topics = subscription.topics
+    if subscription.pattern is not None:
+        topics = log.topics(subscription.pattern)
+    return sorted(log.partitions(topics)) if topics else []
+
+
+def first_positions(
+    options: StreamOptions | BatchOptions,
+    fresh: Sequence[TopicPartition],
+    log: Lookup,
+    later: Collection[TopicPartition] = (),
+) -> dict[TopicPartition, int]:
+    """Where partitions start that nothing but the options says it of.
+
+    Those in ``later`` came into being after the query had begun: they start at their beginning, as what
+    was written to them before they were seen would be lost otherwise. Partitions that do not exist are
+    left out. Raises SourceError when JSON does not name a partition, or no record is late enough.
+    """
+    asked = [tp for tp in fresh if tp not in later]
+    found = log.offsets({tp: EARLIEST for tp in fresh if tp in later}) if later else {}
+    times = _times(
+        asked,
+        options.starting_timestamp,
+        options.starting_offsets_by_timestamp,
+        "startingOffsetsByTimestamp",
+    )
+    if times is None:
+        return found | _by_offsets(asked, options.starting_offsets, log, "startingOffsets")
+    for tp, offset in log.offsets_for_times(times).items():
+        if offset is not None:
+            found[tp] = offset
+        elif options.starting_strategy == "latest":
+            found |= log.offsets({tp: LATEST})
+        else:
+            raise SourceError(
+                f"no record of {tp[0]}-{tp[1]} has the timestamp {times[tp]} or a later one. Set "
+                "startingOffsetsByTimestampStrategy=latest to start at its end."
+            )
+    return found
+
+
+def last_positions(
+    options: BatchOptions, known: Sequence[TopicPartition], log: Lookup
+) -> dict[TopicPartition, int]:
+    """Where a batch read ends (exclusive). Raises SourceError when JSON does not name a partition."""
+    times = _times(
+        known, options.ending_timestamp, options.ending_offsets_by_timestamp, "endingOffsetsByTimestamp"
+    )
+    if times is None:
+        return _by_offsets(known, options.ending_offsets, log, "endingOffsets")
+    found = log.offsets_for_times(times)
+    open_end = log.ends([tp for tp, offset in found.items() if offset is None])
+    return {tp: offset for tp, offset in found.items() if offset is not None} | open_end
+
+
+def _times(
+    wanted: Sequence[TopicPartition],
+    for_all: int | None,
+    by_partition: Mapping[TopicPartition, int] | None,
+    name: str,
+) -> dict[TopicPartition, int] | None:
+    """The timestamp of each partition; None when offsets say."""
+    if for_all is not None:
+        return dict.fromkeys(wanted, for_all)
+    if by_partition is None:
+        return None
+    _check_named(by_partition, wanted, name)
+    return {tp: by_partition[tp] for tp in wanted}
+
+
+def _by_offsets(
+    wanted: Sequence[TopicPartition], said: str | Mapping[TopicPartition, int], log: Lookup, name: str
+) -> dict[TopicPartition, int]:
+    if isinstance(said, str):
+        if said == "latest":
+            return log.ends(wanted) if name == "endingOffsets" else _ask(log, dict.fromkeys(wanted, LATEST))
+        return _ask(log, dict.fromkeys(wanted, EARLIEST))
+    _check_named(said, wanted, name)
+    exact = {tp: said[tp] for tp in wanted if said[tp] >= 0}
+    special = {tp: said[tp] for tp in wanted if said[tp] < 0}
+    if name == "endingOffsets":
+        return exact | (log.ends(special) if special else {})
+    return exact | _ask(log, special)
+
+
+def _ask(log: Lookup, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return log.offsets(wanted) if wanted else {}
+
+
+def _check_named(named: Mapping[TopicPartition, int], wanted: Sequence[TopicPartition], name: str) -> None:
+    if missing := [tp for tp in wanted if tp not in named]:
+        raise SourceError(
+            f"{name} must name every partition of the subscription; {listed(missing)} is missing"
+        )
+
+
+def listed(partitions: Iterable[TopicPartition]) -> str:
+    """``a-0, b-1`` for a sentence."""
+    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions))

@@ -1,0 +1,1 @@
+"""Writing: rows of Spark become record batches, and go to their partitions."""

@@ -1,0 +1,114 @@
+"""One partition's way to its broker: batches in order, whatever is sent again."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+
+from ringleader.protocol.compression import Compression
+from ringleader.protocol.records import Record, build_batch, iter_batches
+from ringleader.spark_bridge.sink.batch_builder import BatchBuilder
+
+_SEQUENCES = 2**31
+"""Sequence numbers start at 0 again after the highest int32."""
+
+
+class Batch:
+    """A batch on its way. ``first``: the number of its first row among all of its partition."""
+
+    __slots__ = ("count", "data", "first", "first_s", "partition", "topic")
+
+    def __init__(self, topic: str, partition: int, first: int, count: int, data: bytes, now_s: float) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.first = first
+        self.count = count
+        self.data = data
+        self.first_s = now_s
+
+    @property
+    def name(self) -> str:
+        """``topic-0``."""
+        return f"{self.topic}-{self.partition}"
+
+    def halves(self) -> tuple[Batch, Batch]:
+        """Two batches of the same rows, for a broker to which one is too large."""
+        (view,) = iter_batches(self.data)
+        header, records = view.header, list(view.records())
+        middle = len(records) // 2
+
+        def part(some: Sequence[Record], first: int) -> Batch:
+            data = build_batch(
+                [Record(at, r.timestamp_ms, r.key, r.value, r.headers) for at, r in enumerate(some)],
+                compression=header.compression,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=header.base_sequence if header.producer_id < 0 else first % _SEQUENCES,
+            )
+            return Batch(self.topic, self.partition, first, len(some), data, self.first_s)
+
+        return part(records[:middle], self.first), part(records[middle:], self.first + middle)
+
+
+class Lane:
+    """The batches of one partition. Once one comes back, nothing goes out before all others are answered:
+    what a broker refuses for the gap before it would only come back too."""
+
+    def __init__(self, topic: str, partition: int, builder: BatchBuilder, idempotent: bool) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.builder = builder
+        self.queue: list[Batch] = []
+        """To be sent, in order."""
+        self.in_flight = 0
+        self._idempotent = idempotent
+        # Until the leader knows the producer it would take any sequence for the first.
+        self._acknowledged = False
+        self._node: int | None = None
+        self._halted = False
+        self._rows = 0
+
+    def may_send(self, node: int) -> bool:
+        """Whether the first batch of the queue may go to this leader now.
+
+        A second one goes ahead of the first's answer only with sequences, and on the same connection.
+        """
+        if not self.in_flight:
+            return True
+        return self._idempotent and self._acknowledged and not self._halted and node == self._node
+
+    def close(
+        self, timestamp_ms: int, codec: Compression, producer_id: int, epoch: int, now_s: float
+    ) -> Batch:
+        """The builder's rows as a batch at the end of the queue."""
+        count = self.builder.count
+        sequence = self._rows % _SEQUENCES if producer_id >= 0 else -1
+        data = self.builder.build(timestamp_ms, codec, producer_id, epoch, sequence)
+        batch = Batch(self.topic, self.partition, self._rows, count, data, now_s)
+        self.queue.append(batch)
+        self._rows += count
+        return batch
+
+    def sent(self, batch: Batch, node: int) -> None:
+        """The first batch of the queue goes out to this node."""
+        self._node = node
+        self._halted = self._halted and self.in_flight > 0
+        self.queue.remove(batch)
+        self.in_flight += 1
+
+    def taken(self, batch: Batch) -> None:
+        """A leader has the batch, and with sequences every one before it: of those that wait to be sent
+        again the answer was lost, or they were refused the second time only."""
+        self._acknowledged = True
+        if self._idempotent:
+            self.queue = [found for found in self.queue if found.first > batch.first]
+
+    def back(self, *batches: Batch) -> None:
+        """Batches that were not taken, or of which nobody knows."""
+        self._halted = True
+        for batch in batches:
+            bisect.insort(self.queue, batch, key=lambda found: found.first)
+
+    def behind(self, batch: Batch) -> bool:
+        """Whether an earlier batch waits to be sent again."""
+        return bool(self.queue) and self.queue[0].first < batch.first

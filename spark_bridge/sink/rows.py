@@ -1,0 +1,111 @@
+"""What a sink is given: the columns of a DataFrame, checked once, then Arrow batches as lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ringleader.protocol.records import varint
+from ringleader.spark_bridge.options.build import OptionsError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+# What each column may be, as Spark names types.
+_TYPES = {
+    "key": ("binary", "string"),
+    "value": ("binary", "string"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": ("array<struct<key:string,value:binary>>",),
+}
+# Columns of the source that say nothing to a sink: a copy of a topic need not drop them.
+_PASSED_OVER = ("offset", "timestamp", "timestampType")
+
+
+def check_schema(schema: StructType, topic: str | None) -> None:
+    """Refuse a DataFrame that cannot be written, at planning time. ``topic``: the option.
+
+    Raises OptionsError with one sentence for each reason.
+    """
+    reasons: list[str] = []
+    given = {field.name: field.dataType.simpleString() for field in schema.fields}
+    for name, kind in given.items():
+        if name in _PASSED_OVER:
+            continue
+        if name not in _TYPES:
+            reasons.append(
+                f"The column {name!r} has no meaning for a sink, which takes {', '.join(_TYPES)}; put it "
+                "into the value with to_json, or drop it."
+            )
+        elif kind not in _TYPES[name]:
+            reasons.append(f"The column {name!r} is {kind}; it must be {' or '.join(_TYPES[name])}.")
+    if "value" not in given:
+        reasons.append("A sink needs a column 'value'.")
+    if topic is None and "topic" not in given:
+        reasons.append("A sink needs the option 'topic' or a column 'topic'.")
+    if reasons:
+        raise OptionsError(" ".join(reasons))
+
+
+@dataclass(slots=True)
+class SinkRows:
+    """Rows as columns of one length; None for a column that is not there, or holds nothing but nulls."""
+
+    values: Any
+    """``pyarrow`` array of binary."""
+    keys: Any = None
+    """As ``values``."""
+    tails: Any = None
+    """``pyarrow`` array of binary, never null: each record's headers, as they stand at its end."""
+    topics: Any = None
+    """Array of string."""
+    partitions: Any = None
+    """Array of int32."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def slice(self, start: int, stop: int) -> SinkRows:
+        """A run of rows."""
+        count = stop - start
+        return self._each(lambda found: found.slice(start, count))
+
+    def take(self, indices: Any) -> SinkRows:
+        """The rows of these indices."""
+        return self._each(lambda found: found.take(indices))
+
+    def _each(self, change: Callable[[Any], Any]) -> SinkRows:
+        columns = (self.values, self.keys, self.tails, self.topics, self.partitions)
+        return SinkRows(*[None if found is None else change(found) for found in columns])
+
+
+def sink_rows(batch: Any, with_topics: bool) -> SinkRows:
+    """The columns of a ``pyarrow.RecordBatch``. ``with_topics``: whether the column ``topic`` counts."""
+    import pyarrow as pa
+
+    def column(name: str) -> Any:
+        index = batch.schema.get_field_index(name)
+        found = None if index < 0 else batch.column(index)
+        return None if found is None or found.null_count == len(found) else found
+
+    values, keys, headers = column("value"), column("key"), column("headers")
+    topics, partitions = column("topic") if with_topics else None, column("partition")
+    return SinkRows(
+        pa.nulls(batch.num_rows, pa.binary()) if values is None else values.cast(pa.binary()),
+        None if keys is None else keys.cast(pa.binary()),
+        None if headers is None else pa.array([_tail(found) for found in headers.to_pylist()], pa.binary()),
+        topics,
+        partitions,
+    )
+
+
+def _tail(headers: list[dict[str, Any] | None] | None) -> bytes:
+    """Headers as a record ends with them. One without a name is none: Kafka's headers always have one."""
+    found = [entry for entry in headers or () if entry and entry["key"] is not None]
+    parts = [varint(len(found))]
+    for entry in found:
+        name, value = entry["key"].encode(), entry["value"]
+        parts += (varint(len(name)), name, varint(-1 if value is None else len(value)), value or b"")
+    return b"".join(parts)
