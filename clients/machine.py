@@ -132,10 +132,7 @@ class MemberMachine(Parting):
         if self.phase is not Phase.ASSIGNING or round_ != self._round:
             return
         failure = AssignmentFailedError(f"group {self.settings.group_id!r}: assign failed: {error!r}")
-        failure.__cause__ = error
-        self.error = failure
-        self._leave_reason = "its assign callback failed"
-        self._start_leaving(now_ms)
+        self._leave_failed(failure, error, "assign", now_ms)
         self._advance(now_ms)
 
     def coordinator_lost(self, why: str, found: int, now_ms: int) -> None:
@@ -370,8 +367,14 @@ class MemberMachine(Parting):
             f"in generation {held.generation}{leads} after {took_s:.1f} s, member id {held.member_id}, "
             f"protocol {held.protocol}",
         )
-        given_up = self.settings.given_up
-        moving = None if given_up is None or before is None else given_up(before.assignment, held.assignment)
+        given_up, moving = self.settings.given_up, None
+        if given_up is not None and before is not None:
+            try:
+                moving = given_up(before.assignment, held.assignment)
+            except Exception as error:
+                text = f"group {self.settings.group_id!r}: given_up callback failed: {error!r}"
+                self._leave_failed(MembershipError(text), error, "given_up", now_ms)
+                return
         if not moving:
             self._actions.append(TellAssigned(held))
         else:
@@ -480,7 +483,7 @@ class MemberMachine(Parting):
             self.held = None
             self.counters.assigned_ms = None
         elif self.held is not None:
-            self.kept_since = self.held.generation
+            self._shrunk()
             self._actions.append(TellAssigned(self.held))
             if self._leave_reason is not None:
                 self._revoke(f"leaving: {self._leave_reason}", self.hold_until_ms, now_ms)

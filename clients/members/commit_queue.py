@@ -26,6 +26,8 @@ class Commit:
     timeout_ms: int
     repeats: bool
     ends: list[End] = field(default_factory=list)
+    shrinks: int = 0
+    """How often the member had lost a part of its share by then: what is lost later may be of this commit."""
     warn: End | None = None
     """Is told of the end of commits of which nobody else is told; once, however many are merged."""
     timer: asyncio.TimerHandle | None = None
@@ -157,7 +159,8 @@ class CommitQueue:
 
 
 def _merge(last: Commit, commit: Commit) -> bool:
-    if last.repeats or commit.repeats or last.identity != commit.identity:
+    same = last.identity == commit.identity and last.shrinks == commit.shrinks
+    if last.repeats or commit.repeats or not same:
         return False
     last.offsets |= commit.offsets
     last.ends += commit.ends

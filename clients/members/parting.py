@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from ringleader.clients.errors import MembershipError
 from ringleader.clients.members.actions import Disconnect
 from ringleader.clients.members.link import Pending
 from ringleader.clients.members.state import ASLEEP, OVER, MemberState, Phase
@@ -47,6 +48,14 @@ class Parting(MemberState):
         else:
             self._start_leaving(now_ms)
         self._advance(now_ms)
+
+    def _leave_failed(self, failure: MembershipError, cause: BaseException, name: str, now_ms: int) -> None:
+        """A callback that the membership cannot do without raised `cause`: it ends, and others go on."""
+        failure.__cause__ = cause
+        self._lose(str(failure), now_ms)
+        self.error = failure
+        self._leave_reason = f"its {name} callback failed"
+        self._start_leaving(now_ms)
 
     def _stop_joining(self) -> None:
         if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:

@@ -103,7 +103,7 @@ class Positions:
         """Wait until the coordinator may take it: as whom. Raises what makes it impossible."""
         machine, deadline_ms = self._host.machine, commit.deadline_ms
         while True:
-            self._check(commit.identity)
+            self._check(commit)
             if machine.phase not in BETWEEN:
                 return machine.generation, machine.member_id
             try:
@@ -115,8 +115,8 @@ class Positions:
                 )
                 raise RebalanceInProgressError(text) from None
 
-    def _check(self, identity: tuple[int, str]) -> None:
-        machine = self._host.machine
+    def _check(self, commit: Commit) -> None:
+        machine, identity = self._host.machine, commit.identity
         group = f"group {self._settings.group_id!r}"
         if machine.phase in OVER:
             raise MembershipOverError(f"{group}: this member is not running ({machine.phase.value})")
@@ -127,9 +127,8 @@ class Positions:
         if not holds or identity[0] < 0:
             raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
         generation, member_id = identity
-        if member_id != machine.member_id or not (
-            generation == machine.generation or machine.holds(generation)
-        ):
+        lasts = machine.holds(generation) and commit.shrinks == machine.shrinks
+        if member_id != machine.member_id or not (generation == machine.generation or lasts):
             now = machine.generation
             raise CommitFailedError(f"{group}: generation {identity[0]} is over, this is generation {now}")
 

@@ -82,8 +82,9 @@ class Saver:
 
     def _commit(self, offsets: Offsets, timeout_ms: int, repeats: bool) -> Commit:
         machine = self._host.machine
+        shrinks = machine.shrinks  # before the generation: what changes meanwhile makes it older, not newer
         identity = (machine.generation, machine.member_id)
-        return Commit(dict(offsets), identity, self._host.now_ms(), timeout_ms, repeats)
+        return Commit(dict(offsets), identity, self._host.now_ms(), timeout_ms, repeats, shrinks=shrinks)
 
     def _warn(self, error: Exception | None) -> None:
         if error is not None:

@@ -75,6 +75,8 @@ class MemberState:
         self.kept_since = -1
         """Generation from which on nothing of the share has been given up. An eager member's share is of one
         generation; a cooperative member's may last through many."""
+        self.shrinks = 0
+        """How often a part of a share was given up or lost while the rest stayed."""
         self.last_held: Assigned | None = None
         """The newest share that there was, given up or not: what sticky assignors go by."""
         self.error: MembershipError | None = None
@@ -167,10 +169,15 @@ class MemberState:
             self._lose(why, now_ms)
             return
         self.counters.times_lost += 1
-        self.kept_since = self.generation
+        self._shrunk()
         self._actions.append(CancelRevoked(self._round))
         self._say(logging.WARNING, f"lost a part of generation {held.generation}: {why}")
         self._actions.append(TellLost(Lost(held.generation, held.member_id, moving, why, partial=True)))
+
+    def _shrunk(self) -> None:
+        """A part of the share is gone: a commit that was asked for before may not outlast this generation."""
+        self.kept_since = self.generation
+        self.shrinks += 1
 
     def _removal(self, now_ms: int) -> str:
         silent_ms, session_ms = now_ms - self._contact_ms, self.settings.session_timeout_ms

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.errors import CommitFailedError
+from ringleader.clients.errors import CommitFailedError, MembershipError
 from ringleader.clients.membership import GroupMember
-from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Revoked, TopicPartition
+from ringleader.clients.model import (
+    Assigned,
+    Lost,
+    MemberProtocol,
+    OffsetAndMetadata,
+    Revoked,
+    TopicPartition,
+)
 from ringleader.clients.subscription import consumer_member, partitions_given_up, partitions_of
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment
@@ -246,3 +253,54 @@ async def test_a_commit_that_a_rebalance_overtakes_is_made_in_the_next_generatio
         await one.commit({("t", 0): 7})
         assert (await one.committed([("t", 0)]))[("t", 0)].offset == 7
         assert diary.of(Lost) == diary.of(Revoked) == []
+
+
+async def test_what_was_asked_for_before_a_part_moved_is_not_made_after_it(coordinator: Coordinator) -> None:
+    """Its new owner may have committed by then."""
+    late: list[asyncio.Task[None]] = []
+
+    async def commit_all(_revoked: Revoked) -> None:
+        late.append(asyncio.create_task(one.commit({("t", p): 1 for p in range(4)})))
+        await asyncio.sleep(0)
+
+    first, second = Diary(Revoked=commit_all), Diary()
+    options: dict[str, Any] = {"auto_commit_timeout_ms": 50}
+    async with consumer(coordinator, first, **options) as one, Admin(coordinator.bootstrap) as admin:
+        await until_shares(one, sizes=[4])
+        coordinator.faults.error("OffsetCommit", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, times=10_000)
+        async with consumer(coordinator, second, "b") as two:
+            shares = await until_shares(one, two, sizes=[2, 2])
+            coordinator.faults.clear()
+            await two.commit(dict.fromkeys(shares[1], 9))
+            with pytest.raises(CommitFailedError, match="is over"):
+                await late[0]
+            assert await admin.group_offsets("g") == dict.fromkeys(shares[1], OffsetAndMetadata(9))
+            await one.commit(dict.fromkeys(shares[0], 2))
+
+
+async def test_a_given_up_that_raises_ends_the_membership(coordinator: Coordinator) -> None:
+    def given_up(_before: bytes, _after: bytes) -> bytes | None:
+        raise ZeroDivisionError
+
+    diary = Diary()
+    wrong = GroupMember(
+        coordinator.bootstrap,
+        "g",
+        protocols=[MemberProtocol("p")],
+        assign=lambda _protocol, members: {one.member_id: b"all" for one in members},
+        given_up=given_up,
+        on_lost=diary.note,
+        on_failed=diary.note,
+        **QUICK,
+    )
+    async with wrong, Admin(coordinator.bootstrap) as admin:
+        await wrong.wait_assigned(PATIENCE_S)
+        await wrong.rejoin("to be given a share again")
+        failure = await diary.until(MembershipError)
+        assert "given_up callback failed: ZeroDivisionError()" in str(failure)
+        assert isinstance(failure.__cause__, ZeroDivisionError)
+        assert diary.of(Lost)
+        with pytest.raises(MembershipError, match="given_up"):
+            await wrong.wait_assigned(PATIENCE_S)
+        (described,) = await admin.describe_groups(["g"])
+        assert not described.members
