@@ -433,23 +433,21 @@ class GroupConsumer:
         reader = self._running()
         places = [place for place in _places(revoked) if place in reader.feeds]
         reader.hold(places)
-        if revoked.partial:
-            self._made_so_far().shrinking(revoked.generation)
         await reader.hands.without(places)
         if places:
             await self._call(self._on_revoked, places)
-        self._gone(places, not revoked.partial)
+        self._gone(places, revoked)
 
     async def _lost(self, lost: Lost) -> None:
         places = [place for place in _places(lost) if place in self._running().feeds]
-        self._gone(places, not lost.partial)
+        self._gone(places, lost)
         if places:
             await self._call(self._on_lost, places)
 
-    def _gone(self, places: list[TopicPartition], all_of_it: bool) -> None:
+    def _gone(self, places: list[TopicPartition], change: Revoked | Lost) -> None:
         reader = self._running()
         reader.drop(places)
-        self._made_so_far().gone(places, all_of_it)
+        self._made_so_far().gone(places, change.generation if change.partial else None)
 
     def _failed(self, _error: MembershipError) -> None:
         self._running().something.set()

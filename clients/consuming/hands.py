@@ -21,6 +21,11 @@ class Hands:
     def __contains__(self, place: TopicPartition) -> bool:
         return place in self._held
 
+    def feed(self, place: TopicPartition) -> Feed | None:
+        """Where the batch of that partition that is in hand comes from; None when there is none."""
+        held = self._held.get(place)
+        return None if held is None else held[0]
+
     def take(self, feed: Feed) -> None:
         """The application gets what is before the feed's position."""
         assert feed.position is not None

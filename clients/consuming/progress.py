@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from ringleader.clients.consuming.feed import Feed
@@ -10,6 +11,8 @@ from ringleader.clients.consuming.hands import Hands
 from ringleader.clients.errors import ClientError, CommitFailedError, MembershipError
 from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
+
+logger = logging.getLogger("ringleader.clients.consumer")
 
 SHARE_WAIT_S = 2.0
 """How long a commit that crossed a rebalance waits to hear of the new share."""
@@ -44,16 +47,13 @@ class Progress:
         self._tell_change()
         self._store()
 
-    def shrinking(self, generation: int) -> None:
-        """The group is in that generation already, and the share is about to lose a part: until then the
-        whole of it is committed under the new generation, and stored under the one it was given in."""
-        self._generation = generation
-        self._tell_change()
-
-    def gone(self, places: Iterable[TopicPartition], all_of_it: bool) -> None:
-        """These partitions are gone."""
-        if all_of_it:
+    def gone(self, places: Iterable[TopicPartition], generation: int | None) -> None:
+        """These partitions are gone; the rest of the share goes on as of that generation (None: all is gone).
+        The feeds of these have to be dropped before."""
+        if generation is None:
             self._generation = self._share = -1
+        else:
+            self._generation = generation
         for place in places:
             self._unstored.pop(place, None)
         self._tell_change()
@@ -100,34 +100,51 @@ class Progress:
     async def commit(self, offsets: Offsets, timeout_s: float) -> None:
         """Commit, and again if only a rebalance came between and the partitions stayed."""
         deadline_s = asyncio.get_running_loop().time() + timeout_s
-        feeds = {place: self._feeds.get(place) for place in offsets}
+        feeds = self._feeds_of(offsets)
         while True:
-            generation, changed = self._generation, self._changed
+            generation = self._generation
             left_s = max(0.001, deadline_s - asyncio.get_running_loop().time())
             try:
                 await self._member.commit(offsets, generation=generation, timeout_s=left_s)
                 break
             except CommitFailedError:
-                if not await self._stayed(feeds, generation, changed):
+                if not await self._stayed(feeds, generation):
                     raise
         for place, value in offsets.items():
-            if (feed := feeds[place]) is not None:
-                feed.committed = value.offset if isinstance(value, OffsetAndMetadata) else value
+            feeds[place].committed = value.offset if isinstance(value, OffsetAndMetadata) else value
 
     def commit_nowait(self, offsets: Offsets, on_done: Callable[[ClientError | None], None] | None) -> None:
         """One try."""
+        try:
+            self._feeds_of(offsets)
+        except CommitFailedError as error:
+            asyncio.get_running_loop().call_soon(_warn if on_done is None else on_done, error)
+            return
         self._member.commit_nowait(offsets, generation=self._generation, on_done=on_done)
 
-    async def _stayed(
-        self, feeds: Mapping[TopicPartition, Feed | None], generation: int, changed: asyncio.Event
-    ) -> bool:
+    def _feeds_of(self, offsets: Offsets) -> dict[TopicPartition, Feed]:
+        """Raises CommitFailedError for what this consumer does not have: somebody else commits that. A batch
+        in hand may be from before its partition went away and came back: others have read on since."""
+        found = {}
+        for place in offsets:
+            feed, in_hand = self._feeds.get(place), self._hands.feed(place)
+            if feed is None or in_hand not in (None, feed):
+                topic, partition = place
+                why = "is not this consumer's now" if feed is None else "was not kept since it was read"
+                raise CommitFailedError(f"{topic}-{partition} {why}: what is not committed of it comes again")
+            found[place] = feed
+        return found
+
+    async def _stayed(self, feeds: Mapping[TopicPartition, Feed], generation: int) -> bool:
         """Whether the group has gone on with these partitions still here."""
-        if self._generation == generation:
-            try:
-                async with asyncio.timeout(SHARE_WAIT_S):
-                    await changed.wait()
-            except TimeoutError:
-                return False
-        return self._generation not in (-1, generation) and all(
-            feed is not None and self._feeds.get(place) is feed for place, feed in feeds.items()
-        )
+        try:
+            async with asyncio.timeout(SHARE_WAIT_S):
+                while self._generation == generation:
+                    await self._changed.wait()
+        except TimeoutError:
+            return False
+        return self._generation != -1 and all(self._feeds.get(place) is feed for place, feed in feeds.items())
+
+
+def _warn(error: ClientError | None) -> None:
+    logger.warning("a commit failed: %s", error)

@@ -13,6 +13,8 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.consumer import GroupConsumer
+from ringleader.clients.consuming.model import Batch
+from ringleader.clients.errors import ClientError, CommitFailedError
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.testing import Coordinator
 from tests.support.consuming import (
@@ -353,3 +355,38 @@ async def test_static_members_come_back_to_their_own(coordinator: Coordinator, s
         async with consumer(coordinator, group_instance_id="one") as one:
             assert await one.wait_assigned(PATIENCE_S) == mine
             assert one.member.generation == generation
+
+
+@pytest.mark.parametrize("options", [EAGER, {}])
+async def test_what_was_lost_is_not_committed_by_its_reader(
+    coordinator: Coordinator, source: Source, options: dict[str, Any]
+) -> None:
+    """Who is slow with a batch hears of it, and what the new owner has committed stays."""
+    source.fill(batches=1, count=10)
+    slow: dict[str, Any] = {"auto_commit": False, "quiesce_timeout_ms": 100, **options}
+    async with consumer(coordinator, **slow) as one:
+        await shared(one, sizes=[4])
+        batches: list[Batch] = []
+        while len(batches) < 4:
+            batches = await one.getmany(40, PATIENCE_S)
+            if len(batches) < 4:
+                one.seek_to_beginning()
+        async with consumer(coordinator, "b", auto_commit=False, **options) as two:
+            await shared(one, two, sizes=[2, 2])
+            (mine, _), (theirs, _) = one.assignment(), two.assignment()
+            await two.commit({theirs: 10})
+            with pytest.raises(
+                CommitFailedError, match=f"{theirs[0]}-{theirs[1]} is not this consumer's now"
+            ):
+                await one.commit({theirs: 3})
+            told: list[ClientError | None] = []
+            one.commit_nowait({theirs: 3}, on_done=told.append)
+            await until(lambda: [type(error) for error in told] == [CommitFailedError])
+            assert (await two.committed([theirs]))[theirs].offset == 10
+        # It comes back; the batch in hand is still of the time before.
+        await shared(one, sizes=[4])
+        with pytest.raises(CommitFailedError, match="was not kept since it was read"):
+            await one.commit({theirs: 3})
+        assert (await one.committed([theirs]))[theirs].offset == 10
+        await one.getmany(40, PATIENCE_S)
+        await one.commit({mine: 4})
