@@ -22,6 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,10 @@ class Application:
     def rows(self) -> list[Range]:
         return [tuple(found) for line in lines(self.out / "ledger") for found in line.get("read", [])]
 
+    def has_more_than(self, count: int) -> bool:
+        """Whether it has read more rows."""
+        return len(self.rows()) > count
+
     def log(self) -> str:
         return (self.out / "log").read_text(errors="replace")
 
@@ -109,9 +114,9 @@ class Application:
         if not self.name.startswith("spark"):
             told = list(lines(self.out / "ledger"))
             done = {(line["process"], line["committed"]) for line in told if "committed" in line}
-            for line in told:
-                if "read" in line and (line["process"], line["number"]) not in done:
-                    found += [tuple(part) for part in line["read"]]
+            for read in told:
+                if "read" in read and (read["process"], read["number"]) not in done:
+                    found += [tuple(part) for part in read["read"]]
         return found
 
     def _end(self, number: signal.Signals) -> None:
@@ -200,7 +205,7 @@ class World:
         """Wait until every application that runs has processed more than it had."""
         before = {name: len(found.rows()) for name, found in self.applications.items() if found.running}
         for name, count in before.items():
-            self._until(lambda name=name, count=count: len(self[name].rows()) > count, f"records of {name}")
+            self._until(partial(self[name].has_more_than, count), f"records of {name}")
 
     def nothing_is_left(self) -> None:
         """Wait until the group has committed everything."""
