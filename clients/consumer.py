@@ -206,6 +206,8 @@ class GroupConsumer:
     async def _ask(self, limit: int, timeout_s: float | None) -> Batch | None:
         if limit <= 0:
             raise ValueError("the number of records has to be above 0")
+        if self._in_callback is not None and asyncio.current_task() is self._in_callback:
+            raise RuntimeError("a callback cannot ask for records: what is in hand would count as processed")
         if self._asking:
             raise RuntimeError("another task is asking this consumer for records")
         reader = self._running()
@@ -360,12 +362,15 @@ class GroupConsumer:
 
         Without `offsets` and from the task that asks for records: what it has in hand is processed now, and
         committed. From another task, or in a callback: what it has come back from. Raises as
-        `GroupMember.commit`; a commit that a rebalance crosses is repeated if the partitions stayed.
+        `GroupMember.commit`, and ConsumerClosedError after `stop`; a commit that a rebalance crosses is
+        repeated if the partitions stayed.
         """
         progress = self._made_so_far()
         wanted = self._made(progress) if offsets is None else dict(offsets)
         if wanted:
             await progress.commit(wanted, timeout_s)
+        elif self._stopping and asyncio.current_task() is not self._in_callback:
+            raise self._closed()
 
     def commit_nowait(
         self,

@@ -82,7 +82,8 @@ class GroupMember(Member):
     async def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
         """The share, as soon as there is one and `on_assigned` has returned.
 
-        Raises TimeoutError with what is in the way, and what ended the membership.
+        Raises TimeoutError with what is in the way, and what ended the membership; RuntimeError in a callback
+        that would wait for itself, and in another event loop than that of `start`.
         """
         self.polled()
         try:
@@ -143,6 +144,10 @@ class GroupMember(Member):
     async def _finish(self) -> None:
         if self._caller is None or self._caller.inside() or self._driver.gate.holds(_owner()):
             return
+        if not self._caller.at_home():
+            await asyncio.to_thread(self._driver.ended.wait)
+            self._caller.dismiss()
+            return
         while not self._driver.ended.is_set():
             await self._wait()
         if not self._closed:
@@ -163,6 +168,9 @@ class GroupMember(Member):
 
     async def _wait(self) -> None:
         """Until something changes."""
+        self._check_wait(self._caller)
+        if self._caller is not None and not self._caller.at_home():
+            raise RuntimeError(f"group {self.settings.group_id!r}: ask in the event loop that called start")
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.add(waiter)
         try:

@@ -79,10 +79,18 @@ class LoopCaller:
             return self._current is not None and asyncio.current_task() is self._current[1]
         return False
 
+    def at_home(self) -> bool:
+        """Whether the code that asks runs in the loop of the callbacks."""
+        return asyncio.get_running_loop() is self._loop
+
     def call(self, function: Callable[..., object], *args: object) -> None:
         """Run it in the loop, soon, unless the loop has ended. From any thread."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *args)
+
+    def dismiss(self) -> None:
+        """As `close`, from another loop and without waiting."""
+        self.call(self._queue.put_nowait, None)
 
     async def close(self, timeout_s: float) -> None:
         """End the worker after the jobs that are queued; a job that takes longer is cancelled."""
@@ -166,7 +174,7 @@ class ThreadCaller:
                 continue
             try:
                 result = job.run()
-            except Exception as error:
+            except BaseException as error:  # sys.exit() in a callback, too: the next ones must still come
                 job.done(None, error)
                 continue
             if isinstance(result, Future):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
 from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members.callers import Caller
 from ringleader.clients.members.driver import BeforeJoin, Driver, Leader, Watch
 from ringleader.clients.members.telling import Listener
 from ringleader.clients.metrics import MemberMetrics
@@ -199,6 +200,12 @@ class Member:
     def _check_new(self, caller: object) -> None:
         if caller is not None:
             raise MembershipError(f"group {self.settings.group_id!r}: this member was started before")
+
+    def _check_wait(self, caller: Caller | None) -> None:
+        """RuntimeError where it would wait for itself. Before the start it may wait: another task starts."""
+        if caller is not None and caller.inside():
+            group = self.settings.group_id
+            raise RuntimeError(f"group {group!r}: a callback cannot wait for a share: that comes after it")
 
     def _share_if_any(self) -> Assigned | None:
         """The share if there is one, None if one may come; raises why none will come."""

@@ -60,6 +60,7 @@ class SyncGroupMember(Member):
         with self._changed:
             while (share := self._share_if_any()) is None:
                 left_s = None if deadline_s is None else deadline_s - time.monotonic()
+                self._check_wait(self._caller)
                 if left_s is not None and left_s <= 0:
                     raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s")
                 self._changed.wait(left_s)
@@ -81,6 +82,7 @@ class SyncGroupMember(Member):
         with self._changed:
             while (share := self._driver.gate.enter(threading.get_ident())) is None:
                 self._share_if_any()  # raises when there will be none
+                self._check_wait(self._caller)
                 self._changed.wait()
         return share
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -167,3 +168,12 @@ def test_a_thread_that_does_not_end_is_left_behind(caplog: pytest.LogCaptureFixt
     assert "left behind" in caplog.text
     release.set()
     assert ends.wait("stuck") is True
+
+
+def test_a_callback_that_exits_does_not_take_the_next_ones_with_it() -> None:
+    ends, caller = Ends(), ThreadCaller()
+    caller.post(ends.job("exits", sys.exit))
+    caller.post(ends.job("next", lambda: "runs"))
+    assert isinstance(ends.wait("exits"), SystemExit)
+    assert ends.wait("next") == "runs"
+    caller.close(PATIENCE_S)

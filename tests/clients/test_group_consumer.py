@@ -15,7 +15,7 @@ from ringleader.clients.consuming.errors import (
     NotAssignedError,
     OffsetGoneError,
 )
-from ringleader.clients.model import OffsetAndMetadata
+from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.records import Compression, Record, build_batch
 from tests.support.consuming import (
@@ -436,3 +436,22 @@ def test_options_that_cannot_work() -> None:
 
 def test_logging_is_the_librarys() -> None:
     assert logging.getLogger("ringleader.clients.consumer").handlers == []
+
+
+async def test_what_would_be_silent_is_told(coordinator: Coordinator, source: Source) -> None:
+    """Records asked for in a callback, a commit after the end."""
+    source.fill(batches=1, count=1)
+    found: list[BaseException] = []
+
+    async def ask(_places: list[TopicPartition]) -> None:
+        try:
+            await one.getone()
+        except RuntimeError as error:
+            found.append(error)
+
+    one = consumer(coordinator, on_assigned=ask)
+    async with one:
+        await read_count(one, 4)
+        assert "a callback cannot ask for records" in str(found[0])
+    with pytest.raises(ConsumerClosedError, match="has been stopped"):
+        await one.commit()

@@ -428,3 +428,51 @@ def test_a_synchronous_member_fails(coordinator: Coordinator) -> None:
     with one, pytest.raises(InvalidSessionTimeoutError):
         one.wait_assigned(PATIENCE_S)
     assert failed == [one.error]
+
+
+async def test_who_waits_in_the_wrong_place_is_told(coordinator: Coordinator) -> None:
+    """Inside of a callback, in another event loop: neither would ever end."""
+    found: list[BaseException] = []
+
+    async def wait_for_itself(_share: Assigned) -> None:
+        try:
+            await one.wait_assigned()
+        except RuntimeError as error:
+            found.append(error)
+
+    def wait_elsewhere() -> None:
+        with pytest.raises(RuntimeError, match="the event loop that called start"):
+            asyncio.run(two.wait_assigned())
+
+    one = member(coordinator, Diary(Assigned=wait_for_itself))
+    async with one:
+        await one.wait_assigned(PATIENCE_S)
+        assert "a callback cannot wait for a share" in str(found[0])
+    two = member(coordinator, assign=lambda _protocol, _members: asyncio.sleep(3600))
+    await two.start()
+    await asyncio.to_thread(wait_elsewhere)
+    # Stopping works from anywhere, for an end that is not reached helps nobody.
+    await asyncio.to_thread(lambda: asyncio.run(two.stop()))
+    assert two.machine.phase.value == "left"
+    await two.stop()
+
+
+def test_who_waits_in_the_wrong_place_is_told_without_a_loop(coordinator: Coordinator) -> None:
+    found: list[BaseException] = []
+
+    def wait_for_itself(_share: Assigned) -> None:
+        try:
+            one.wait_assigned()
+        except RuntimeError as error:
+            found.append(error)
+
+    one = SyncGroupMember(
+        coordinator.bootstrap,
+        "jobs",
+        protocols=[MemberProtocol("deal")],
+        assign=assign,
+        on_assigned=wait_for_itself,
+    )
+    with one:
+        one.wait_assigned(PATIENCE_S)
+    assert "a callback cannot wait for a share" in str(found[0])
