@@ -16,7 +16,8 @@ from typing import Any, Self, TypeVar
 
 from ringleader.clients.errors import MembershipError, MembershipOverError
 from ringleader.clients.members.callers import LoopCaller
-from ringleader.clients.members.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, GONE, STOP_TIMEOUT_S, Member
+from ringleader.clients.members.driver import LOOP_ENDED
+from ringleader.clients.members.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, STOP_TIMEOUT_S, Member
 from ringleader.clients.members.sync_membership import SyncGroupMember
 from ringleader.clients.members.telling import Listener
 from ringleader.clients.model import (
@@ -75,7 +76,7 @@ class GroupMember(Member):
     async def start(self) -> None:
         """Start the thread and begin to join; does not wait for the share."""
         self._check_new(self._caller)
-        caller = LoopCaller(lambda: self._driver.leave(GONE, 0, silently=False))
+        caller = LoopCaller(lambda: self._driver.abandon(LOOP_ENDED))
         self._caller = caller
         self._driver.start(caller, lambda: caller.call(self._wake))
 

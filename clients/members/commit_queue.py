@@ -93,6 +93,10 @@ class CommitQueue:
         with self._lock:
             return len(self._waiting) + (self._current is not None)
 
+    def orphan(self) -> None:
+        """This is a copy of the process, without the loop: nothing is taken."""
+        self._lock, self._closed = threading.Lock(), True
+
     # ---- in the driver's loop ----
 
     def open(self) -> None:

@@ -19,6 +19,7 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
 )
 from ringleader.clients.machine import MemberMachine
+from ringleader.clients.members import processes
 from ringleader.clients.members.actions import (
     Action,
     CancelRevoked,
@@ -52,6 +53,8 @@ JOINING_LANE = "joining"
 """So what a cooperative member commits while it joins again goes over another one."""
 
 JOINING_PHASES = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
+
+LOOP_ENDED = "the application's event loop has ended"
 
 T = TypeVar("T")
 
@@ -124,6 +127,7 @@ class Driver:
         the driver's thread."""
         self._caller = self._teller.caller = caller
         self._on_ended = on_ended
+        processes.began(self)
         self._thread.start()
         self._ready.wait()
 
@@ -137,6 +141,19 @@ class Driver:
     def leave(self, reason: str, hold_ms: int, silently: bool) -> None:
         """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
         self._call(lambda: self.machine.leave(reason, self.now_ms(), hold_ms, silently))
+
+    def abandon(self, reason: str) -> None:
+        """Begin to leave, without waiting for an application that is gone. A static member falls silent, as
+        it may be back."""
+        self.leave(reason, 0, silently=self.settings.group_instance_id is not None)
+
+    def orphan(self) -> None:
+        """This is a copy of the process, without the thread: the member is that of the other process."""
+        # Copied as they were, perhaps in the hands of a thread that is not here.
+        self._lock, self._closed, self.ended = threading.Lock(), True, threading.Event()
+        self.saver.queue.orphan()
+        self.machine.error = MembershipOverError("it runs in the process that this one was forked from")
+        self.ended.set()
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -209,6 +226,7 @@ class Driver:
             asyncio.run(self._main())
         finally:
             self._ready.set()
+            processes.ended(self)
             self.ended.set()
             self._on_ended()
 
@@ -275,7 +293,8 @@ class Driver:
     def _tick(self) -> None:
         assert self._caller is not None
         if not self._caller.alive():
-            self.machine.leave("the application's event loop has ended", self.now_ms())
+            static = self.settings.group_instance_id is not None
+            self.machine.leave(LOOP_ENDED, self.now_ms(), silently=static)
         self.machine.tick(self.now_ms())
         self.pump()
 

@@ -21,7 +21,6 @@ COMMIT_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 5.0
 """How long the end waits for a callback that does not return."""
-GONE = "the application's event loop has ended"
 
 Shares = Mapping[str, bytes]
 AssignCallback = Callable[[str, list[MemberInfo]], "Shares | Awaitable[Shares]"]
