@@ -162,7 +162,9 @@ async def test_a_cooperative_member_lets_work_end_before_a_part_moves(coordinato
         await entered.wait()
         async with member(coordinator, given_up=given_up):
             # The machine is a moment ahead of the gate.
-            await until(lambda: one.metrics().phase == "giving up its share" and one._driver.gate.closings > 0)
+            await until(
+                lambda: one.metrics().phase == "giving up its share" and one._driver.gate.closings > 0
+            )
             assert one.assigned is not None, "it keeps the rest"
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2), one.working():
