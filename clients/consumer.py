@@ -21,7 +21,15 @@ from ringleader.clients.consuming.model import Batch, ConsumerMetrics, ConsumerS
 from ringleader.clients.consuming.progress import Made, Progress
 from ringleader.clients.consuming.reading import Reader
 from ringleader.clients.errors import AuthenticationError, ClientError, MembershipError
-from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
+from ringleader.clients.model import (
+    Assigned,
+    Lost,
+    OffsetAndMetadata,
+    Offsets,
+    Revoked,
+    TopicPartition,
+    checked,
+)
 from ringleader.clients.network.transport import Cluster
 from ringleader.clients.security.sasl import Sasl
 from ringleader.clients.subscription import consumer_member, partitions_of
@@ -366,7 +374,7 @@ class GroupConsumer:
         repeated if the partitions stayed.
         """
         progress = self._made_so_far()
-        wanted = self._made(progress) if offsets is None else dict(offsets)
+        wanted = self._made(progress) if offsets is None else checked(offsets)
         if wanted:
             await progress.commit(wanted, timeout_s)
         elif self._stopping and asyncio.current_task() is not self._in_callback:
@@ -381,7 +389,7 @@ class GroupConsumer:
         """As `commit`, but does not wait and does not repeat. `on_done` gets the error or None; without it a
         failure is a line in the log."""
         progress = self._made_so_far()
-        wanted = self._made(progress) if offsets is None else dict(offsets)
+        wanted = self._made(progress) if offsets is None else checked(offsets)
         if wanted:
             progress.commit_nowait(wanted, on_done)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import index
 from typing import NamedTuple
 
 TopicPartition = tuple[str, int]
@@ -95,3 +96,20 @@ class OffsetAndMetadata:
 
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 """What `commit` takes."""
+
+
+def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
+    """A copy. Raises ValueError for what is no {(topic, partition): offset}."""
+    if not isinstance(offsets, Mapping):
+        raise ValueError(f"offsets are {{(topic, partition): offset}}, not {type(offsets).__name__}")
+    for place, value in offsets.items():
+        try:
+            topic, partition = place
+            index(partition)
+            index(value.offset if isinstance(value, OffsetAndMetadata) else value)
+            right = isinstance(topic, str)
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise ValueError(f"offsets are {{(topic, partition): offset}}, not {{{place!r}: {value!r}}}")
+    return dict(offsets)

@@ -14,6 +14,20 @@ GivenUp = Callable[[bytes, bytes], bytes | None]
 form; None for nothing. Keep it quick: it runs in the member's own thread."""
 
 
+WIRE_MAX_MS = 2**31 - 1
+"""The longest time that a request can say."""
+
+
+def check_whole(settings: object, *names: str, least: int = 0) -> None:
+    """Raises ValueError for a field that is no whole number, or less than that."""
+    for name in names:
+        value = getattr(settings, name)
+        if not isinstance(value, int):
+            raise ValueError(f"{name} has to be a whole number, not {value!r}")
+        if value < least:
+            raise ValueError(f"{name} has to be {'above' if least else 'at least'} 0, not {value}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings:
     """How a member behaves. Times in milliseconds. Raises ValueError for values that cannot work."""
@@ -52,23 +66,24 @@ class MemberSettings:
     """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
 
     def __post_init__(self) -> None:
-        if not self.group_id:
-            raise ValueError("group_id is empty")
+        if not self.group_id or not isinstance(self.group_id, str):
+            raise ValueError("group_id is empty" if not self.group_id else "group_id has to be a text")
         if not self.protocol_type:
             raise ValueError("protocol_type is empty")
         instance = self.group_instance_id
         if instance is not None and not 0 < len(instance) <= GROUP_INSTANCE_ID_MAX_CHARACTERS:
             raise ValueError(f"group_instance_id needs 1 to {GROUP_INSTANCE_ID_MAX_CHARACTERS} characters")
-        if not 0 < self.heartbeat_interval_ms < self.session_timeout_ms:
+        check_whole(self, "session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms", least=1)
+        check_whole(self, "request_timeout_ms", "leave_timeout_ms", least=1)
+        check_whole(self, "retry_backoff_ms", "retry_backoff_max_ms", "auto_commit_timeout_ms")
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise ValueError("heartbeat_interval_ms has to be above 0 and below session_timeout_ms")
-        if self.rebalance_timeout_ms <= 0:
-            raise ValueError("rebalance_timeout_ms has to be above 0")
+        if max(self.session_timeout_ms, self.rebalance_timeout_ms) > WIRE_MAX_MS:
+            raise ValueError(f"session_timeout_ms and rebalance_timeout_ms are at most {WIRE_MAX_MS}")
         for name in ("max_poll_interval_ms", "quiesce_timeout_ms", "auto_commit_interval_ms"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
+            if value is not None and (not isinstance(value, int) or value <= 0):
                 raise ValueError(f"{name} has to be above 0, or None")
-        if self.auto_commit_timeout_ms < 0:
-            raise ValueError("auto_commit_timeout_ms must not be below 0")
 
     @property
     def cooperative(self) -> bool:

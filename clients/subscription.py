@@ -134,6 +134,8 @@ class _Subscriber:
         weight: float,
     ) -> None:
         self._choice = Choice(topics, pattern)
+        if isinstance(assignors, str):
+            raise ValueError(f"assignors is a list of names, as [{assignors!r}]")
         unknown = sorted(set(assignors) - set(_COOPERATIVE))
         if unknown:
             raise ValueError(f"unknown assignors {unknown}; there are {sorted(_COOPERATIVE)}")

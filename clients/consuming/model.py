@@ -9,6 +9,7 @@ from typing import Literal
 from ringleader.clients.consuming.fetching import FetchSettings
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import TopicPartition
+from ringleader.clients.settings import check_whole
 from ringleader.protocol.records import Record
 
 Reset = Literal["earliest", "latest", "none"]
@@ -96,21 +97,10 @@ class ConsumerSettings:
             raise ValueError(f"auto_offset_reset is one of {', '.join(_RESETS)}")
         if self.isolation_level not in _ISOLATIONS:
             raise ValueError(f"isolation_level is one of {', '.join(_ISOLATIONS)}")
-        for name in (
-            "auto_commit_interval_ms",
-            "max_poll_records",
-            "max_poll_interval_ms",
-            "fetch_max_bytes",
-            "max_partition_fetch_bytes",
-            "buffer_max_bytes",
-            "metadata_max_age_ms",
-            "request_timeout_ms",
-        ):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} has to be above 0")
-        for name in ("fetch_min_bytes", "fetch_max_wait_ms"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is negative")
+        check_whole(self, "auto_commit_interval_ms", "max_poll_records", "max_poll_interval_ms", least=1)
+        check_whole(self, "fetch_max_bytes", "max_partition_fetch_bytes", "buffer_max_bytes", least=1)
+        check_whole(self, "metadata_max_age_ms", "request_timeout_ms", least=1)
+        check_whole(self, "fetch_min_bytes", "fetch_max_wait_ms")
 
     @property
     def committed_only(self) -> bool:

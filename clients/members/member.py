@@ -75,6 +75,16 @@ class Member:
         works with the cluster from inside of the driver, see `ringleader.clients.subscription`.
         """
         parse_bootstrap(bootstrap)
+        called = {
+            "assign": assign,
+            "on_assigned": on_assigned,
+            "on_revoked": on_revoked,
+            "on_lost": on_lost,
+            "on_failed": on_failed,
+            "given_up": given_up,
+        }
+        if wrong := [name for name, one in called.items() if one is not None and not callable(one)]:
+            raise ValueError(f"{', '.join(wrong)} has to be something that can be called")
         if assign is None and leader is None:
             raise ValueError("an assign callback is needed: any member may become the leader")
         self.settings = MemberSettings(

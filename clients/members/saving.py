@@ -12,7 +12,7 @@ from ringleader.clients.errors import ClientError, CommitFailedError, Membership
 from ringleader.clients.members.commit_queue import Commit, CommitQueue
 from ringleader.clients.members.keeping import Keeper, Stored
 from ringleader.clients.members.positions import Host, Positions
-from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
+from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import MalformedError
 
@@ -65,7 +65,7 @@ class Saver:
 
     def store(self, offsets: Offsets, generation: int | None) -> None:
         """These are processed."""
-        self.keeper.store(offsets, generation)
+        self.keeper.store(checked(offsets), generation)
 
     def _add(self, commit: Commit, generation: int | None) -> None:
         present = commit.identity[0]
@@ -84,7 +84,7 @@ class Saver:
         machine = self._host.machine
         shrinks = machine.shrinks  # before the generation: what changes meanwhile makes it older, not newer
         identity = (machine.generation, machine.member_id)
-        return Commit(dict(offsets), identity, self._host.now_ms(), timeout_ms, repeats, shrinks=shrinks)
+        return Commit(checked(offsets), identity, self._host.now_ms(), timeout_ms, repeats, shrinks=shrinks)
 
     def _warn(self, error: Exception | None) -> None:
         if error is not None:

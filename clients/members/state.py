@@ -63,6 +63,8 @@ class MemberState:
     ) -> None:
         if not protocols:
             raise ValueError("at least one protocol is needed")
+        if isinstance(protocols, MemberProtocol) or not all(isinstance(p, MemberProtocol) for p in protocols):
+            raise ValueError("protocols is a list of MemberProtocol")
         if len({protocol.name for protocol in protocols}) != len(protocols):
             raise ValueError("protocol names have to differ")
         self.settings = settings

@@ -171,6 +171,8 @@ def test_options_that_cannot_work() -> None:
         consumer_member("h:1", "g", ["t"], assignors=["stickiest"])
     with pytest.raises(ValueError, match="weight"):
         consumer_member("h:1", "g", ["t"], weight=0)
+    with pytest.raises(ValueError, match=r"assignors is a list of names, as \['range'\]"):
+        consumer_member("h:1", "g", ["t"], assignors="range")
 
 
 def test_an_empty_share() -> None:

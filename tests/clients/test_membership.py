@@ -476,3 +476,49 @@ def test_who_waits_in_the_wrong_place_is_told_without_a_loop(coordinator: Coordi
     with one:
         one.wait_assigned(PATIENCE_S)
     assert "a callback cannot wait for a share" in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"session_timeout_ms": "10000"}, "session_timeout_ms has to be a whole number, not '10000'"),
+        ({"session_timeout_ms": 2**31}, "session_timeout_ms and rebalance_timeout_ms are at most 2147483647"),
+        ({"request_timeout_ms": 0}, "request_timeout_ms has to be above 0, not 0"),
+        ({"retry_backoff_ms": -5}, "retry_backoff_ms has to be at least 0, not -5"),
+        ({"quiesce_timeout_ms": "1"}, "quiesce_timeout_ms has to be above 0, or None"),
+        ({"protocols": ["deal"]}, "protocols is a list of MemberProtocol"),
+        ({"protocols": MemberProtocol("deal")}, "protocols is a list of MemberProtocol"),
+        ({"on_lost": 5, "on_failed": "x"}, "on_lost, on_failed has to be something that can be called"),
+        ({"group": 5}, "group_id has to be a text"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        member("h:1", **options)
+
+
+WRONG: Any = "5"
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        None,
+        [("t", 0)],
+        {"t": 5},
+        {("t", "0"): 5},
+        {("t", 0): "5"},
+        {(None, 0): 5},
+        {("t", 0): OffsetAndMetadata(WRONG)},
+    ],
+)
+async def test_wrong_offsets_are_one_sentence(coordinator: Coordinator, offsets: Any) -> None:
+    sentence = r"offsets are \{\(topic, partition\): offset\}, not "
+    async with member(coordinator) as one:
+        await one.wait_assigned(PATIENCE_S)
+        with pytest.raises(ValueError, match=sentence):
+            await one.commit(offsets)
+        with pytest.raises(ValueError, match=sentence):
+            one.commit_nowait(offsets)
+        with pytest.raises(ValueError, match=sentence):
+            one.store(offsets)
