@@ -282,11 +282,8 @@ class MemberMachine(Parting):
             request = join_group(self.settings, self.protocols, self.member_id, self._join_reason)
         except Exception as error:
             # A metadata callable of the user; without metadata there is nothing to join with.
-            failure = MembershipError(
-                f"group {self.settings.group_id!r}: metadata callback failed: {error!r}"
-            )
-            failure.__cause__ = error
-            self._end(failure, now_ms)
+            text = f"group {self.settings.group_id!r}: metadata callback failed: {error!r}"
+            self._leave_failed(MembershipError(text), error, "metadata", now_ms)
             return
         timeout_ms = self.settings.parked_timeout_ms
         self.link.send("JoinGroup", request, self._joined, self._identity(), now_ms, timeout_ms)

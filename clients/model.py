@@ -30,9 +30,19 @@ class MemberProtocol:
     name: str
     metadata: bytes | Callable[[], bytes] = b""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"a protocol's name is a text, not {self.name!r}")
+        if not callable(self.metadata) and not isinstance(self.metadata, bytes):
+            raise ValueError(f"a protocol's metadata is bytes or a callable, not {self.metadata!r}")
+
     def current(self) -> bytes:
-        """The metadata as of now."""
-        return self.metadata() if callable(self.metadata) else self.metadata
+        """The metadata as of now. Raises TypeError if a callable gives no bytes, and what it raises."""
+        found = self.metadata() if callable(self.metadata) else self.metadata
+        if not isinstance(found, bytes):
+            raise TypeError(f"metadata has to be bytes, not {found!r}")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
