@@ -23,6 +23,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.settings import StreamSettings
 from ringleader.spark_bridge.sharing.offsets import empty
 from ringleader.spark_bridge.sharing.slices import Slice
 
@@ -30,14 +31,14 @@ from ringleader.spark_bridge.sharing.slices import Slice
 class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A streaming query that is a member of its consumer group."""
 
-    def __init__(self, options: dict[str, str]) -> None:
-        from ringleader.spark_bridge.options import stream_options
+    def __init__(self, options: dict[str, str], settings: StreamSettings | None = None) -> None:
+        """``settings``: what is known of the options already. Raises OptionsError."""
+        if settings is None:
+            from ringleader.spark_bridge.options import stream_options
 
-        parsed = stream_options(options)
-        self._options = dict(options)
-        self._group_id = parsed.group_id
-        self._max_rows = parsed.max_offsets_per_trigger
-        self._fetch = FetchSettings.of(parsed)
+            settings = StreamSettings(stream_options(options))
+        self._settings: Any = settings
+        self._fetch = FetchSettings.of(self._settings)
         self._driver: Any = None
         self._previous_handler: Any = None
 
@@ -48,11 +49,12 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """A constant: the true start is resolved once and pinned in the group, as Spark may ask again."""
-        return empty(self._group_id).to_json()
+        return empty(self._settings.group_id).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """maxOffsetsPerTrigger."""
-        return ReadAllAvailable() if self._max_rows is None else ReadMaxRows(self._max_rows)
+        rows = self._settings.max_offsets_per_trigger
+        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read what is there now, then end."""
@@ -107,15 +109,13 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
         """The driver, joined at the first call that needs it."""
         if self._driver is None:
             from ringleader.spark_bridge.network.log import KafkaLog
-            from ringleader.spark_bridge.options import stream_options
             from ringleader.spark_bridge.sharing.driver import SourceDriver
             from ringleader.spark_bridge.sharing.group import ConsumerGroup
 
-            options = stream_options(self._options)
             _log_to_stderr()
             self._leave_on_sigterm()
-            log = KafkaLog.of(self._fetch.endpoint, options)
-            self._driver = SourceDriver(options, ConsumerGroup(options), log)
+            log = KafkaLog.of(self._fetch.endpoint, self._settings)
+            self._driver = SourceDriver(self._settings, ConsumerGroup(self._settings), log)
         return self._driver
 
     def _leave_on_sigterm(self) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql.datasource import (
 
 from ringleader.spark_bridge.errors import OptionsError
 from ringleader.spark_bridge.rows import spark_schema
+from ringleader.spark_bridge.settings import StreamSettings
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -45,6 +46,7 @@ class RingleaderDataSource(DataSource):
         # Spark builds this for sources and sinks alike, so the options are looked at by what it is used for.
         super().__init__(options)
         self._given = dict(options)
+        self._checked: tuple[bool, StreamSettings | None] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -54,7 +56,8 @@ class RingleaderDataSource(DataSource):
     @_sentence_only
     def schema(self) -> StructType:
         """The rows of Spark's Kafka connector. Raises OptionsError for what no source could use."""
-        return spark_schema(_check(self._given))
+        include_headers, _ = self._check()
+        return spark_schema(include_headers)
 
     @_sentence_only
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -74,7 +77,8 @@ class RingleaderDataSource(DataSource):
                 f"format ringleader streams with PySpark 4.2 or newer and pyarrow: {error}"
             ) from error
         self._refuse_other(schema)
-        return RingleaderStreamReader(self._given)
+        _, settings = self._check()
+        return RingleaderStreamReader(self._given, settings)
 
     @_sentence_only
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -90,6 +94,12 @@ class RingleaderDataSource(DataSource):
 
         return RingleaderStreamWriter(self._given, schema)
 
+    def _check(self) -> tuple[bool, StreamSettings | None]:
+        """As the function, once: Spark pickles this object after ``schema``."""
+        if self._checked is None:
+            self._checked = _check(self._given)
+        return self._checked
+
     def _refuse_other(self, schema: StructType) -> None:
         if _columns(schema) != _columns(self.schema()):
             raise OptionsError(
@@ -102,15 +112,19 @@ def _columns(schema: StructType) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 
-def _check(options: dict[str, str]) -> bool:
-    """Refuse at load() what neither a stream nor a batch read could use; whether headers are asked for."""
+def _check(options: dict[str, str]) -> tuple[bool, StreamSettings | None]:
+    """Refuse at load() what neither a stream nor a batch read could use.
+
+    Whether headers are asked for, and what a stream needs to know if these are options for one.
+    """
     from ringleader.spark_bridge.options import batch_options, stream_options
 
     try:
-        return stream_options(options).include_headers
+        found = stream_options(options)
+        return found.include_headers, StreamSettings(found)
     except OptionsError as error:
         try:
-            return batch_options(options).include_headers
+            return batch_options(options).include_headers, None
         except OptionsError:
             if any(name.lower() == "kafka.group.id" for name in options):
                 raise error from None

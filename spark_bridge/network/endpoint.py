@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import BatchOptions, StreamOptions
+    from ringleader.spark_bridge.settings import StreamSettings
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class FetchSettings:
     fail_on_data_loss: bool = True
 
     @classmethod
-    def of(cls, options: StreamOptions | BatchOptions) -> FetchSettings:
+    def of(cls, options: StreamOptions | BatchOptions | StreamSettings) -> FetchSettings:
         """The part of the options that executors need."""
         return cls(
             options.endpoint,

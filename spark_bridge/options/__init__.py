@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from ringleader.spark_bridge.options.build import OptionsError, build
-from ringleader.spark_bridge.options.common import Connecting, Reading, Subscription, check_one, check_topics
+from ringleader.spark_bridge.options.common import Connecting, Reading, check_one, check_topics
 from ringleader.spark_bridge.options.values import (
     Assignors,
     Duration,
@@ -26,7 +26,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamp,
     Timestamps,
 )
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST
+from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, Subscription
 from ringleader.spark_bridge.sharing.resume import ReplayPolicy
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -22,17 +22,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamps,
     Topics,
 )
-from ringleader.spark_bridge.sharing.offsets import TopicPartition
-
-
-class Subscription(NamedTuple):
-    """What a query wants to read: topics by name, or all whose whole name the pattern matches."""
-
-    topics: tuple[str, ...]
-    pattern: str | None
-
-    def __str__(self) -> str:
-        return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
+from ringleader.spark_bridge.sharing.offsets import Subscription, TopicPartition
 
 
 class Connecting(BaseModel):

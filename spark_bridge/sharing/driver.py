@@ -13,11 +13,10 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.network.ports import Log
-from ringleader.spark_bridge.options import StreamOptions
 from ringleader.spark_bridge.sharing.flight import Flight, Settlement
 from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError, Holdings, Tenure
 from ringleader.spark_bridge.sharing.neighbours import Neighbours
@@ -27,6 +26,9 @@ from ringleader.spark_bridge.sharing.placing import Outage, Places, ranges_text
 from ringleader.spark_bridge.sharing.planning import SliceRange, cut_slices, plan_ranges
 from ringleader.spark_bridge.sharing.resume import commit_after_replay, replay
 from ringleader.spark_bridge.sharing.starting import subscribed
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import StreamOptions
 
 logger = logging.getLogger("ringleader.spark")
 

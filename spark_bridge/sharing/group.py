@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleader.clients.errors import (
     BrokerError,
@@ -26,7 +26,6 @@ from ringleader.clients.subscription import partitions_of, sync_consumer_member
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.options import StreamOptions
 from ringleader.spark_bridge.sharing.membership import (
     CommitRefusedError,
     GroupUnavailableError,
@@ -35,6 +34,9 @@ from ringleader.spark_bridge.sharing.membership import (
 )
 from ringleader.spark_bridge.sharing.offsets import TopicPartition
 from ringleader.spark_bridge.sharing.rebalances import Rebalances
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import StreamOptions
 
 logger = logging.getLogger("ringleader.spark")
 

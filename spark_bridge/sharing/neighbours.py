@@ -11,11 +11,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.options import StreamOptions
 from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import StreamOptions
 
 logger = logging.getLogger("ringleader.spark")
 

@@ -43,6 +43,16 @@ class OffsetRange(NamedTuple):
         return self.end - self.start
 
 
+class Subscription(NamedTuple):
+    """What a query wants to read: topics by name, or all whose whole name the pattern matches."""
+
+    topics: tuple[str, ...]
+    pattern: str | None
+
+    def __str__(self) -> str:
+        return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
+
+
 @dataclass(frozen=True)
 class OffsetDocument:
     """One position of a query, and the batch that led to it.

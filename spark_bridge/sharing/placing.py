@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from ringleader.spark_bridge.errors import DataLossError
 from ringleader.spark_bridge.network.ports import Log
-from ringleader.spark_bridge.options import StreamOptions
 from ringleader.spark_bridge.sharing.membership import (
     CommitRefusedError,
     Group,
@@ -26,6 +26,9 @@ from ringleader.spark_bridge.sharing.offsets import (
 )
 from ringleader.spark_bridge.sharing.resume import Reason, resume
 from ringleader.spark_bridge.sharing.starting import first_positions
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import StreamOptions
 
 logger = logging.getLogger("ringleader.spark")
 

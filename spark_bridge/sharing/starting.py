@@ -6,11 +6,13 @@ Precedence as in Spark's Kafka connector: one timestamp for all, timestamps for 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.options import BatchOptions, StreamOptions, Subscription
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, Subscription, TopicPartition
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import BatchOptions, StreamOptions
 
 
 class Lookup(Protocol):

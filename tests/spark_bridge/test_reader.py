@@ -168,3 +168,23 @@ def test_the_module_that_spark_finds_is_light() -> None:
         timeout=60,
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_query_s_own_worker_builds_no_models() -> None:
+    source = RingleaderDataSource(GOOD | {"maxOffsetsPerTrigger": "5"})
+    source.schema()
+    script = """
+        import pickle, sys
+        source = pickle.loads(sys.stdin.buffer.read())
+        reader = source.streamReader(source.schema())
+        print(reader.getDefaultReadLimit().max_rows, reader._live() is not None)
+        print([name for name in sys.modules if name.startswith("pydantic")])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        input=pickle.dumps(source),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout.decode() == "5 True\n[]\n", done.stderr.decode()
