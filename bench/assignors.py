@@ -21,7 +21,6 @@ from bench.plan import RINGLEADER, Plan
 from bench.report import Goal, print_goals, save, say, table
 
 TOPICS = 10
-TIMES = 9
 LIMIT_S = 0.05
 MIXED_LIMIT_S = 1.0
 HUGE_LIMIT_S = 10.0
@@ -118,7 +117,8 @@ def _spread(found: Shares) -> int:
 class _Run:
     """The results so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: int) -> None:
+        self.times = times
         self.results: list[Result] = []
 
     def one(self, group: str, what: str, name: str, library: str, job: Job, times: int) -> Shares:
@@ -141,8 +141,9 @@ class _Run:
         say(f"  {group}, {what}, {name} of {library}: {result['seconds']:.3f} s")
         return found.shares
 
-    def all(self, group: str, name: str, library: str, job: Job, what: str = "", times: int = TIMES) -> None:
-        """A fresh assignment, one that leaves, one that joins."""
+    def all(self, group: str, name: str, library: str, job: Job, what: str = "", times: int = 0) -> None:
+        """A fresh assignment, one that leaves, one that joins. `times` 0: as often as planned."""
+        times = times or self.times
         first = self.one(group, f"fresh{what}", name, library, job, times)
         for change, then in _changes(first, job).items():
             self.one(group, f"{change}{what}", name, library, then, times)
@@ -151,7 +152,7 @@ class _Run:
 def run(plan: Plan) -> dict[str, Any]:
     """Runs it, prints the table, writes assignors.json, returns its content."""
     small, large, huge = plan.assignors
-    measured = _Run()
+    measured = _Run(plan.assignor_times)
     for name, libraries in LIBRARIES.items():
         for library in libraries:
             measured.all(_size(small), name, library, _group(*small))

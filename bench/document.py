@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import spark
-from bench.assignors import COLUMNS, TIMES, TOPICS, cells
+from bench.assignors import COLUMNS, TOPICS, cells
 from bench.build import OUT
-from bench.plan import RINGLEADER
+from bench.plan import RINGLEADER, Plan
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
@@ -175,11 +175,11 @@ def _assignors(run: Run) -> list[str]:
         "### Assignments, as the leader computes them",
         "",
         f"The members have the same {TOPICS} topics, or (mixed) {TOPICS // 2} of them, drawn at random. "
-        f"`CPU ms`: computing, the median of {TIMES} times for Ringleader, once for the others and for the "
-        "largest group; `slowest`: the slowest of these; `with bytes`: with the members' bytes decoded and "
-        "the answer's encoded. A cooperative rebalance counts with both of its rounds. `moves`: partitions "
-        "that go from one who owned them to another. `spread`: between the member with the most and the one "
-        "with the fewest.",
+        f"`CPU ms`: computing, the median of {Plan().assignor_times} times for Ringleader, once for the "
+        "others and for the largest group; `slowest`: the slowest of these; `with bytes`: with the members' "
+        "bytes decoded and the answer's encoded. A cooperative rebalance counts with both of its rounds. "
+        "`moves`: partitions that go from one who owned them to another. `spread`: between the member with "
+        "the most and the one with the fewest.",
         "",
         *_table(COLUMNS, map(cells, run["results"])),
         "Peak of the memory that Python allocates meanwhile (sticky; `tracemalloc`):",

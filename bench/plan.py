@@ -33,6 +33,8 @@ class Plan:
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
     assignors: tuple[tuple[int, int], ...] = ((100, 2_000), (1_000, 10_000), (2_000, 1_000_000))
     """Members and partitions of the groups that assignments are computed for."""
+    assignor_times: int = 9
+    """How often ours is measured in each; the others take too long for more than once."""
     brokers: tuple[str, ...] = (KAFKA, KFAKE)
     """The peers besides the C server."""
     jvm_warmup_s: float = 15.0
@@ -74,6 +76,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         offsets=2_000,
         consumed_records=4_000,
         assignors=((10, 100), (20, 200), (50, 1_000)),
+        assignor_times=1,
         mb_per_s=2,
         jvm_warmup_s=0.2,
         spark_records=20_000,
