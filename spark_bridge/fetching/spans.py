@@ -158,7 +158,7 @@ def _add(piece: Piece, buffer: bytes, start: int, stop: int, count: int, base: i
     piece's."""
     if not 0 <= count * LEAST_RECORD_BYTES <= stop - start:
         raise UnfitError
-    grid = _grid(buffer, start, stop, count)
+    grid = _grid(buffer[start], buffer[start + 1], stop - start, count)
     if grid is not None:
         begins, ends = grid
         piece.begins.extend(begins)
@@ -175,28 +175,22 @@ def _add(piece: Piece, buffer: bytes, start: int, stop: int, count: int, base: i
     piece.stops.append(len(piece.begins))
 
 
-def _grid(buffer: bytes, start: int, stop: int, count: int) -> tuple[array[int], array[int]] | None:
-    """Begins and ends from `start` on if all records are as long as the first one; None when they cannot be.
+@lru_cache(maxsize=64)
+def _grid(byte: int, second: int, room: int, count: int) -> tuple[array[int], array[int]] | None:
+    """Begins and ends if all records are as long as the first one, which begins with these bytes; None when
+    they cannot be.
 
     A guess: that each record's length says the same is checked with everything else.
     """
-    byte = buffer[start]
     if byte < 128:
         size = 1 + (byte >> 1)
     else:
-        second = buffer[start + 1]
         if second > 127:
             return None
         size = 2 + (byte + ((second - 1) << 7) >> 1)
-    room = stop - start
     # From the 65th record on, the offset takes a byte more.
     if size * count + max(0, count - 64) != room or count > 8192:
         return None
-    return _grid_of(size, count)
-
-
-@lru_cache(maxsize=64)
-def _grid_of(size: int, count: int) -> tuple[array[int], array[int]]:
     few = min(count, 64)
     edges = [
         *range(0, few * size, size),

@@ -34,19 +34,20 @@ def plan_ranges(
     """The ranges of the next batch: from each position up to its end, within ``max_rows`` in all.
 
     A limit is shared out in proportion to each partition's backlog, at least 1 row for each that has
-    any (so many small partitions may exceed it), as Spark's Kafka source does. Partitions without
-    backlog are left out.
+    any (so many small partitions may exceed it), as Spark's Kafka source does. What rounding leaves of
+    the limit goes to the first ones, or a backlog of n limits would take n + 1 batches. Partitions
+    without backlog are left out.
     """
     backlog = {tp: ends[tp] - start for tp, start in positions.items() if ends.get(tp, start) > start}
     total = sum(backlog.values())
-    ranges: dict[TopicPartition, OffsetRange] = {}
-    for tp in sorted(backlog):
-        rows = backlog[tp]
-        if max_rows is not None and total > max_rows:
-            # Integers throughout: a float share of a large backlog is off by thousands of rows.
-            rows = min(rows, max(1, rows * max_rows // total))
-        ranges[tp] = OffsetRange(positions[tp], positions[tp] + rows)
-    return ranges
+    shares = backlog
+    if max_rows is not None and total > max_rows:
+        # Integers throughout: a float share of a large backlog is off by thousands of rows.
+        shares = {tp: max(1, rows * max_rows // total) for tp, rows in backlog.items()}
+        left = max_rows - sum(shares.values())
+        for tp in sorted(backlog)[: max(0, left)]:
+            shares[tp] += shares[tp] < backlog[tp]
+    return {tp: OffsetRange(positions[tp], positions[tp] + shares[tp]) for tp in sorted(backlog)}
 
 
 def cut_slices(

@@ -29,6 +29,17 @@ def test_a_limit_is_shared_in_proportion_to_the_backlog() -> None:
     assert planned == {("t", 0): OffsetRange(0, 90), ("t", 1): OffsetRange(0, 9), ("t", 2): OffsetRange(0, 1)}
 
 
+def test_rounding_leaves_nothing_of_a_limit() -> None:
+    sizes = {("t", 0): 499_397, ("t", 1): 500_603}
+    positions, batches = dict.fromkeys(sizes, 0), 0
+    while positions != sizes:
+        planned = plan_ranges(positions, sizes, 250_000)
+        assert sum(found.rows for found in planned.values()) == 250_000
+        positions |= {tp: found.end for tp, found in planned.items()}
+        batches += 1
+    assert batches == 4
+
+
 def test_a_small_partition_moves_even_when_its_share_rounds_to_nothing() -> None:
     planned = plan_ranges({("t", p): 0 for p in range(5)}, {("t", p): 10 for p in range(5)}, 2)
     assert {found.rows for found in planned.values()} == {1}
