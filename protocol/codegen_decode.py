@@ -12,8 +12,9 @@ from ringleader.protocol.schema import FieldSpec, Message, fields_of
 class _Decode(Writer):
     """Writes a decoder."""
 
-    def __init__(self, module: Module, version: int, flexible: bool) -> None:
+    def __init__(self, module: Module, version: int, flexible: bool, any_buffer: bool) -> None:
         super().__init__(module, version, flexible)
+        self.any_buffer = any_buffer
         self.run: list[tuple[str, int, str]] = []
 
     def flush(self) -> None:
@@ -119,7 +120,6 @@ class _Decode(Writer):
         length, plus_one = self.size(name, spec)
         stop = self.name("stop")
         nullable = covers(spec.nullable, self.version)
-        decode = ".decode()" if spec.type == "string" else ""
         if nullable:
             kind = "str" if spec.type == "string" else "bytes"
             self.put(f"{target}: {kind} | None = None")
@@ -131,7 +131,10 @@ class _Decode(Writer):
         self.put(f"{stop} = pos + {length} - 1" if plus_one else f"{stop} = pos + {length}")
         self.put(f"if {stop} > end:")
         self.put("    raise ValueError")
-        self.put(f"{target} = data[pos:{stop}]{decode}")
+        read = f"data[pos:{stop}]"
+        if spec.type == "string":
+            read = f'str({read}, "utf-8")' if self.any_buffer else f"{read}.decode()"
+        self.put(f"{target} = {read}")
         self.put(f"pos = {stop}")
         if nullable:
             self.indent -= 1
@@ -195,9 +198,19 @@ class _Decode(Writer):
                 "float64": "float"}.get(spec.type, "int")  # fmt: skip
 
 
+def _has_records(cls: type[Any]) -> bool:
+    return any(
+        spec.type == "records" or (not isinstance(spec.type, str) and _has_records(spec.type))
+        for _, spec in fields_of(cls)
+    )
+
+
 def decoder_source(cls: type[Message], version: int, module: Module) -> list[str]:
-    """Source lines of one decoder."""
-    writer = _Decode(module, version, version >= cls.FLEXIBLE_VERSION)
+    """Source lines of one decoder.
+
+    One of a message with records takes any buffer, too: records of a `memoryview` are a part of it, no copy.
+    """
+    writer = _Decode(module, version, version >= cls.FLEXIBLE_VERSION, _has_records(cls))
     writer.put("end = len(data)")
     body = writer.struct_body(cls)
     uses_end = any(" end" in line or "(end" in line for line in writer.lines[1:])

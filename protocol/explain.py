@@ -126,7 +126,7 @@ class _Walk:
 
 def explain(cls: type[Message], version: int, data: bytes, start: int) -> MalformedError:
     """The error to raise for bytes that the decoder of `cls` in `version` refused."""
-    walk = _Walk(data, start, version, version >= cls.FLEXIBLE_VERSION)
+    walk = _Walk(bytes(data), start, version, version >= cls.FLEXIBLE_VERSION)
     try:
         walk.struct(cls, "")
     except _WrongError as wrong:

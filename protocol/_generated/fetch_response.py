@@ -59,7 +59,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_7 = pos + n_6
             if stop_7 > end:
                 raise ValueError
-            topic_5 = data[pos:stop_7].decode()
+            topic_5 = str(data[pos:stop_7], "utf-8")
             pos = stop_7
             n_9, = _READ_i(data, pos)
             pos += 4
@@ -158,7 +158,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_7 = pos + n_6
             if stop_7 > end:
                 raise ValueError
-            topic_5 = data[pos:stop_7].decode()
+            topic_5 = str(data[pos:stop_7], "utf-8")
             pos = stop_7
             n_9, = _READ_i(data, pos)
             pos += 4
@@ -257,7 +257,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_7 = pos + n_6
             if stop_7 > end:
                 raise ValueError
-            topic_5 = data[pos:stop_7].decode()
+            topic_5 = str(data[pos:stop_7], "utf-8")
             pos = stop_7
             n_9, = _READ_i(data, pos)
             pos += 4
@@ -356,7 +356,7 @@ def decode_v7(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_9 = pos + n_8
             if stop_9 > end:
                 raise ValueError
-            topic_7 = data[pos:stop_9].decode()
+            topic_7 = str(data[pos:stop_9], "utf-8")
             pos = stop_9
             n_11, = _READ_i(data, pos)
             pos += 4
@@ -453,7 +453,7 @@ def decode_v8(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_9 = pos + n_8
             if stop_9 > end:
                 raise ValueError
-            topic_7 = data[pos:stop_9].decode()
+            topic_7 = str(data[pos:stop_9], "utf-8")
             pos = stop_9
             n_11, = _READ_i(data, pos)
             pos += 4
@@ -550,7 +550,7 @@ def decode_v9(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_9 = pos + n_8
             if stop_9 > end:
                 raise ValueError
-            topic_7 = data[pos:stop_9].decode()
+            topic_7 = str(data[pos:stop_9], "utf-8")
             pos = stop_9
             n_11, = _READ_i(data, pos)
             pos += 4
@@ -647,7 +647,7 @@ def decode_v10(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_9 = pos + n_8
             if stop_9 > end:
                 raise ValueError
-            topic_7 = data[pos:stop_9].decode()
+            topic_7 = str(data[pos:stop_9], "utf-8")
             pos = stop_9
             n_11, = _READ_i(data, pos)
             pos += 4
@@ -744,7 +744,7 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_9 = pos + n_8
             if stop_9 > end:
                 raise ValueError
-            topic_7 = data[pos:stop_9].decode()
+            topic_7 = str(data[pos:stop_9], "utf-8")
             pos = stop_9
             n_11, = _READ_i(data, pos)
             pos += 4
@@ -848,7 +848,7 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             stop_9 = pos + n_8 - 1
             if stop_9 > end:
                 raise ValueError
-            topic_7 = data[pos:stop_9].decode()
+            topic_7 = str(data[pos:stop_9], "utf-8")
             pos = stop_9
             n_11 = data[pos]
             if n_11 > 127:

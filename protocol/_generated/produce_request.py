@@ -34,7 +34,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         elif n_2 != -1:
             raise ValueError
@@ -53,7 +53,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13, = _READ_i(data, pos)
             pos += 4
@@ -114,7 +114,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         elif n_2 != -1:
             raise ValueError
@@ -133,7 +133,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13, = _READ_i(data, pos)
             pos += 4
@@ -194,7 +194,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         elif n_2 != -1:
             raise ValueError
@@ -213,7 +213,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13, = _READ_i(data, pos)
             pos += 4
@@ -274,7 +274,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         elif n_2 != -1:
             raise ValueError
@@ -293,7 +293,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13, = _READ_i(data, pos)
             pos += 4
@@ -354,7 +354,7 @@ def decode_v7(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         elif n_2 != -1:
             raise ValueError
@@ -373,7 +373,7 @@ def decode_v7(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13, = _READ_i(data, pos)
             pos += 4
@@ -434,7 +434,7 @@ def decode_v8(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         elif n_2 != -1:
             raise ValueError
@@ -453,7 +453,7 @@ def decode_v8(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13, = _READ_i(data, pos)
             pos += 4
@@ -517,7 +517,7 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_3 = pos + n_2 - 1
             if stop_3 > end:
                 raise ValueError
-            transactional_id_1 = data[pos:stop_3].decode()
+            transactional_id_1 = str(data[pos:stop_3], "utf-8")
             pos = stop_3
         acks_4, timeout_ms_5 = _READ_hi(data, pos)
         pos += 6
@@ -543,7 +543,7 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             stop_11 = pos + n_10 - 1
             if stop_11 > end:
                 raise ValueError
-            name_9 = data[pos:stop_11].decode()
+            name_9 = str(data[pos:stop_11], "utf-8")
             pos = stop_11
             n_13 = data[pos]
             if n_13 > 127:

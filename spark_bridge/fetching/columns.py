@@ -70,8 +70,11 @@ def answer_batches(
 ) -> Iterator[Any]:
     """The records of a Fetch answer in the range, as ``pyarrow.RecordBatch``es of the size that Spark likes.
 
-    Arguments as of ``decode_columns``. Raises CorruptBatchError.
+    Arguments as of ``decode_columns``, but that ``data`` may be any buffer; nothing refers to it in the end.
+    Raises CorruptBatchError.
     """
+    if aborted:
+        data = bytes(data)
     if len(data) >= FEW_BYTES:
         # Imported when there is work for it: a task of a few rows should not pay for Arrow's kernels.
         from ringleader.spark_bridge.fetching import spans
@@ -86,7 +89,9 @@ def answer_batches(
         except spans.UnfitError:
             # Bad data, or some that is fit for the other way only: that one has the words.
             pass
-    columns = decode_columns(data, from_offset, to_offset, with_headers=include_headers, aborted=aborted)
+    columns = decode_columns(
+        bytes(data), from_offset, to_offset, with_headers=include_headers, aborted=aborted
+    )
     if len(columns):
         yield from _cut(topic, partition, _few(columns, include_headers), include_headers)
 

@@ -63,7 +63,8 @@ class _Part:
 
 @dataclass
 class _Answer:
-    """Records of one part, with the position they were asked for."""
+    """Records of one part, with the position they were asked for. The next answer of the same broker takes
+    their place in memory."""
 
     part: _Part
     start: int
@@ -186,7 +187,7 @@ class _SliceFetcher:
     def _receive(self, node: int) -> list[_Answer]:
         asked = self._asked.pop(node)
         try:
-            response = self._wire.connection(node).receive(FetchResponse)
+            response = self._wire.connection(node).receive(FetchResponse, in_place=True)
         except WireError as error:
             self._failed(node, error)
             return []

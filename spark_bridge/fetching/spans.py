@@ -366,6 +366,7 @@ class _Decoding:
         lengths = pc.subtract(ends, begins)
         if pc.max(lengths).as_py() == 1 and not pc.max(_Cursor(buffer, begins).byte()).as_py():
             return None
+        buffer = bytes(buffer)
         found: list[Headers] = []
         for begin, end in zip(begins.to_pylist(), ends.to_pylist(), strict=True):
             try:

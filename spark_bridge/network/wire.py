@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
 from ringleader.protocol.frames import decode_response, encode_request
@@ -33,6 +33,8 @@ MAX_FRAME_BYTES = 512 * 1024 * 1024
 # The same before the broker has answered who it is.
 MAX_GREETING_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 10.0
+# A larger answer gets memory of its own, or it would be kept for good.
+KEPT_BYTES = 32 * 1024 * 1024
 
 _LENGTH = struct.Struct(">i")
 R = TypeVar("R", bound=Message)
@@ -54,6 +56,7 @@ class Connection:
         self._client_id = endpoint.client_id
         self._correlation = itertools.count(1)
         self._pending: list[tuple[int, int]] = []
+        self._room = bytearray()
         try:
             self._socket = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:
@@ -90,14 +93,20 @@ class Connection:
             raise WireError(f"{self.name} broke the connection: {error}") from error
         self._pending.append((correlation, version))
 
-    def receive(self, response: type[R]) -> R:
-        """The answer to the oldest request that has none yet."""
+    def receive(self, response: type[R], in_place: bool = False) -> R:
+        """The answer to the oldest request that has none yet.
+
+        ``in_place``: for messages with records, which then are parts of memory that the next such call
+        fills again. To get new memory for each answer, and to copy the records, costs more than to
+        receive them.
+        """
         correlation, version = self._pending.pop(0)
         (size,) = _LENGTH.unpack(self._read(4))
         if not 4 <= size <= self._limit_bytes:
             raise WireError(f"{self.name} announced an answer of {size} bytes")
         try:
-            got, message = decode_response(response, self._read(size), version)
+            frame = self._read_in_place(size) if in_place else self._read(size)
+            got, message = decode_response(response, frame, version)
         except MalformedError as error:
             raise WireError(f"{self.name} sent an answer that does not parse: {error}") from error
         if got != correlation:
@@ -182,18 +191,31 @@ class Connection:
 
     def _read_encrypted(self, size: int) -> bytes:
         whole = bytearray(size)
-        left = memoryview(whole)
+        self._fill(memoryview(whole))
+        return bytes(whole)
+
+    def _read_in_place(self, size: int) -> bytes:
+        if size > KEPT_BYTES:
+            return self._read(size)
+        if len(self._room) < size:
+            self._room = bytearray(size)
+        whole = memoryview(self._room)[:size]
+        self._fill(whole)
+        # What reads records takes any buffer.
+        return cast(bytes, whole)
+
+    def _fill(self, left: memoryview) -> None:
+        flags = 0 if self._encrypted else socket.MSG_WAITALL
         while left:
             try:
-                count = self._socket.recv_into(left)
-            except TimeoutError:
+                count = self._socket.recv_into(left, 0, flags)
+            except (TimeoutError, BlockingIOError):
                 raise WireError(f"{self.name} did not answer in time") from None
             except OSError as error:
                 raise WireError(f"{self.name} broke the connection: {error}") from error
             if not count:
                 raise WireError(f"{self.name} closed the connection")
             left = left[count:]
-        return bytes(whole)
 
 
 class Wire:

@@ -64,7 +64,7 @@ class Settlement:
         if gone:
             self._refused(flight, gone)
         for part, outcome in commit_parts(self._group, self._holdings, flight.commits):
-            tenures = [t for t in flight.commits if t.slot == part.slot]
+            tenures = [t for t in flight.commits if t.slot == part.slot and t.partition in part.offsets]
             if outcome is None:
                 for tenure in tenures:
                     self._places.advance(tenure, flight.committed(tenure))

@@ -231,6 +231,21 @@ class Holdings:
         with self._changed:
             return self._state.owned.get(tenure.partition) == tenure
 
+    def parts(self, commits: Mapping[Tenure, int]) -> list[Part]:
+        """These commits by member, as of its generation now; those of partitions that it does not have any
+        more are left out.
+
+        Both in one look: by a later generation the partition may be somebody else's, who has gone on.
+        """
+        with self._changed:
+            by_slot: dict[int, dict[TopicPartition, int]] = {}
+            for tenure, position in commits.items():
+                if self._state.owned.get(tenure.partition) == tenure:
+                    by_slot.setdefault(tenure.slot, {})[tenure.partition] = position
+            return [
+                Part(slot, self._slots[slot].generation, offsets) for slot, offsets in sorted(by_slot.items())
+            ]
+
     def generation(self, slot: int) -> int:
         """The generation of that member's share."""
         with self._changed:

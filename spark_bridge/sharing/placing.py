@@ -25,7 +25,7 @@ from ringleader.spark_bridge.sharing.offsets import (
     TopicPartition,
 )
 from ringleader.spark_bridge.sharing.resume import Reason, resume
-from ringleader.spark_bridge.sharing.starting import first_positions
+from ringleader.spark_bridge.sharing.starting import first_positions, listed
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions
@@ -103,7 +103,12 @@ class Places:
         now = {tp: position for tp, position in positions.items() if tp in ends}
         self._note_missing(positions.keys() - ends.keys())
         short = {tp: position for tp, position in now.items() if ends[tp] < position}
-        return now | self._within_log(short) if short else now
+        if not short:
+            return now
+        fixed = self._within_log(short)
+        # Kept: a log that stays empty would be told of at every look.
+        self._at |= {tenure: fixed[tenure.partition] for tenure in self._at if tenure.partition in fixed}
+        return now | fixed
 
     def complete(self, owned: Mapping[TopicPartition, Tenure]) -> bool:
         """Whether everything that is owned has a position, and none is missing that may only be late."""
@@ -135,17 +140,21 @@ class Places:
         commits.update(first)
         positions.update(first)
         positions.update(self._within_log(positions))
-        self._pin({by_partition[tp]: position for tp, position in commits.items()})
+        self._pin({by_partition[tp]: positions[tp] for tp in commits})
         for tp, position in positions.items():
             self._at[by_partition[tp]] = position
             self.finished.pop(tp, None)
 
     def _pin(self, commits: Mapping[Tenure, int]) -> None:
         """Commit first positions, so that they are resolved one time only."""
+        left = {tenure.partition for tenure in commits}
         for part, outcome in commit_parts(self._group, self._holdings, commits):
             if outcome is not None:
                 logger.debug("positions of %s are not pinned yet: %s", part.offsets, outcome)
                 raise outcome
+            left -= part.offsets.keys()
+        if left:
+            raise CommitRefusedError(f"{listed(left)} moved on before a position was pinned")
 
     # -- what is gone
 
@@ -196,11 +205,9 @@ Outcome = CommitRefusedError | GroupUnavailableError | None
 def commit_parts(
     group: Group, holdings: Holdings, commits: Mapping[Tenure, int]
 ) -> list[tuple[Part, Outcome]]:
-    """Commit each position by the member that has the partition, as of its present generation."""
-    by_slot: dict[int, dict[TopicPartition, int]] = {}
-    for tenure, position in commits.items():
-        by_slot.setdefault(tenure.slot, {})[tenure.partition] = position
-    parts = [Part(slot, holdings.generation(slot), offsets) for slot, offsets in sorted(by_slot.items())]
+    """Commit each position by the member that has the partition, as of its present generation; nothing of
+    partitions that are gone."""
+    parts = holdings.parts(commits)
     return list(zip(parts, group.commit(parts), strict=True)) if parts else []
 
 
