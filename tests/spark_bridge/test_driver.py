@@ -304,6 +304,20 @@ def test_a_topic_made_anew_is_read_from_its_start() -> None:
     assert world.plan() == {0: (0, 10)}
 
 
+def test_a_log_that_was_made_anew_and_is_empty_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10, failOnDataLoss="false")
+    world.assign(0)
+    world.plan()
+    assert world.plan() is None
+    world.log.end["t", 0] = 0
+    assert [world.plan() for _ in range(3)] == [None] * 3
+    assert caplog.text.count("should go on at offset 10, but the log holds 0 to 0") == 1
+    world.produce(0, 4)
+    assert world.plan() == {0: (0, 4)}
+    world.plan()
+    assert world.committed() == {0: 4}
+
+
 def test_a_slow_batch_is_warned_of_with_numbers(caplog: pytest.LogCaptureFixture) -> None:
     options: dict[str, Any] = {"kafka.max.poll.interval.ms": "1", "kafka.session.timeout.ms": "9000"}
     world = World(10, **options)

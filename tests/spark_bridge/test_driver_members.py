@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 
 import pytest
 
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument
+from ringleader.spark_bridge.sharing.offsets import OffsetDocument, TopicPartition
 from ringleader.spark_bridge.sharing.pace import Pace, Threshold
 from tests.spark_bridge.fakes import World
 
@@ -93,6 +94,25 @@ def test_a_batch_that_began_before_a_rebalance_is_committed_in_the_generation_af
     assert moving.done()
     assert world.committed() == {0: 10, 1: 10}
     assert world.driver.refused_commits == 0
+
+
+def test_the_first_position_of_a_partition_that_moves_on_meanwhile_is_not_pinned() -> None:
+    world = World(10, 10, startingOffsets="latest")
+    world.assign(0, 1)
+    look_up = world.log.offsets
+
+    def slowly(wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        world.log.offsets = look_up  # type: ignore[method-assign]
+        assert world.group.revoke(T1).done()
+        world.assign(0)
+        world.offsets[T1] = 3
+        return look_up(wanted)
+
+    world.log.offsets = slowly  # type: ignore[method-assign]
+    assert world.plan() is None
+    assert world.committed()[1] == 3
+    world.produce(0, 2)
+    assert world.plan() == {0: (10, 12)}
 
 
 def test_a_commit_between_two_generations_is_made_after_the_rebalance() -> None:
