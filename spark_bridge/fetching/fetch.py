@@ -42,6 +42,9 @@ MAX_WAIT_MS = 500
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12
 RETRY_PAUSE_S = 0.1
+# A partition that the cluster does not know is taken for deleted after so long, not at a broker's first word.
+MISSING_S = 10.0
+_NO_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @dataclass
@@ -116,6 +119,7 @@ class _SliceFetcher:
         self._asked: dict[int, dict[tuple[str, int], _Part]] = {}
         self._why = "no broker answered"
         self._progress_s = time.monotonic()
+        self._missing_since: dict[tuple[str, int], float] = {}
 
     def answers(self) -> Iterator[_Answer]:
         """Answers with records, until every range is read to its end."""
@@ -249,11 +253,15 @@ class _SliceFetcher:
             self._why = f"{part.topic}-{part.partition}: the log's bounds move"
             return
         resume_at = min(start, part.end) if part.position < start else part.end
-        said = (
+        self._skip(
+            part,
+            resume_at,
             f"offsets {part.position} to {resume_at} of {part.topic}-{part.partition} are gone: the log "
-            f"holds "
-            f"{start} to {end}"
+            f"holds {start} to {end}",
         )
+
+    def _skip(self, part: _Part, resume_at: int, said: str) -> None:
+        """Records of the range are lost. Raises DataLossError when that must not pass."""
         if self._settings.fail_on_data_loss:
             raise DataLossError(
                 f"{said}. Records were deleted, or the topic was made anew. Set failOnDataLoss=false to "
@@ -277,9 +285,30 @@ class _SliceFetcher:
         self._give_up_late()
         time.sleep(RETRY_PAUSE_S)
         try:
-            self._wire.refresh(topics)
+            codes = self._wire.refresh(topics)
         except WireError as error:
             self._why = str(error)
+        else:
+            deleted = {topic for topic in topics if codes.get(topic, 0) in _NO_TOPIC}
+            self._note_missing(topics, deleted)
+
+    def _note_missing(self, asked: set[str], deleted: set[str]) -> None:
+        """A topic that the cluster does not know for some time, or has with fewer partitions, was deleted."""
+        now_s, known = time.monotonic(), set(self._wire.partitions(asked))
+        busy = {key for wanted in self._asked.values() for key in wanted}
+        for part in [part for part in self._parts if part.topic in asked]:
+            key = (part.topic, part.partition)
+            if key in busy:
+                continue
+            there = any(topic == part.topic for topic, _ in known)
+            if key in known or not (there or part.topic in deleted):
+                self._missing_since.pop(key, None)
+                continue
+            name = f"{part.topic}-{part.partition}"
+            self._why = f"{name} is not known to the cluster"
+            if now_s - self._missing_since.setdefault(key, now_s) >= MISSING_S:
+                said = f"{name} does not exist any more: offsets {part.position} to {part.end} are gone"
+                self._skip(part, part.end, said)
 
     def _give_up_late(self) -> None:
         waited_s = time.monotonic() - self._progress_s

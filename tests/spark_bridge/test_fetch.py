@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import FetchRequest, FetchResponsePartitionData
+from ringleader.protocol.messages import FetchRequest, FetchResponsePartitionData, MetadataRequest
 from ringleader.protocol.records import Compression, Record, build_batch
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import DataLossError, FetchError
@@ -276,6 +276,34 @@ def test_offsets_below_the_log_fail_or_are_skipped(caplog: pytest.LogCaptureFixt
         assert offsets(lenient, ("t", 0, 2, 4)) == {}
         assert offsets(lenient, ("t", 0, 20, 30)) == {}
     assert "offsets 20 to 30 of t-0 are gone" in caplog.text
+
+
+def test_a_topic_that_was_deleted_fails_or_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fetch, "MISSING_S", 0.05)
+    with Broker(one_partition(batch(0, 1))) as broker:
+        with pytest.raises(DataLossError, match="gone-1 does not exist any more: offsets 3 to 5"):
+            offsets(settings(broker), ("t", 0, 0, 2), ("gone", 1, 3, 5))
+        lenient = settings(broker, fail_on_data_loss=False)
+        assert offsets(lenient, ("t", 0, 0, 2), ("gone", 1, 3, 5)) == {("t", 0): [0, 1]}
+        assert offsets(lenient, ("t", 7, 0, 2)) == {}
+    assert "t-7 does not exist any more" in caplog.text
+
+
+def test_a_topic_that_a_broker_is_late_to_know_is_waited_for() -> None:
+    with Broker({}) as broker:
+        asked: list[Message] = []
+
+        def late(request: Message) -> bool:
+            if isinstance(request, MetadataRequest):
+                asked.append(request)
+            if len(asked) == 3:
+                broker.topics.update(one_partition(batch(0, 1)))
+            return True
+
+        broker.script = late
+        assert offsets(settings(broker), ("t", 0, 0, 2)) == {("t", 0): [0, 1]}
 
 
 def test_an_unfinished_task_leaves_no_answer_behind_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
