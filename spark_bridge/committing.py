@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ringleader.spark_bridge.batch import batch_bounds
 from ringleader.spark_bridge.errors import SourceError
@@ -29,7 +29,8 @@ class PlannedRead:
 
     group_id: str
     ranges: Mapping[TopicPartition, OffsetRange]
-    options: Mapping[str, str]
+    # Passwords may be among them.
+    options: Mapping[str, str] = field(repr=False)
     committed: Mapping[TopicPartition, int]
     _fetch: FetchSettings
     _timeout_s: float

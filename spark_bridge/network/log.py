@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ringleader.protocol.errors import error_name
+from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
@@ -22,6 +22,7 @@ from ringleader.spark_bridge.sharing.offsets import LATEST, TopicPartition
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options.common import Reading
 
+_NOT_ALLOWED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 RETRY_PAUSE_S = 0.1
 DEFAULT_TIMEOUT_S = 60.0
 """Kafka's default.api.timeout.ms."""
@@ -99,7 +100,7 @@ class KafkaLog:
         patience = _Patience(*self._bounds)
         while True:
             try:
-                self._wire.refresh(topics)
+                self._refresh(topics)
                 return self._wire.partitions(topics)
             except WireError as error:
                 patience.pause(str(error))
@@ -122,6 +123,18 @@ class KafkaLog:
         """Close connections."""
         self._wire.close()
 
+    def _refresh(self, topics: Iterable[str]) -> None:
+        """Ask for the topics' partitions: none of what does not exist.
+
+        Raises SourceError where topics are not for this client to see, WireError for what may pass.
+        """
+        codes = self._wire.refresh(topics)
+        if hidden := sorted(topic for topic, code in codes.items() if code == _NOT_ALLOWED):
+            raise SourceError(f"not allowed to see {', '.join(hidden)}: {error_name(_NOT_ALLOWED)}")
+        for topic, code in sorted(codes.items()):
+            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and retriable(code):
+                raise WireError(f"{topic}: {error_name(code)}")
+
     def _list(self, wanted: Mapping[TopicPartition, int], isolation: int) -> dict[TopicPartition, _Found]:
         patience = _Patience(*self._bounds)
         left = dict(wanted)
@@ -132,7 +145,7 @@ class KafkaLog:
                 return found
             patience.pause(why)
             try:
-                self._wire.refresh({topic for topic, _ in left})
+                self._refresh({topic for topic, _ in left})
             except WireError as error:
                 patience.pause(str(error))
                 continue

@@ -91,6 +91,8 @@ class Broker:
         self.node = node
         self.peers: list[Broker] = [self]
         self.versions = dict(VERSIONS)
+        self.topic_errors: dict[str, list[int]] = {}
+        """What Metadata answers for a topic the next times, instead of its partitions."""
         self.fetches: list[FetchRequest] = []
         self.connections = 0
         # Called with each request; returning False closes the connection instead of an answer.
@@ -187,18 +189,21 @@ class Broker:
         return ApiVersionsResponse(api_keys=entries)
 
     def _metadata(self, names: Sequence[str]) -> MetadataResponse:
-        topics = [
-            MetadataResponseTopic(
-                name=name,
-                is_internal=name.startswith("__"),
-                error_code=0 if name in self.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                partitions=[
-                    MetadataResponsePartition(partition_index=number, leader_id=found.leader)
-                    for number, found in self.topics.get(name, {}).items()
-                ],
+        topics = []
+        for name in names:
+            wrong = 0 if name in self.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if self.topic_errors.get(name):
+                wrong = ErrorCode(self.topic_errors[name].pop(0))
+            partitions = [
+                MetadataResponsePartition(partition_index=number, leader_id=found.leader)
+                for number, found in ({} if wrong else self.topics[name]).items()
+            ]
+            internal = name.startswith("__")
+            topics.append(
+                MetadataResponseTopic(
+                    name=name, is_internal=internal, error_code=wrong, partitions=partitions
+                )
             )
-            for name in names
-        ]
         brokers = [MetadataResponseBroker(node_id=p.node, host=p.host, port=p.port) for p in self.peers]
         return MetadataResponse(brokers=brokers, topics=topics)
 

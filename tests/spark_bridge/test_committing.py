@@ -11,12 +11,12 @@ from ringleader.clients.membership import SyncGroupMember
 from ringleader.clients.subscription import sync_consumer_member
 from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge.batch import RingleaderBatchReader
-from ringleader.spark_bridge.committing import plan_read
+from ringleader.spark_bridge.committing import PlannedRead, plan_read
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.group_offsets import GroupOffsets
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.options import OptionsError
+from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.options import OptionsError, batch_options
 
 PARTITIONS = 2
 
@@ -82,6 +82,18 @@ def test_nothing_is_committed_when_somebody_else_went_on(coordinator: Coordinato
     theirs.commit()
     with pytest.raises(SourceError, match="changed meanwhile for t-0, t-1; nothing is committed"):
         ours.commit()
+
+
+def test_a_plan_shows_no_password() -> None:
+    security = {"kafka.sasl.password": "hush", "kafka.sasl.username": "u"}
+    parsed = batch_options(
+        {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "kafka.security.protocol": "SASL_SSL"}
+        | {"kafka.sasl.mechanism": "PLAIN"}
+        | security
+    )
+    planned = PlannedRead("g", {}, security, {}, FetchSettings.of(parsed), 1.0)
+    assert "hush" not in repr(planned)
+    assert planned.options == security
 
 
 def test_a_group_with_members_takes_no_commit_from_outside(coordinator: Coordinator) -> None:

@@ -45,6 +45,23 @@ def test_partitions_starts_and_ends(broker: Broker) -> None:
     log.close()
 
 
+def test_topics_that_are_not_for_this_client_are_told_from_those_that_do_not_exist(broker: Broker) -> None:
+    broker.topic_errors["u"] = [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
+    log = log_of(broker)
+    with pytest.raises(SourceError, match="not allowed to see u: TOPIC_AUTHORIZATION_FAILED"):
+        log.partitions(("t", "u"))
+    with pytest.raises(SourceError, match="not allowed to see u"):
+        log.ends([("u", 0)])
+    log.close()
+
+
+def test_a_topic_that_is_being_made_is_waited_for(broker: Broker) -> None:
+    broker.topic_errors["u"] = [ErrorCode.LEADER_NOT_AVAILABLE]
+    log = log_of(broker)
+    assert log.partitions(("u",)) == [("u", 0)]
+    log.close()
+
+
 def test_read_committed_ends_at_the_last_stable_offset(broker: Broker) -> None:
     broker.topics["t"][0].stable = 5
     log = log_of(broker, read_committed=True)
