@@ -305,6 +305,7 @@ class SourceDriver:
         self._threshold.planned(_now_ms())
         finish = {tp: found.end for tp, found in ranges.items()}
         made = OffsetDocument(document.group, ranges, {**document.positions, **positions, **finish})
+        made = made.after(document)
         self._flight = Flight(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())
         return made
 

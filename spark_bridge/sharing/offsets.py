@@ -8,7 +8,8 @@ committed offset, which no earlier document knows.
 ``{"v": 1, "g": "<group>", "r": {"topic": {"0": [100, 150]}}, "p": {"topic": {"0": 150}}}``
 
 ``r`` are the ranges of the batch, ``p`` the last known position of every partition this query has
-owned (the fallback when the group's offsets have expired). Keys are sorted, topics by name and
+owned (the fallback when the group's offsets have expired), ``n``, seldom there, tells a batch from the one
+before it when a topic that was made anew has the same offsets again. Keys are sorted, topics by name and
 partitions by number, so that equal documents are equal text.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 TopicPartition: TypeAlias = tuple[str, int]
@@ -58,17 +59,26 @@ class OffsetDocument:
     """One position of a query, and the batch that led to it.
 
     ``group`` is the consumer group, ``ranges`` what the batch reads, ``positions`` the next offset
-    to read of every partition this query has owned.
+    to read of every partition this query has owned. ``repeats``: how many documents just before it said
+    the same; to Spark an equal one would be no batch.
     """
 
     group: str
     ranges: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
+    repeats: int = 0
+
+    def after(self, before: OffsetDocument) -> OffsetDocument:
+        """This one, so that it differs from the one before it."""
+        same = self == replace(before, repeats=0)
+        return replace(self, repeats=before.repeats + 1) if same else self
 
     def to_json(self) -> dict[str, Any]:
         """The document as Spark wants it: nested dicts in one fixed order of keys."""
+        repeats = {"n": self.repeats} if self.repeats else {}
         return {
             "g": self.group,
+            **repeats,
             "p": _by_topic(self.positions, int),
             "r": _by_topic(self.ranges, list),
             "v": DOCUMENT_VERSION,
@@ -100,7 +110,10 @@ class OffsetDocument:
             )
         ranges = {tp: _range(tp, value) for tp, value in _flat(document, "r")}
         positions = {tp: _offset(tp, value) for tp, value in _flat(document, "p")}
-        return cls(group, ranges, positions)
+        repeats = document.get("n", 0)
+        if not isinstance(repeats, int) or repeats < 0:
+            raise OffsetDocumentError(f"field 'n' of the offset document is {repeats!r:.40}, not a number")
+        return cls(group, ranges, positions, repeats)
 
 
 def empty(group: str) -> OffsetDocument:

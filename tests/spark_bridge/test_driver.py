@@ -318,6 +318,23 @@ def test_a_log_that_was_made_anew_and_is_empty_is_told_of_once(caplog: pytest.Lo
     assert world.committed() == {0: 4}
 
 
+def test_a_topic_made_anew_with_the_same_offsets_is_a_batch_that_spark_can_tell_from_the_last() -> None:
+    world = World(10, failOnDataLoss="false")
+    world.assign(0)
+    ends = []
+    for _ in range(3):
+        assert world.plan() == {0: (0, 10)}
+        assert world.read() == {0: (0, 10)}
+        ends.append(json.dumps(world.start))
+        assert world.plan() is None
+        world.log.end["t", 0] = 0
+        assert world.plan() is None
+        world.log.end["t", 0] = 10
+    assert ends[0] != ends[1] != ends[2]
+    world.log.end["t", 0] = 11
+    assert world.plan() == {0: (0, 11)}
+
+
 def test_a_slow_batch_is_warned_of_with_numbers(caplog: pytest.LogCaptureFixture) -> None:
     options: dict[str, Any] = {"kafka.max.poll.interval.ms": "1", "kafka.session.timeout.ms": "9000"}
     world = World(10, **options)
