@@ -76,7 +76,9 @@ class Works:
     @asynccontextmanager
     async def reader(self, board: WatchBoard, name: str, isolation: str) -> AsyncIterator[JavaMember]:
         """A consumer of the output, in a group of its own."""
-        config = {"isolation.level": isolation}
+        # With its default a Java client joins anew when its only broker was away, and reads again what it
+        # has not committed.
+        config = {"isolation.level": isolation, "metadata.recovery.strategy": "none"}
         reader = JavaMember(board, self._java, self._daemon.bootstrap, name, OUT, name, config)
         await reader.join()
         try:
