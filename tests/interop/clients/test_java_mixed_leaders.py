@@ -16,6 +16,12 @@ from tests.interop.kafka import KafkaBroker
 from tests.support.daemon import Daemon
 from tests.support.members import Stage
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.usefixtures("sockets_forgotten"),
+]
+"""kafka-python forgets the socket of a connection that is made while its consumer is closed."""
+
 PARTITIONS = 6
 _numbers = itertools.count(1)
 
