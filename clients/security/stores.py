@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from ringleader.clients.security.properties import MAX_TEXT_CHARACTERS, parse_properties
+
 MAX_PEM_BYTES = 16 * 1024 * 1024
 """All of a machine's authorities are a few hundred KiB."""
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -16,6 +18,22 @@ CONVERT = (
     "only PEM is read: convert with `keytool -importkeystore -deststoretype PKCS12` and `openssl pkcs12 -in "
     "STORE -out FILE.pem`, and set the type to PEM"
 )
+
+
+def properties_of(file: Path) -> dict[str, str]:
+    """What a properties file says. Raises ValueError: one sentence that names the file."""
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_TEXT_CHARACTERS + 1)
+        if len(raw) > MAX_TEXT_CHARACTERS:
+            raise ValueError(f"more than {MAX_TEXT_CHARACTERS} bytes")
+        return parse_properties(raw.decode())
+    except OSError as error:
+        raise ValueError(f"{error.strerror}: {file}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is not text") from None
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
 
 
 def tls_from_properties(properties: Mapping[str, str]) -> ssl.SSLContext:

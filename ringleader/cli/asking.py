@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
-FILE_MAX_BYTES = 1024 * 1024
 
 T = TypeVar("T")
 
@@ -44,19 +43,15 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 def _security(file: Path | None) -> ClientSecurity:
     """TLS and SASL as the properties file says. Ends the command when it cannot be used."""
     from ringleader.clients.security import ClientSecurity, security_from_properties
-    from ringleader.clients.security.properties import parse_properties
+    from ringleader.clients.security.stores import properties_of
 
     if file is None:
         return ClientSecurity()
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(FILE_MAX_BYTES + 1)
-        if len(raw) > FILE_MAX_BYTES:
-            raise ValueError(f"more than {FILE_MAX_BYTES} bytes")
-        return security_from_properties(parse_properties(raw.decode()))
-    except OSError as error:
-        fail(f"--command-config: {error.strerror}: {file}.", WRONG_INPUT)
-    except UnicodeDecodeError:
-        fail(f"--command-config: {file} is not text.", WRONG_INPUT)
+        properties = properties_of(file)
+    except ValueError as error:
+        fail(f"--command-config: {error}.", WRONG_INPUT)
+    try:
+        return security_from_properties(properties)
     except ValueError as error:
         fail(f"--command-config: {file}: {error}.", WRONG_INPUT)

@@ -20,7 +20,7 @@ from rich.console import Console
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import ClientError
 from ringleader.clients.security import security_from_properties
-from ringleader.clients.security.properties import parse_properties
+from ringleader.clients.security.stores import properties_of
 from ringleader.spark_bridge.pipelines.facts import GroupFacts, ReportError, look
 from ringleader.spark_bridge.pipelines.page import page
 from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options
@@ -133,11 +133,12 @@ def _properties(file: Path | None) -> dict[str, str]:
     if file is None:
         return {}
     try:
-        found = parse_properties(file.read_text(encoding="utf-8"))
-        kept = {name: value for name, value in found.items() if name.startswith(SECURITY)}
+        found = properties_of(file)
+    except ValueError as error:
+        raise typer.BadParameter(f"--command-config: {error}") from None
+    kept = {name: value for name, value in found.items() if name.startswith(SECURITY)}
+    try:
         security_from_properties(kept)
-    except OSError as error:
-        raise typer.BadParameter(f"--command-config: {error.strerror}: {file}") from None
     except ValueError as error:
         raise typer.BadParameter(f"--command-config: {file}: {error}") from None
     return kept
