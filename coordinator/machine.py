@@ -1,0 +1,200 @@
+"""What every shard machine has in common: how it talks to its runtime, and what waits for the log.
+
+A shard is one partition of a log (`__consumer_offsets`, `__transaction_state`) as a deterministic machine.
+One rule holds for its durable state: it changes at once, by one function of a record's content, the same live
+and at load; and whatever is said outside, reads and errors included, carries the log position that it depends
+on, and leaves when that is durable. So nothing is visible that could be lost. There is no undo: when an append
+fails, the shard's life ends, and the next one is loaded from the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+Records = list[tuple[bytes, bytes | None]]
+"""Key and value of records of one partition; a None value is a tombstone."""
+
+NOTHING = 0
+"""The position of what depends on nothing that is on its way."""
+
+
+class Phase(Enum):
+    """Where a shard is in its life."""
+
+    LOADING = "loading"
+    SERVING = "serving"
+    UNLOADED = "unloaded"
+
+
+class Ticket(Hashable, Protocol):
+    """The caller's handle of one request in progress: opaque to the machine but for these fields.
+
+    Compared and hashed by identity. `connection` is whatever stands for the connection; only compared by
+    identity.
+    """
+
+    @property
+    def api_version(self) -> int:
+        """Version of the request."""
+
+    @property
+    def client_id(self) -> str | None:
+        """Client id of the request header; becomes the prefix of member ids."""
+
+    @property
+    def client_host(self) -> str:
+        """Address as DescribeGroups shows it: Java's form with a leading slash, `/127.0.0.1`."""
+
+    @property
+    def connection(self) -> object:
+        """The connection that the request came over."""
+
+
+@dataclass(slots=True)
+class Append:
+    """Records that belong together (written all or none). `position` is the shard's own increasing number,
+    to be handed back to `Machine.durable`. Appends must reach the log in the order of their positions."""
+
+    position: int
+    records: Records
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer that is free to go now. `response` is a response message, or, for the parts of requests that
+    go to several shards, the part that the method promises. None: close that ticket's connection without an
+    answer."""
+
+    ticket: Any
+    response: Any
+
+
+@dataclass(slots=True, frozen=True)
+class Notice:
+    """Something an operator may want to read in the log, once per event: `text` says it; `subject` is the
+    group id or transactional id, `member_id` as the client sent it."""
+
+    subject: str
+    member_id: str
+    text: str
+    expected: bool = False
+    """Whether it belongs to normal operation; else it is worth a warning."""
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Everything a shard wants done since the last `drain`."""
+
+    appends: list[Append] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
+    """What else has become certain, in the order in which it did: notices, journal entries, transactions to
+    be finished."""
+
+
+class Machine(Protocol):
+    """What a runtime asks of a shard.
+
+    Every call that takes `now_ms` gets the same monotonic clock; calls never go back in time. After any call
+    look at `dirty`; if it is set, `drain` once per loop turn. One timer for `next_deadline`. Never entered
+    twice at once. An exception that leaves any of these methods ends the shard's life.
+    """
+
+    @property
+    def dirty(self) -> bool:
+        """Whether `drain` has anything. Cheap: look at it after every call."""
+
+    def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Records of the log, in order, while loading. Unknown key types are skipped, as Kafka's loader does.
+        Raises `MalformedError` for a record that cannot be read."""
+
+    def loaded(self, now_ms: int, wall_ms: int) -> None:
+        """All records were replayed: start to serve. `wall_ms`: Unix time."""
+
+    def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
+        """What Unix time is now; told every few seconds. Timers never use it."""
+
+    def set_full(self, full: bool, now_ms: int) -> None:
+        """Whether the store is full: while it is, what would write is refused before it changes anything."""
+
+    def unload(self) -> None:
+        """The partition moves away: every call from here on is answered NOT_COORDINATOR. The caller refuses
+        what waits."""
+
+    def tick(self, now_ms: int) -> None:
+        """Everything that is due."""
+
+    def next_deadline(self) -> int | None:
+        """When to call `tick` next (may be early, never late; may be in the past); None: nothing to wait
+        for."""
+
+    def drain(self) -> Outbox:
+        """Hand over everything that is to be done, and forget it."""
+
+    def durable(self, position: int, now_ms: int) -> None:
+        """All appends up to and including `position` are durable: what depended on them is in the next
+        `drain`."""
+
+
+class Outgoing:
+    """What a machine says: records go at once, everything else when what it depends on is durable."""
+
+    __slots__ = ("_box", "_in_flight", "_waiting", "dirty", "durable", "emitted")
+
+    def __init__(self) -> None:
+        self.dirty = False
+        self.emitted = NOTHING
+        """Position of the last append."""
+        self.durable = NOTHING
+        """Everything up to here is in the log for good."""
+        self._box = Outbox()
+        self._in_flight: deque[int] = deque()
+        self._waiting: dict[int, list[Answer | Any]] = {}
+
+    def emit(self, records: Records) -> int:
+        """Records for the log, all or none; their position."""
+        self.emitted += 1
+        self._box.appends.append(Append(self.emitted, records))
+        self._in_flight.append(self.emitted)
+        self.dirty = True
+        return self.emitted
+
+    def answer(self, ticket: Any, response: Any, position: int = NOTHING) -> None:
+        """An answer that leaves when `position` is durable. A ticket that is gone (None) needs none."""
+        if ticket is None:
+            return
+        if position <= self.durable:
+            self._box.answers.append(Answer(ticket, response))
+            self.dirty = True
+        else:
+            self._waiting.setdefault(position, []).append(Answer(ticket, response))
+
+    def tell(self, event: Any, position: int = NOTHING) -> None:
+        """An event that counts when `position` is durable."""
+        if position <= self.durable:
+            self._box.events.append(event)
+            self.dirty = True
+        else:
+            self._waiting.setdefault(position, []).append(event)
+
+    def settle(self, position: int) -> None:
+        """Everything up to `position` is durable."""
+        self.durable = max(self.durable, position)
+        in_flight = self._in_flight
+        while in_flight and in_flight[0] <= position:
+            for one in self._waiting.pop(in_flight.popleft(), ()):
+                if isinstance(one, Answer):
+                    self._box.answers.append(one)
+                else:
+                    self._box.events.append(one)
+                self.dirty = True
+
+    def take(self) -> Outbox:
+        """Everything since the last time."""
+        box, self._box = self._box, Outbox()
+        self.dirty = False
+        return box
