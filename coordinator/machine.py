@@ -10,7 +10,7 @@ fails, the shard's life ends, and the next one is loaded from the log.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -153,7 +153,7 @@ class Outgoing:
         """Everything up to here is in the log for good."""
         self._box = Outbox()
         self._in_flight: deque[int] = deque()
-        self._waiting: dict[int, list[Answer | Any]] = {}
+        self._waiting: dict[int, list[Answer | Callable[[int], Any]]] = {}
 
     def emit(self, records: Records) -> int:
         """Records for the log, all or none; their position."""
@@ -173,15 +173,20 @@ class Outgoing:
         else:
             self._waiting.setdefault(position, []).append(Answer(ticket, response))
 
-    def tell(self, event: Any, position: int = NOTHING) -> None:
-        """An event that counts when `position` is durable."""
+    def tell(self, event: Callable[[int], Any], position: int, now_ms: int) -> None:
+        """An event that counts when `position` is durable; it is made then, of the time that it is."""
         if position <= self.durable:
-            self._box.events.append(event)
+            self._box.events.append(event(now_ms))
             self.dirty = True
         else:
             self._waiting.setdefault(position, []).append(event)
 
-    def settle(self, position: int) -> None:
+    def notice(self, notice: Notice) -> None:
+        """A line for the operator's log, at once."""
+        self._box.events.append(notice)
+        self.dirty = True
+
+    def settle(self, position: int, now_ms: int) -> None:
         """Everything up to `position` is durable."""
         self.durable = max(self.durable, position)
         in_flight = self._in_flight
@@ -190,7 +195,7 @@ class Outgoing:
                 if isinstance(one, Answer):
                     self._box.answers.append(one)
                 else:
-                    self._box.events.append(one)
+                    self._box.events.append(one(now_ms))
                 self.dirty = True
 
     def take(self) -> Outbox:
