@@ -3,8 +3,8 @@
 A shard is one partition of a log (`__consumer_offsets`, `__transaction_state`) as a deterministic machine.
 One rule holds for its durable state: it changes at once, by one function of a record's content, the same live
 and at load; and whatever is said outside, reads and errors included, carries the log position that it depends
-on, and leaves when that is durable. So nothing is visible that could be lost. There is no undo: when an append
-fails, the shard's life ends, and the next one is loaded from the log.
+on, and leaves when that is durable. So nothing is visible that could be lost. There is no undo: when an
+append fails, the shard's life ends, and the next one is loaded from the log.
 """
 
 from __future__ import annotations
@@ -180,11 +180,6 @@ class Outgoing:
             self.dirty = True
         else:
             self._waiting.setdefault(position, []).append(event)
-
-    def notice(self, notice: Notice) -> None:
-        """A line for the operator's log, at once."""
-        self._box.events.append(notice)
-        self.dirty = True
 
     def settle(self, position: int, now_ms: int) -> None:
         """Everything up to `position` is durable."""

@@ -65,6 +65,11 @@ class Subscription:
         # Java reads an empty rack as none, so that both never differ in an assignor.
         return cls(topics, user_data, owned, generation, rack or None)
 
+    @classmethod
+    def decode_topics(cls, data: bytes) -> list[str]:
+        """The topics alone, whatever follows them. Raises MalformedError."""
+        return _Reader(data, "Subscription").strings("topics")
+
 
 @dataclass(slots=True)
 class Assignment:

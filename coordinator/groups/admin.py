@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import Call, Core, Phase
-from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.offsets import phase_error
-from ringleader.coordinator.groups.outbox import Ticket
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import (
     DeleteGroupsResponseDeletableGroupResult,
@@ -24,7 +21,7 @@ GROUP_TYPE = "classic"
 """Type of all our groups in ListGroups v5 (KIP-848)."""
 
 
-class Admin:
+class AdminHandler:
     """Answers operators' questions about the groups of one shard."""
 
     __slots__ = ("core",)
@@ -32,16 +29,18 @@ class Admin:
     def __init__(self, core: Core) -> None:
         self.core = core
 
-    def describe(self, group_id: str, version: int) -> DescribeGroupsResponseDescribedGroup:
-        """One group as it is now."""
-        error = phase_error(self.core.phase)
-        if error:
-            return DescribeGroupsResponseDescribedGroup(error_code=error, group_id=group_id)
-        group = self.core.find(group_id)
+    def describe(
+        self, group_id: str, version: int, ticket: Ticket
+    ) -> DescribeGroupsResponseDescribedGroup | None:
+        """One group as it is now; None while its record is on the way to the log."""
+        core = self.core
+        if core.refusal:
+            return DescribeGroupsResponseDescribedGroup(error_code=core.refusal, group_id=group_id)
+        group = core.find(group_id)
         if group is None:
-            return _missing(group_id, version)
-        stable = group.state is State.STABLE
-        return DescribeGroupsResponseDescribedGroup(
+            return core.reply(ticket, _missing(group_id, version), core.position_of(group_id))
+        stable = group.state is GroupState.STABLE
+        described = DescribeGroupsResponseDescribedGroup(
             error_code=_NONE,
             group_id=group_id,
             group_state=group.state.value,
@@ -60,15 +59,19 @@ class Admin:
                 for member in group.members.values()
             ],
         )
+        return core.reply(ticket, described, group.position)
 
-    def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListGroupsResponseListedGroup]:
-        """Groups in order of creation. Raises `KafkaError` while loading."""
+    def list_groups(
+        self, states: Sequence[str], types: Sequence[str], ticket: Ticket
+    ) -> list[ListGroupsResponseListedGroup] | None:
+        """Groups in order of creation; None while a group's record is on the way to the log. Raises
+        `KafkaError` while loading."""
         if self.core.phase is Phase.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.strip().lower() for state in states}
         if types and GROUP_TYPE not in {one.lower() for one in types}:
             return []
-        return [
+        found = [
             ListGroupsResponseListedGroup(
                 group_id=group.group_id,
                 protocol_type=group.protocol_type or "",
@@ -78,66 +81,32 @@ class Admin:
             for group in self.core.groups.values()
             if not group.is_void and (not wanted or group.state.value.lower() in wanted)
         ]
+        return self.core.reply(ticket, found, self.core.position)
 
-    def delete(
-        self, group_id: str, ticket: Ticket, now_ms: int
-    ) -> DeleteGroupsResponseDeletableGroupResult | None:
-        """Delete an empty group. It goes alone, after the writes on their way: what comes later starts clean
+    def delete(self, group_id: str, ticket: Ticket) -> DeleteGroupsResponseDeletableGroupResult | None:
+        """Delete an empty group; None while it waits for the tombstones. What comes later starts clean
         (O8)."""
         core = self.core
-        error = phase_error(core.phase)
-        if error:
-            return _result(group_id, error)
-
-        def run(now_ms: int) -> None:
-            error = self._delete_now(group_id, ticket)
-            if error is not None:
-                core.answer(ticket, _result(group_id, int(error)))
-
-        def refuse(error: int) -> None:
-            core.answer(ticket, _result(group_id, error))
-
-        core.submit(core.find(group_id), Call(True, run, refuse), now_ms)
-        return None
-
-    def _delete_now(self, group_id: str, ticket: Ticket) -> ErrorCode | int | None:
-        """The error; None while it waits for the tombstones."""
-        group = self.core.find(group_id)
-        if group is None:
-            return ErrorCode.GROUP_ID_NOT_FOUND
-        if group.state is not State.EMPTY:
-            return ErrorCode.NON_EMPTY_GROUP
-        content = records.group_tombstones(group)
-        if not content:
-            self._forget_pending(group)
-            self.core.forget_if_void(group)
-            return ErrorCode.NONE
-        group.exclusive = True
-
-        def decided(error: int, now_ms: int) -> None:
-            group.exclusive = False
-            if not error:
-                self._forget_pending(group)
-            self.core.answer(ticket, _result(group_id, error))
-
-        self.core.write(group, content, decided)
-        return None
-
-    def _forget_pending(self, group: Group) -> None:
-        for member_id in list(group.pending):
-            self.core.drop_pending(group, member_id)
+        group = core.find(group_id)
+        error: ErrorCode | int = core.refusal
+        if not error and group is None:
+            error = ErrorCode.GROUP_ID_NOT_FOUND
+        elif not error and group is not None and not group.is_empty:
+            error = ErrorCode.NON_EMPTY_GROUP
+        elif not error and core.full:
+            error = STORE_FULL
+        result = DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=int(error))
+        if error or group is None:
+            return core.reply(ticket, result, core.position_of(group_id))
+        return core.reply(ticket, result, core.delete(group))
 
 
 def _missing(group_id: str, version: int) -> DescribeGroupsResponseDescribedGroup:
     """v6 says that there is no such group (KIP-1043); before, it looks like a dead one."""
     found = DescribeGroupsResponseDescribedGroup(
-        error_code=_NONE, group_id=group_id, group_state=State.DEAD.value
+        error_code=_NONE, group_id=group_id, group_state=GroupState.DEAD.value
     )
     if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
         found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
         found.error_message = f"Group {group_id} not found."
     return found
-
-
-def _result(group_id: str, error: int) -> DeleteGroupsResponseDeletableGroupResult:
-    return DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=error)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class CommittedOffset(NamedTuple):
-    """One committed position. Any offset is kept, negative ones too: KafkaJS's reset to earliest commits
-    -2."""
+    """One committed position, read from its record. Any offset is kept, negative ones too: KafkaJS's reset to
+    earliest commits -2."""
 
     offset: int
     leader_epoch: int

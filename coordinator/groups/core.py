@@ -1,158 +1,96 @@
-"""What all parts of a shard share: its groups, its deadlines, and the way of records to the log and back.
+"""What all parts of a shard share: its groups, its deadlines, and the one way in which durable state changes.
 
-The rules of that way:
-
-- `apply` is the only thing that changes durable state, with the bytes of the log, live and while loading
-  alike; live it runs when the log has the records, never when they are emitted.
-- An answer that belongs to records is attached to their write and leaves when that is durable.
-- One write of a group's record is in flight at a time; the next ones wait in `Group.saves`.
-- A deletion goes alone: it waits until no write of the group is in flight, and until it is durable everything
-  that would change the group waits in `Group.blocked`, in the order of arrival.
+A record takes effect the moment it is emitted, by `apply`, which loading uses as well; what is said outside
+carries the position that it depends on (see `coordinator.machine`). For a group that is `Group.position`, the
+last write of its record or its floor, and `Group.offsets_position`, the last write of an offset of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.committed import CommittedOffset, Uncommitted
+from ringleader.coordinator.groups.committed import Uncommitted
 from ringleader.coordinator.groups.deadlines import Deadline, DeadlineHeap
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
 from ringleader.coordinator.groups.member import Member
-from ringleader.coordinator.groups.outbox import Answer, Append, Notice, Outbox, Records, Ticket
 from ringleader.coordinator.groups.progress import Progress
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.unix_time import UnixTime
+from ringleader.coordinator.machine import NOTHING, Notice, Outgoing, Phase, Records, Ticket
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import GroupMetadataValue
 
-Done = Callable[[int, int], None]
-"""Called once with (error code, now_ms): 0 when the records are durable, else the error as clients get it."""
-
-_APPEND_ERRORS = {
-    int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    int(ErrorCode.NOT_ENOUGH_REPLICAS): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    int(ErrorCode.REQUEST_TIMED_OUT): int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    int(ErrorCode.NOT_LEADER_OR_FOLLOWER): int(ErrorCode.NOT_COORDINATOR),
-    int(ErrorCode.KAFKA_STORAGE_ERROR): int(ErrorCode.NOT_COORDINATOR),
-    int(ErrorCode.MESSAGE_TOO_LARGE): int(ErrorCode.UNKNOWN_SERVER_ERROR),
-    int(ErrorCode.RECORD_LIST_TOO_LARGE): int(ErrorCode.UNKNOWN_SERVER_ERROR),
-    int(ErrorCode.INVALID_FETCH_SIZE): int(ErrorCode.UNKNOWN_SERVER_ERROR),
-}
-"""What the log says -> what clients are told (Kafka GroupMetadataManager behaviour): codes they know how to
-act on."""
-
-
-def client_error(error: int) -> int:
-    """The code that clients get when an append failed with `error`; never 0."""
-    return _APPEND_ERRORS.get(error, error) or int(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-class Phase(Enum):
-    """Where a shard is in its life."""
-
-    LOADING = "loading"
-    SERVING = "serving"
-    UNLOADED = "unloaded"
-
-
-class Write:
-    """Records on their way to the log. `after` runs when it is decided, whichever way, once its effects are
-    there."""
-
-    __slots__ = ("after", "done", "group", "position", "records")
-
-    def __init__(self, position: int, group: Group, content: Records, done: Done | None) -> None:
-        self.position = position
-        self.group = group
-        self.records = content
-        self.done = done
-        self.after: list[Done] = []
-
-
-class Save:
-    """A write of a group's record; queued behind the one in flight. `waiting` are told when it is decided."""
-
-    __slots__ = ("records", "waiting")
-
-    def __init__(self, content: Records, done: Done) -> None:
-        self.records = content
-        self.waiting: list[Done] = [done]
-
-
-class Call:
-    """A request that waits for a deletion, or a deletion that waits for its turn."""
-
-    __slots__ = ("exclusive", "refuse", "run")
-
-    def __init__(self, exclusive: bool, run: Callable[[int], None], refuse: Callable[[int], None]) -> None:
-        self.exclusive = exclusive
-        self.run = run  # (now_ms)
-        self.refuse = refuse  # (error code)
+PLAIN, PLAIN_BYTES = records.PLAIN_OFFSET
+STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+"""What a request that would write is told while the store is full: clients try again."""
 
 
 class Core:
     """State of a shard and the services that its parts need."""
 
     __slots__ = (
-        "_in_flight",
         "_order",
-        "_places",
-        "_position",
+        "_partitions",
+        "_void",
         "deadlines",
-        "dirty",
+        "full",
         "groups",
         "ids",
-        "loading",
-        "outbox",
+        "out",
         "parked",
         "phase",
+        "position",
         "settings",
         "transactional",
-        "wall_difference_ms",
+        "unix_time",
     )
 
     def __init__(self, settings: GroupSettings, ids: Callable[[str], str]) -> None:
         self.settings = settings
         self.ids = ids
         self.phase = Phase.LOADING
-        self.groups: dict[str, Group] = {}  # in order of creation; empty while loading
-        self.loading: dict[str, Group] = {}  # what has been replayed so far
+        self.full = False
+        """The store is full: nothing that would write may begin."""
+        self.out = Outgoing()
+        self.position = NOTHING
+        """Of the last write of any group's record."""
+        self.groups: dict[str, Group] = {}  # in order of creation
         self.deadlines = DeadlineHeap()
         self.parked: dict[Ticket, Member] = {}
-        self.outbox = Outbox()
-        self.dirty = False
-        self.wall_difference_ms = 0
-        self.transactional: dict[int, dict[str, None]] = {}  # producer id -> groups that it committed in
-        self._position = 0
+        self.unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
+        self.transactional: dict[int, dict[str, None]] = {}
+        """Producer id -> groups in which it has offsets of an open transaction."""
         self._order = 0
-        self._places: dict[bytes, dict[int, CommittedOffset]] = {}  # start of offset keys -> where they go
-        self._in_flight: dict[int, Write] = {}
+        # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
+        self._partitions: dict[bytes, dict[int, bytes]] = {}
+        self._void: deque[Group] = deque()  # deleted, but not durably yet
+
+    @property
+    def refusal(self) -> int:
+        """What a shard that does not serve answers to most requests; 0 when it serves."""
+        if self.phase is Phase.SERVING:
+            return 0
+        loading = self.phase is Phase.LOADING
+        return int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
 
     # ---- out ----
 
-    def wall_ms(self, now_ms: int) -> int:
-        """Unix time, for stamps in records and journal; never for timers."""
-        return now_ms + self.wall_difference_ms
+    def reply(self, ticket: Ticket, response: Any, position: int) -> Any | None:
+        """The response if it is free to go; else it leaves when `position` is durable."""
+        if position <= self.out.durable:
+            return response
+        self.out.answer(ticket, response, position)
+        return None
 
-    def answer(self, ticket: Ticket | None, response: Any) -> None:
-        """An answer that is free to go. A ticket that is gone needs none."""
-        if ticket is not None:
-            self.outbox.answers.append(Answer(ticket, response))
-            self.dirty = True
-
-    def notice(self, group_id: str, member_id: str, text: str, *, expected: bool = False) -> None:
-        """A line for the operator's log."""
-        self.outbox.notices.append(Notice(group_id, member_id, text, expected))
-        self.dirty = True
-
-    def take_outbox(self) -> Outbox:
-        """Everything since the last time."""
-        outbox, self.outbox = self.outbox, Outbox()
-        self.dirty = False
-        return outbox
+    def notice(self, group: Group, member_id: str, text: str, now_ms: int) -> None:
+        """A line for the operator's log about something that belongs to normal operation."""
+        notice = Notice(group.group_id, member_id, text, True)
+        self.out.tell(lambda _: notice, group.position, now_ms)
 
     # ---- journal ----
 
@@ -161,22 +99,12 @@ class Core:
         group.progress = Progress(group, cause, member_id, reason, now_ms)
 
     def end_rebalance(self, group: Group, outcome: Outcome, now_ms: int) -> None:
-        """Hand over the journal entry, if a generation came of the rebalance."""
+        """Hand over the journal entry, if a generation came of the rebalance, when that is durable."""
         progress, group.progress = group.progress, None
         if progress is None or progress.joined_ms < 0:
             return
-        group.late_entry = progress.entry(group, outcome, now_ms, self.wall_ms(now_ms))
-        if group.generation <= group.floor:
-            self.journal_late(group)
-
-    def journal_late(self, group: Group) -> None:
-        """Hand over an entry whose generation number is now certain never to be used again. Only the number
-        of a group that became empty may not be: until its record is durable, a crash may give it to another
-        one."""
-        entry, group.late_entry = group.late_entry, None
-        if entry is not None:
-            self.outbox.journal.append(entry)
-            self.dirty = True
+        entry = progress.entry(group, outcome, now_ms, self.unix_time.now_ms(now_ms))
+        self.out.tell(partial(entry.until, now_ms), group.position, now_ms)
 
     # ---- groups ----
 
@@ -185,21 +113,33 @@ class Core:
         group = self.groups.get(group_id)
         return None if group is None or group.is_void else group
 
-    def find_or_add(self, group_id: str) -> Group | None:
-        """The group, made if it is missing; None if the shard is full."""
+    def position_of(self, group_id: str) -> int:
+        """What an answer about the group depends on, also that there is none."""
         group = self.groups.get(group_id)
-        if group is None:
-            if len(self.groups) >= self.settings.shard_max_groups:
-                return None
-            group = self.groups[group_id] = Group(group_id)
+        return NOTHING if group is None else group.position
+
+    def find_or_add(self, group_id: str) -> Group | None:
+        """The group, made if it is missing; None if the shard is full of groups."""
+        found = self.groups.get(group_id)
+        if found is not None and not (found.is_void and not found.floor):
+            return found
+        if found is None and len(self.groups) >= self.settings.shard_max_groups:
+            return None
+        group = self.groups[group_id] = Group(group_id)
+        if found is not None:  # what comes after a deletion starts clean, and depends on the deletion
+            group.position, group.offsets_position = found.position, found.offsets_position
         return group
 
     def forget_if_void(self, group: Group) -> None:
-        """Drop a group of which nothing is left."""
-        if group.is_void and group.is_idle and not group.floor and self.groups.get(group.group_id) is group:
-            for deadline in (group.join_deadline, group.sync_deadline, group.save_deadline):
-                self.deadlines.cancel(deadline)
-            del self.groups[group.group_id]
+        """Drop a group of which nothing is left, once that is durable: what is said of it waits for it."""
+        if not group.is_void or group.floor or self.groups.get(group.group_id) is not group:
+            return
+        if max(group.position, group.offsets_position) > self.out.durable:
+            self._void.append(group)
+            return
+        for deadline in (group.join_deadline, group.sync_deadline):
+            self.deadlines.cancel(deadline)
+        del self.groups[group.group_id]
 
     def drop_pending(self, group: Group, member_id: str) -> bool:
         """Forget a member id that was given out; whether it was known."""
@@ -219,141 +159,115 @@ class Core:
         """Start or move any deadline."""
         self.deadlines.arm(deadline, due_ms)
 
-    # ---- to the log and back ----
+    # ---- to the log ----
 
-    def write(self, group: Group, content: Records, done: Done | None) -> Write:
-        """Emit records. `done` is told when they took effect or failed."""
-        self._position += 1
-        write = Write(self._position, group, content, done)
-        self._in_flight[write.position] = group.last_write = write
-        group.writes += 1
-        self.outbox.appends.append(Append(write.position, content))
-        self.dirty = True
-        return write
+    def write_group(
+        self, group: Group, value: GroupMetadataValue, raw: bytes, more: Iterable[tuple[bytes, bytes]] = ()
+    ) -> None:
+        """Emit the group's record, `value` as the bytes `raw`, with `more` in the same append."""
+        self._emit_group(group, [(records.group_key(group.group_id), raw), *more], value)
 
-    def save(self, group: Group, content: Records, done: Done) -> Save:
-        """Emit records that hold the group's record, after those already on their way."""
-        save = Save(content, done)
-        group.saves.append(save)
-        if len(group.saves) == 1:
-            self._emit_save(group)
-        return save
+    def reserve(self, group: Group) -> None:
+        """Emit a floor under which the group's next generation numbers are: they are used once, a crash
+        included."""
+        self._emit_group(group, [self._floor(group)])
 
-    def _emit_save(self, group: Group) -> None:
-        def decided(error: int, now_ms: int) -> None:
-            save = group.saves.pop(0)
-            for done in save.waiting:
-                done(error, now_ms)
-            if group.saves:
-                self._emit_save(group)
+    def create(self, group: Group, now_ms: int) -> None:
+        """Emit the record of a group without members, and its first floor."""
+        value = records.empty_group_value(self.unix_time.stamp_ms(now_ms))
+        self.write_group(group, value, records.encode_group_value(value), [self._floor(group)])
 
-        self.write(group, group.saves[0].records, decided)
+    def _floor(self, group: Group) -> tuple[bytes, bytes]:
+        floor = group.last_generation + self.settings.generation_block
+        return records.floor_key(group.group_id), records.floor_value(floor)
 
-    def fail_queued_saves(self, group: Group, error: int, now_ms: int) -> None:
-        """The group is gone: what waited behind its record can no longer be written."""
-        while group.saves:
-            for done in group.saves.pop(0).waiting:
-                done(error, now_ms)
+    def _emit_group(
+        self, group: Group, content: list[tuple[bytes, bytes]], value: GroupMetadataValue | None = None
+    ) -> None:
+        group.position = self.position = self.out.emit([*content])
+        for key, raw in content:
+            self._apply(key, raw, value)
 
-    def appended(self, position: int, now_ms: int) -> None:
-        """Everything in flight up to `position` is durable: it takes effect."""
-        in_flight = self._in_flight
-        while in_flight:
-            first = next(iter(in_flight))
-            if first > position:
-                return
-            write = in_flight.pop(first)
-            for key, value in write.records:
-                self.apply(key, value)
-            self._decided(write, 0, now_ms)
-
-    def append_failed(self, position: int, error: int, now_ms: int) -> None:
-        """The write at `position` came to nothing."""
-        write = self._in_flight.pop(position, None)
-        if write is not None:
-            self._decided(write, client_error(error), now_ms)
-
-    def _decided(self, write: Write, error: int, now_ms: int) -> None:
-        group = write.group
-        group.writes -= 1
-        if group.last_write is write:
-            group.last_write = None
-        if write.done is not None:
-            write.done(error, now_ms)
-        for done in write.after:
-            done(error, now_ms)
-        if group.blocked:
-            waiting, group.blocked = group.blocked, []
-            self.forget_if_void(group)  # what comes after a deletion starts clean
-            for call in waiting:
-                self.submit(self.groups.get(group.group_id), call, now_ms)
-        elif not group.offsets and not group.record:
+    def write_offsets(self, group: Group, content: Records) -> int:
+        """Emit records of the group's offsets; their position."""
+        group.offsets_position = position = self.out.emit(content)
+        for key, raw in content:
+            self.apply(key, raw)
+        if not group.offsets:
             self.forget_if_void(group)
+        return position
 
-    def forget_everything(self) -> None:
-        """The shard is unloaded: no group, no timer, no memory of it."""
-        self.groups.clear()
-        self.loading.clear()
-        self.parked.clear()
-        self._places.clear()
-        self.transactional.clear()
-        self.deadlines = DeadlineHeap()
+    def delete(self, group: Group) -> int:
+        """Emit what deletes a group for good; its position. It needs not have any record."""
+        for member_id in list(group.pending):
+            self.drop_pending(group, member_id)
+        content = records.group_tombstones(group)
+        if content:
+            position = self.write_offsets(group, content)
+            group.position = self.position = position
+        self.forget_if_void(group)
+        return max(group.position, group.offsets_position)
 
-    def abandon_writes(self, error: int, now_ms: int) -> None:
-        """Unloading: whoever waits for records is told `error`; whether they reach the log stays open."""
-        while self._in_flight:
-            self._decided(self._in_flight.pop(next(iter(self._in_flight))), error, now_ms)
-
-    # ---- deletions go alone ----
-
-    def submit(self, group: Group | None, call: Call, now_ms: int) -> bool:
-        """Run `call` now if nothing is in its way, else queue it. Whether it ran."""
-        if group is not None and (group.is_gated or (call.exclusive and not group.is_idle)):
-            group.blocked.append(call)
-            return False
-        call.run(now_ms)
-        return True
+    def durable(self, position: int, now_ms: int) -> None:
+        """Everything up to `position` is in the log for good."""
+        self.out.settle(position, now_ms)
+        while self._void and max(self._void[0].position, self._void[0].offsets_position) <= position:
+            self.forget_if_void(self._void.popleft())
 
     # ---- durable state ----
 
-    def apply(self, key: bytes, value: bytes | None) -> None:
-        """The only mutator of durable state. Unknown key types are skipped, as Kafka's loader does.
+    def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Records of the log. Raises `MalformedError` for one that cannot be read."""
+        known, from_bytes = self._partitions, int.from_bytes
+        for key, value in rows:
+            partitions = known.get(key[:-4])
+            if partitions and value is not None and len(value) == PLAIN_BYTES and value[:2] == PLAIN:
+                partitions[from_bytes(key[-4:], "big", signed=True)] = value
+                continue
+            if value is not None:
+                records.check(key, value)
+            self.apply(key, value)
 
-        Raises `MalformedError` for a record that cannot be read.
-        """
-        if value is not None:
-            # Nearly all records are offsets of topics that are known already.
-            partitions = self._places.get(key[:-4])
-            if partitions is not None:
-                partitions[records.key_partition(key)] = records.decode_offset_value(value)
-                return
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """The only thing that changes durable state: one record takes effect, live and at load alike. Unknown
+        key types are skipped, as Kafka's loader does. Raises `MalformedError` for what cannot be read."""
+        # Nearly all records are offsets of topics that are known already.
+        partitions = self._partitions.get(key[:-4]) if value is not None else None
+        if partitions is not None and value is not None:
+            partitions[records.key_partition(key)] = value
+        else:
+            self._apply(key, value, None)
+
+    def _apply(self, key: bytes, value: bytes | None, content: GroupMetadataValue | None) -> None:
+        """`content`: the value of a group's record, where it need not be read from the bytes again."""
         decoded = records.decode_key(key)
         if decoded is None:
             return
         kind, group_id, topic, partition, producer_id = decoded
-        table = self.loading if self.phase is Phase.LOADING else self.groups
-        group = table.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
             if value is None:
                 return
-            group = table[group_id] = Group(group_id)
+            group = self.groups[group_id] = Group(group_id)
         if kind == records.OFFSET:
             self._apply_offset(group, topic, partition, value)
         elif kind == records.PENDING_OFFSET:
             self._apply_pending(group, topic, partition, producer_id, value)
-        elif kind == records.GROUP:
-            group.record = value
-        else:
+        elif kind == records.GENERATION_FLOOR:
             group.floor = 0 if value is None else records.decode_floor_value(value)
+        elif value is None:
+            group.synced = None
+        else:
+            group.synced = content or records.decode_group_value(value)
 
     def _apply_offset(self, group: Group, topic: str, partition: int, value: bytes | None) -> None:
         partitions = group.offsets.get(topic)
         if value is not None:
             if partitions is None:
                 partitions = group.offsets[topic] = {}
-            partitions[partition] = records.decode_offset_value(value)
+            partitions[partition] = value
             if not group.uncommitted:  # the short way of `apply` does not look at them
-                self._places[records.offset_key_prefix(group.group_id, topic)] = partitions
+                self._partitions[records.offset_key_prefix(group.group_id, topic)] = partitions
             for table in group.uncommitted.values():
                 open_one = table.get((topic, partition))
                 if open_one is not None:
@@ -362,36 +276,25 @@ class Core:
             partitions.pop(partition, None)
             if not partitions:
                 del group.offsets[topic]
-                self._places.pop(records.offset_key_prefix(group.group_id, topic), None)
+                self._partitions.pop(records.offset_key_prefix(group.group_id, topic), None)
 
     def _apply_pending(
         self, group: Group, topic: str, partition: int, producer_id: int, value: bytes | None
     ) -> None:
         table = group.uncommitted.get(producer_id)
         if value is not None:
-            records.decode_offset_value(value)  # a record that cannot be read must not wait for its commit
             if table is None:
                 table = group.uncommitted[producer_id] = {}
+                self.transactional.setdefault(producer_id, {})[group.group_id] = None
                 for one in group.offsets:
-                    self._places.pop(records.offset_key_prefix(group.group_id, one), None)
+                    self._partitions.pop(records.offset_key_prefix(group.group_id, one), None)
             self._order += 1
             table[topic, partition] = Uncommitted(value, self._order)
-            self.in_transaction(producer_id, group.group_id)
         elif table is not None:
             table.pop((topic, partition), None)
             if not table:
                 del group.uncommitted[producer_id]
-
-    # ---- open transactions ----
-
-    def in_transaction(self, producer_id: int, group_id: str) -> None:
-        """The producer has offsets in the group, or has them on their way to the log."""
-        self.transactional.setdefault(producer_id, {})[group_id] = None
-
-    def transaction_over(self, producer_id: int, group_id: str) -> None:
-        """It has none any more."""
-        groups = self.transactional.get(producer_id)
-        if groups is not None:
-            groups.pop(group_id, None)
-            if not groups:
-                del self.transactional[producer_id]
+                groups = self.transactional[producer_id]
+                del groups[group.group_id]
+                if not groups:
+                    del self.transactional[producer_id]

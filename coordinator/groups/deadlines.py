@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NEVER = 1 << 62
 """Due time of a deadline that is not running."""
 
-_COMPACT_ABOVE = 1_024
+_COMPACT_ABOVE = 64
 
 
 class Kind(IntEnum):
@@ -31,9 +31,7 @@ class Kind(IntEnum):
     """The join phase of a group."""
     SYNC = 3
     """The sync phase of a group."""
-    SAVE = 4
-    """The record of a group that became empty is to be written once more."""
-    CLEANUP = 5
+    CLEANUP = 4
     """The next look for expired offsets and empty groups."""
 
 

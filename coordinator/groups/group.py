@@ -1,5 +1,9 @@
 """One group: what is durable about it, its members, and the bookkeeping that joins and votes need.
 
+Two things are told apart. `synced` is durable: the generation whose assignment is in the log. Members, state
+and generation are how the group is seen: after a sync, and after a load, exactly what `synced` says
+(`settle`); in a rebalance ahead of it, and lost with the process.
+
 Nothing here decides when to rebalance (rebalance.py) or what to answer; these are the primitives, each O(1)
 in the number of members where Kafka's were not (KAFKA-7142).
 """
@@ -10,15 +14,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
-from ringleader.coordinator.groups.journal import Departure, JournalEntry
+from ringleader.coordinator.groups.journal import Departure
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
-from ringleader.coordinator.groups.states import HEARTBEAT_CODES, State, check_transition
+from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState, check_transition
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_topics
+from ringleader.coordinator.machine import NOTHING
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import GroupMetadataValue
 
 if TYPE_CHECKING:
-    from ringleader.coordinator.groups.committed import CommittedOffset, Uncommitted
-    from ringleader.coordinator.groups.core import Call, Save, Write
+    from ringleader.coordinator.groups.committed import Uncommitted
     from ringleader.coordinator.groups.progress import Progress
 
 _NONE = int(ErrorCode.NONE)
@@ -31,60 +36,56 @@ class Group:
     only."""
 
     __slots__ = (
-        "assigning",
         "awaiting_joins",
-        "blocked",
-        "creating",
         "departed",
-        "exclusive",
         "floor",
         "generation",
         "group_id",
         "heartbeat_code",
-        "held",
         "initial_delay_ms",
         "initial_remaining_ms",
         "join_deadline",
         "last_generation",
-        "last_write",
-        "late_entry",
         "leader",
         "members",
         "new_member_added",
         "offsets",
+        "offsets_position",
         "pending",
         "pending_sync",
+        "position",
         "previous",
         "progress",
         "protocol",
         "protocol_type",
-        "record",
-        "reserving",
-        "save_deadline",
-        "saves",
         "state",
-        "state_since_wall_ms",
+        "state_since_ms",
         "static_members",
         "subscribed",
         "supporters",
         "sync_deadline",
+        "synced",
         "uncommitted",
-        "writes",
     )
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         # --- durable: changed by Core.apply only, live and while loading alike ---
-        self.record: bytes | None = None  # GroupMetadataValue as it is in the log
+        self.synced: GroupMetadataValue | None = None
+        """The group's record: the last synced generation, or that it is empty."""
         self.floor = 0  # generations up to here are reserved; any of them may have been used
-        self.offsets: dict[str, dict[int, CommittedOffset]] = {}
+        self.offsets: dict[str, dict[int, bytes]] = {}
+        """Topic -> partition -> the record's value, read when it is asked for."""
         # Offsets of open transactions, by producer id. No table in it is empty.
         self.uncommitted: dict[int, dict[tuple[str, int], Uncommitted]] = {}
+        # --- which log positions answers about it depend on ---
+        self.position = NOTHING  # its record and floor
+        self.offsets_position = NOTHING
         # --- live: changes at once, lost on restart ---
-        self.state = State.EMPTY
-        self.previous = State.EMPTY
-        self.heartbeat_code = HEARTBEAT_CODES[State.EMPTY]
-        self.state_since_wall_ms = -1  # Unix time; -1: not known
+        self.state = GroupState.EMPTY
+        self.previous = GroupState.EMPTY
+        self.heartbeat_code = HEARTBEAT_CODES[GroupState.EMPTY]
+        self.state_since_ms = -1  # Unix time; -1: not known
         self.generation = 0
         self.last_generation = 0  # the next generation is above this; after a load it is `floor`
         self.protocol_type: str | None = None  # None: a simple group, offsets only
@@ -100,64 +101,61 @@ class Group:
         # --- timers of the two phases ---
         self.join_deadline = Deadline(Kind.JOIN, self)
         self.sync_deadline = Deadline(Kind.SYNC, self)
-        self.save_deadline = Deadline(Kind.SAVE, self)
         self.new_member_added = False
         self.initial_delay_ms = 0
         self.initial_remaining_ms = -1  # -1: the present rebalance did not start from Empty
-        # --- writes on their way (see core.py) ---
-        self.writes = 0
-        self.last_write: Write | None = None
-        self.saves: list[Save] = []  # writes of the group record; the first one is in flight
-        self.exclusive = False  # a deletion is in flight: everything that changes the group waits
-        self.blocked: list[Call] = []
-        self.creating = False  # the record that makes this group exist is in flight
-        self.reserving = 0  # the floor that is in flight; 0: none
-        self.held = False  # the join phase is over, but its generation number is not reserved durably yet
-        self.assigning = -1  # the generation whose assignment is on its way to the log
         # --- journal ---
         self.progress: Progress | None = None
-        self.late_entry: JournalEntry | None = None
         self.departed: dict[str, Departure] = {}  # members gone since the last completed join phase
 
     # ---- state ----
 
-    def transition(self, state: State, wall_ms: int) -> None:
+    def transition(self, state: GroupState, unix_ms: int) -> None:
         """Move to `state`. Raises `IllegalTransitionError` for what the table does not have."""
         check_transition(self.group_id, self.state, state)
         self.previous = self.state
-        self.enter(state, wall_ms)
-
-    def enter(self, state: State, wall_ms: int) -> None:
-        """Be in `state` without a transition: only right after a load."""
         self.state = state
-        self.state_since_wall_ms = wall_ms
+        self.state_since_ms = unix_ms
         self.heartbeat_code = HEARTBEAT_CODES[state]
+
+    def settle(self) -> None:
+        """Be what `synced` says: after a sync, where all its members are here already, when the last member
+        went, and after a load."""
+        value = self.synced
+        assert value is not None
+        self.generation = value.generation
+        self.protocol_type = value.protocol_type or None
+        self.protocol = value.protocol if value.members else None
+        for one in value.members:
+            member = self.members.get(one.member_id)
+            if member is None:
+                member = Member.of_record(self, one, value.protocol)
+                self.add(member, value.protocol_type)
+                self.subscribed = None
+            member.assignment = one.assignment
+        self.leader = value.leader if value.leader in self.members else next(iter(self.members), None)
+        if self.subscribed is None:
+            self.subscribed = self.compute_subscribed()
+        state = GroupState.STABLE if value.members else GroupState.EMPTY
+        if self.state is not state:
+            self.transition(state, value.current_state_timestamp)
+        self.state_since_ms = value.current_state_timestamp
 
     @property
     def is_empty(self) -> bool:
         """Whether the state is Empty."""
-        return self.state is State.EMPTY
+        return self.state is GroupState.EMPTY
 
     @property
     def is_void(self) -> bool:
         """Nothing durable and nothing alive: for clients such a group does not exist."""
-        if self.state is not State.EMPTY:
+        if self.state is not GroupState.EMPTY:
             return False
-        return not (self.record or self.offsets or self.uncommitted or self.pending or self.creating)
+        return not (self.synced or self.offsets or self.uncommitted or self.pending)
 
     def is_unstable(self, topic: str, partition: int) -> bool:
         """Whether an open transaction has an offset for the partition."""
         return any((topic, partition) in table for table in self.uncommitted.values())
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing is on its way that refers to this object."""
-        return not (self.writes or self.saves or self.blocked or self.exclusive)
-
-    @property
-    def is_gated(self) -> bool:
-        """Requests that change the group must queue: a deletion is in flight or waits for its turn."""
-        return self.exclusive or bool(self.blocked)
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -184,7 +182,7 @@ class Group:
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member with this offer can be in the group. A known member's own present offer counts
         too."""
-        if self.state is State.EMPTY:
+        if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         if protocol_type != self.protocol_type:
             return False
@@ -214,6 +212,7 @@ class Group:
         self.pending_sync.pop(member.member_id, None)
         self._count(member.protocols, -1)
         self.set_awaiting_join(member, False)
+        member.release()
         if self.leader == member.member_id:
             self.leader = next(iter(self.members), None)
 

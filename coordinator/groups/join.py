@@ -6,16 +6,15 @@ The order of the checks is Kafka's; the first hit wins.
 
 from __future__ import annotations
 
-from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import Call, Core, Phase
+from ringleader.coordinator.groups import records, static
+from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
-from ringleader.coordinator.groups.outbox import Records, Ticket
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.replies import join_error
-from ringleader.coordinator.groups.states import State
-from ringleader.coordinator.groups.static import Replacement
+from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
@@ -24,7 +23,7 @@ _FIRST_WITH_MEMBER_ID_REQUIRED = 4
 _MAX_ID_PREFIX_CHARS = 4_096  # member ids are persisted: keep them well below the longest string of a record
 
 
-class Joins:
+class JoinHandler:
     """Handles JoinGroup for one shard."""
 
     __slots__ = ("core", "rebalances")
@@ -35,24 +34,28 @@ class Joins:
 
     def join(self, request: JoinGroupRequest, ticket: Ticket, now_ms: int) -> JoinGroupResponse | None:
         """The answer; None while it waits for the join phase or for a record."""
-        version = ticket.api_version
+        version, core = ticket.api_version, self.core
         error = self._refuse(request)
         if error is not None:
             code, echoed = error
             return join_error(version, int(code), echoed)
         protocols = _without_duplicates(request)
-        if self._is_too_much(request, protocols):
+        if self._is_too_much(request, protocols, ticket):
             return join_error(version, int(ErrorCode.POLICY_VIOLATION), request.member_id)
-        group = self.core.find(request.group_id)
-        if group is not None:
-            return self._join(group, request, protocols, ticket, now_ms)
-        if request.member_id:
-            return join_error(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)
-        group = self.core.find_or_add(request.group_id)
+        group = core.find(request.group_id)
         if group is None:
-            return join_error(version, int(ErrorCode.POLICY_VIOLATION), "")
-        self._create(group, request, protocols, ticket, now_ms)
-        return None
+            if request.member_id:
+                refusal = join_error(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)
+                return core.reply(ticket, refusal, core.position_of(request.group_id))
+            if core.full:
+                return join_error(version, STORE_FULL, "")
+            group = core.find_or_add(request.group_id)
+            if group is None:
+                return join_error(version, int(ErrorCode.POLICY_VIOLATION), "")
+            # The first JoinGroup makes the group, even if it is answered with an error (Kafka behaviour).
+            core.create(group, now_ms)
+        response = self._join(group, request, protocols, ticket, now_ms)
+        return None if response is None else core.reply(ticket, response, group.position)
 
     # ---- checks that need no group ----
 
@@ -71,61 +74,17 @@ class Joins:
             return ErrorCode.NOT_COORDINATOR, ""
         return None
 
-    def _is_too_much(self, request: JoinGroupRequest, protocols: Protocols) -> bool:
-        instance_id_chars = len(request.group_instance_id or "")
-        size = longest = max(len(request.protocol_type), instance_id_chars)
+    def _is_too_much(self, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket) -> bool:
+        """Whether the group's record could not hold it. A client id that is no UTF-8 is three times as long
+        as text."""
+        size = longest = max(len(request.protocol_type), len(request.group_instance_id or ""))
+        longest = max(longest, len(ticket.client_id or ""))
         for name, metadata in protocols:
             size += len(name) + len(metadata)
             longest = max(longest, len(name))
         # A character takes at most four bytes in a record.
         too_long = longest * 4 > records.MAX_STRING_BYTES
         return too_long or size > self.core.settings.member_max_metadata_bytes
-
-    # ---- a new group ----
-
-    def _create(
-        self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
-    ) -> None:
-        """The first JoinGroup makes the group, even if it is answered with an error (Kafka behaviour). The
-        answer waits for the group's record; if that fails, the group vanishes and whoever waits in it is
-        told."""
-        core = self.core
-        group.creating = True
-        group.reserving = group.last_generation + core.settings.generation_block
-        response = self._join(group, request, protocols, ticket, now_ms)
-
-        def decided(error: int, now_ms: int) -> None:
-            group.creating = False
-            group.reserving = 0
-            if error:
-                self._vanish(group, error, now_ms)
-            if response is not None:
-                core.answer(ticket, join_error(ticket.api_version, error, "") if error else response)
-            self.rebalances.reserved(group, error, now_ms)
-
-        value = records.empty_group_value(core.wall_ms(now_ms))
-        content: Records = [
-            (records.group_key(group.group_id), value),
-            (records.floor_key(group.group_id), records.floor_value(group.reserving)),
-        ]
-        core.save(group, content, decided)
-
-    def _vanish(self, group: Group, error: int, now_ms: int) -> None:
-        core = self.core
-        for member in list(group.members.values()):
-            parked = self.rebalances.unpark_join(group, member)
-            if parked is not None:
-                core.answer(parked, join_error(parked.api_version, error, ""))
-            self.rebalances.remove(group, member, None)
-        for member_id in list(group.pending):
-            core.drop_pending(group, member_id)
-        core.fail_queued_saves(group, error, now_ms)
-        core.deadlines.cancel(group.join_deadline)
-        group.progress = None
-        group.held = False
-        group.departed.clear()
-        if group.state is State.PREPARING:
-            group.transition(State.EMPTY, core.wall_ms(now_ms))
 
     # ---- a group that exists ----
 
@@ -134,6 +93,8 @@ class Joins:
     ) -> JoinGroupResponse | None:
         version, member_id, instance_id = ticket.api_version, request.member_id, request.group_instance_id
         comes_back = not member_id and instance_id in group.static_members
+        if self.core.full:
+            return join_error(version, STORE_FULL, member_id)
         # Who comes back takes its own place, not another one. (Kafka refuses it in a full group.)
         place = group.static_members[instance_id or ""] if comes_back else member_id
         if not self._has_room(group, place):
@@ -142,12 +103,16 @@ class Joins:
         if not group.supports(request.protocol_type, protocols):
             return join_error(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
         if comes_back:
-            self._replace(group, request, protocols, ticket, now_ms)
-            return None
+            fresh = self._fresh_id(request, ticket)
+            return static.replace(
+                self.core, self.rebalances, group, request, protocols, ticket, fresh, now_ms
+            )
         if not member_id:
             fresh = self._fresh_id(request, ticket)
             if version >= _FIRST_WITH_MEMBER_ID_REQUIRED and instance_id is None:
                 return self._give_out_id(group, request, fresh, ticket, now_ms)
+            if instance_id is not None and not static.take_over(self.core, group, request, protocols, fresh):
+                return static.refusal(group, version)
             self._add(group, request, fresh, protocols, ticket, now_ms)
             return None
         if member_id in group.pending:
@@ -164,34 +129,15 @@ class Joins:
         prefix = request.group_instance_id if request.group_instance_id is not None else ticket.client_id
         return self.core.ids((prefix or "")[:_MAX_ID_PREFIX_CHARS])
 
-    def _replace(
-        self, group: Group, request: JoinGroupRequest, protocols: Protocols, ticket: Ticket, now_ms: int
-    ) -> None:
-        """A static member is back without its member id (KIP-345)."""
-        if group.is_idle:
-            fresh = self._fresh_id(request, ticket)
-            Replacement(self.core, self.rebalances, request, protocols, ticket, fresh).begin(group, now_ms)
-            return
-
-        def again(now_ms: int) -> None:
-            response = self.join(request, ticket, now_ms)
-            if response is not None:
-                self.core.answer(ticket, response)
-
-        def refuse(error: int) -> None:
-            self.core.answer(ticket, join_error(ticket.api_version, error, ""))
-
-        group.blocked.append(Call(True, again, refuse))
-
     def _has_room(self, group: Group, member_id: str) -> bool:
         """KIP-389. While preparing, those who came first stay; the late ones of a group above its size go.
         Static members that are away keep their places. (Kafka gives these away, and grows above its size when
         they come back.)"""
         most = self.core.settings.group_max_size
         member = group.members.get(member_id)
-        if group.state is State.EMPTY:
+        if group.state is GroupState.EMPTY:
             return True
-        if group.state is State.PREPARING:
+        if group.state is GroupState.PREPARING:
             if member is not None:
                 return member.awaiting_join or group.awaiting_joins < most
             if group.awaiting_joins + len(group.static_members) < most:
@@ -234,11 +180,11 @@ class Joins:
             ticket.client_id or "",
             ticket.client_host,
             request.session_timeout_ms,
-            _rebalance_timeout_ms(request, ticket),
+            rebalance_timeout_ms(request, ticket.api_version),
             protocols,
         )
         member.is_new = True
-        if group.state is State.PREPARING and group.previous is State.EMPTY:
+        if group.state is GroupState.PREPARING and group.previous is GroupState.EMPTY:
             group.new_member_added = True
         self.core.drop_pending(group, member_id)
         group.add(member, request.protocol_type)
@@ -260,16 +206,16 @@ class Joins:
         """A known member. Unchanged, it gets its present generation once more (its answer may have been
         lost); only a leader asks for a rebalance by coming unchanged."""
         state = group.state
-        if state is State.EMPTY:
+        if state is GroupState.EMPTY:
             return join_error(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
         is_leader = group.leader == member.member_id
         unchanged = member.protocols == protocols
-        if state is State.COMPLETING and unchanged:
+        if state is GroupState.COMPLETING and unchanged:
             members = self.rebalances.member_list(group) if is_leader else []
             return self.rebalances.join_success(group, member, members, ticket.api_version)
-        if state is State.STABLE and unchanged and not is_leader:
+        if state is GroupState.STABLE and unchanged and not is_leader:
             return self.rebalances.join_success(group, member, [], ticket.api_version)
-        timeout_ms = _rebalance_timeout_ms(request, ticket)
+        timeout_ms = rebalance_timeout_ms(request, ticket.api_version)
         group.update(member, protocols, request.session_timeout_ms, timeout_ms)
         self.rebalances.park_join(group, member, ticket, now_ms)
         cause = Cause.MEMBER_CHANGED if not unchanged else Cause.LEADER_REJOINED
@@ -277,9 +223,9 @@ class Joins:
         return None
 
 
-def _rebalance_timeout_ms(request: JoinGroupRequest, ticket: Ticket) -> int:
+def rebalance_timeout_ms(request: JoinGroupRequest, version: int) -> int:
     """v0 has none: it is the session timeout then (KIP-62)."""
-    if ticket.api_version < _FIRST_WITH_REBALANCE_TIMEOUT:
+    if version < _FIRST_WITH_REBALANCE_TIMEOUT:
         return request.session_timeout_ms
     return request.rebalance_timeout_ms
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,7 +32,7 @@ class Cause(StrEnum):
     SYNC_MISSING = "sync missing"
     """Members did not send SyncGroup within the rebalance timeout."""
     STORE_FAILED = "assignment not stored"
-    """The leader's assignment could not be written."""
+    """The leader's assignment is larger than a record may be, or the store is full."""
     GROUP_TOO_LARGE = "group above its maximum size"
     """A group was loaded that has more members than group.max.size allows."""
 
@@ -52,13 +52,11 @@ class Outcome(StrEnum):
     """How a rebalance ended."""
 
     STABLE = "stable"
-    """The leader's assignment is durable."""
+    """The leader's assignment is in the log."""
     EMPTY = "empty"
     """No members are left."""
     SUPERSEDED = "superseded"
     """The next rebalance began before the leader's assignment was durable."""
-    ABANDONED = "abandoned"
-    """The shard was unloaded, or the new group could not be stored."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -100,6 +98,16 @@ class JournalEntry:
     answered."""
     synced: int = 0
     """How many members had sent SyncGroup by the end."""
+
+    def until(self, ended_ms: int, now_ms: int) -> JournalEntry:
+        """The same, when what it says has become durable at `now_ms`: the third phase lasts until then."""
+        more_ms = now_ms - ended_ms if self.outcome is Outcome.STABLE else 0
+        return replace(
+            self,
+            at_ms=self.at_ms + more_ms,
+            duration_ms=self.duration_ms + more_ms,
+            sync_ms=self.sync_ms + more_ms,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The entry as plain values, ready for JSON."""

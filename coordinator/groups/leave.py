@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.groups.core import Core, Phase
+from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
-from ringleader.coordinator.groups.outbox import Ticket
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.replies import leave_error
+from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     LeaveGroupRequest,
@@ -19,7 +19,7 @@ from ringleader.protocol.messages import (
 _FIRST_BATCH = 3
 
 
-class Leaves:
+class LeaveHandler:
     """Handles LeaveGroup for one shard."""
 
     __slots__ = ("core", "rebalances")
@@ -33,28 +33,20 @@ class Leaves:
         core = self.core
         if not request.group_id:
             return leave_error(int(ErrorCode.INVALID_GROUP_ID))
-        if core.phase is Phase.LOADING:
-            return leave_error(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-        if core.phase is Phase.UNLOADED:
-            return leave_error(int(ErrorCode.NOT_COORDINATOR))
+        error = core.refusal or (core.full and STORE_FULL)
+        if error:
+            return leave_error(error)
         batch = ticket.api_version >= _FIRST_BATCH
         leaving = request.members if batch else [LeaveGroupRequestMemberIdentity(member_id=request.member_id)]
         group = core.find(request.group_id)
-        results, emptied = self._leave_all(group, leaving, now_ms)
+        results = self._leave_all(group, leaving, now_ms)
         response = LeaveGroupResponse(members=results) if batch else leave_error(results[0].error_code)
-        if group is None or not emptied:
-            return response
-
-        def decided(error: int, now_ms: int) -> None:
-            core.answer(ticket, leave_error(error) if error else response)
-
-        group.saves[-1].waiting.append(decided)
-        return None
+        return core.reply(ticket, response, core.position_of(request.group_id))
 
     def _leave_all(
         self, group: Group | None, leaving: list[LeaveGroupRequestMemberIdentity], now_ms: int
-    ) -> tuple[list[LeaveGroupResponseMemberResponse], bool]:
-        """Results in request order, and whether this emptied the group (so that a record is on its way)."""
+    ) -> list[LeaveGroupResponseMemberResponse]:
+        """Results in the order of the request."""
         results = []
         first: tuple[str, str] | None = None  # member id and reason of the first that went, for the journal
         cause = Cause.PENDING_LEFT
@@ -71,11 +63,11 @@ class Leaves:
             )
         # In an empty group only given-out ids can leave, which changes nothing.
         if group is None or first is None or group.is_empty:
-            return results, False
+            return results
         # One good entry is enough. In an initial join phase this does nothing: its delay goes on (Kafka
         # behaviour).
         self.rebalances.start(group, cause, *first, now_ms)
-        return results, group.is_empty
+        return results
 
     def _leave_one(
         self, group: Group | None, member_id: str, instance_id: str | None

@@ -8,7 +8,8 @@ from ringleader.coordinator.groups.deadlines import Deadline, Kind
 
 if TYPE_CHECKING:
     from ringleader.coordinator.groups.group import Group
-    from ringleader.coordinator.groups.outbox import Ticket
+    from ringleader.coordinator.machine import Ticket
+    from ringleader.protocol.messages import GroupMetadataValueMemberMetadata
 
 Protocols = tuple[tuple[str, bytes], ...]
 """What a member offers, in its order of preference: (protocol name, metadata). Names are unique."""
@@ -61,6 +62,26 @@ class Member(Deadline):
         self.awaiting_sync = False
         self.join_ticket: Ticket | None = None
         self.sync_ticket: Ticket | None = None
+
+    @classmethod
+    def of_record(cls, group: Group, one: GroupMetadataValueMemberMetadata, protocol: str | None) -> Member:
+        """A member as the group's record has it: of what it offers, the elected protocol only."""
+        return cls(
+            group,
+            one.member_id,
+            one.group_instance_id,
+            one.client_id,
+            one.client_host,
+            one.session_timeout,
+            one.rebalance_timeout if one.rebalance_timeout >= 0 else one.session_timeout,
+            ((protocol or "", one.subscription),),
+        )
+
+    def release(self) -> None:
+        """It is out of its group. Its cancelled deadline may stay in the heap for a while, its bytes not."""
+        self.protocols = ()
+        self.assignment = b""
+        self.client_id = ""
 
     @property
     def lives_without_heartbeat(self) -> bool:

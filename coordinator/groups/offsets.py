@@ -12,13 +12,12 @@ from functools import partial
 from typing import Any
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.committed import CommittedOffset
-from ringleader.coordinator.groups.core import Call, Core, Phase
+from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.outbox import Records, Ticket
 from ringleader.coordinator.groups.replies import commit_answer
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.machine import Records, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
@@ -26,6 +25,7 @@ from ringleader.protocol.messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
     OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
@@ -42,20 +42,12 @@ Wanted = Sequence[tuple[str, Sequence[int]]]
 """(topic, partitions) pairs."""
 
 
-def phase_error(phase: Phase) -> int:
-    """What a shard that does not serve answers to most requests; 0 when it serves."""
-    if phase is Phase.SERVING:
-        return _NONE
-    loading = phase is Phase.LOADING
-    return int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
-
-
 def utf16_units(text: str) -> int:
     """Length as Java's String.length counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-class Offsets:
+class OffsetHandler:
     """Handles committed offsets for one shard."""
 
     __slots__ = ("core",)
@@ -72,23 +64,18 @@ class Offsets:
         core = self.core
         group = core.groups.get(request.group_id)
         error = self._check_commit(group, request, ticket.api_version, now_ms)
-        if error:
-            return commit_answer(request, int(error))
-        if group is None:
+        if not error and group is None:
             group = core.find_or_add(request.group_id)
-            if group is None:
-                return commit_answer(request, int(ErrorCode.POLICY_VIOLATION))
+            error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
+        if error or group is None:
+            refused = commit_answer(request, int(error))
+            return core.reply(ticket, refused, core.position_of(request.group_id))
         content: Records = []
         response = self._take_in(request, now_ms, content)
         if not content:
             core.forget_if_void(group)
-            return response
-
-        def decided(error: int, now_ms: int) -> None:
-            core.answer(ticket, commit_answer(request, error) if error else response)
-
-        core.write(group, content, decided)
-        return None
+            return core.reply(ticket, response, group.position)
+        return core.reply(ticket, response, core.write_offsets(group, content))
 
     def commit_one(
         self,
@@ -106,21 +93,17 @@ class Offsets:
         """`commit` in its plainest case, without messages: see `Shard.commit_one`."""
         core = self.core
         group = core.groups.get(group_id)
-        if group is None or group.state is not State.STABLE or generation != group.generation:
+        if group is None or group.state is not GroupState.STABLE or generation != group.generation:
             return False
         member = group.members.get(member_id)
-        if member is None or group.exclusive or group.blocked:
+        if member is None or core.full:
             return False
         if instance_id is not None and instance_id != member.group_instance_id:
             return False
         core.arm_session(member, now_ms)
         key = records.offset_key(group_id, topic, partition)
-        value = records.offset_value(offset, leader_epoch, "", core.wall_ms(now_ms), -1)
-
-        def decided(error: int, now_ms: int) -> None:
-            core.answer(ticket, error)
-
-        core.write(group, [(key, value)], decided)
+        value = records.offset_value(offset, leader_epoch, "", core.unix_time.stamp_ms(now_ms), -1)
+        core.out.answer(ticket, _NONE, core.write_offsets(group, [(key, value)]))
         return True
 
     def _check_commit(
@@ -129,25 +112,26 @@ class Offsets:
         """Group-level validation in Kafka's order. A commit of a member keeps its session alive, as a
         heartbeat."""
         generation = request.generation_id_or_member_epoch
-        if group is None or group.is_void:
+        if self.core.refusal or group is None or group.is_void:
             return check_unknown_group(self.core, request.group_id, generation, version)
-        if generation < 0 and group.state is State.EMPTY:
-            return _NONE  # an operator's tool, or a consumer without group management; ids are not looked at
+        if generation < 0 and group.state is GroupState.EMPTY:
+            # An operator's tool, or a consumer without group management; ids are not looked at.
+            return STORE_FULL if self.core.full else _NONE
         error = group.check_member(request.member_id, request.group_instance_id)
         if error:
             return error
         member = group.members[request.member_id]
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
-        if group.state is State.COMPLETING:
+        if group.state is GroupState.COMPLETING:
             # Its partitions may be another's already (KAFKA-14201). While preparing, commits are welcome:
             # that is how consumers commit what they are about to hand over.
             return ErrorCode.REBALANCE_IN_PROGRESS
         self.core.arm_session(member, now_ms)
-        return _NONE
+        return STORE_FULL if self.core.full else _NONE
 
     def _take_in(self, request: OffsetCommitRequest, now_ms: int, content: Records) -> OffsetCommitResponse:
-        commit_ms = self.core.wall_ms(now_ms)
+        commit_ms = self.core.unix_time.stamp_ms(now_ms)
         retention_ms = request.retention_time_ms
         topics = take_in(
             self.core,
@@ -164,25 +148,13 @@ class Offsets:
     # ---- OffsetFetch ----
 
     def fetch(
-        self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket, now_ms: int
+        self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket
     ) -> OffsetFetchResponseGroup | None:
-        """What is committed; with `require_stable`, after the commits that are on their way (KIP-447)."""
+        """What is committed; None while commits that it shows are on their way to the log."""
         core = self.core
+        if core.refusal:
+            return OffsetFetchResponseGroup(group_id=group_id, error_code=core.refusal)
         group = core.groups.get(group_id)
-        if not require_stable or group is None or group.last_write is None:
-            return self._read(group_id, wanted, require_stable)
-
-        def decided(error: int, now_ms: int) -> None:
-            core.answer(ticket, self._read(group_id, wanted, require_stable))
-
-        group.last_write.after.append(decided)
-        return None
-
-    def _read(self, group_id: str, wanted: Wanted | None, require_stable: bool) -> OffsetFetchResponseGroup:
-        error = phase_error(self.core.phase)
-        if error:
-            return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
-        group = self.core.groups.get(group_id)
         offsets = group.offsets if group is not None else {}
         if wanted is None:
             wanted = [(topic, list(partitions)) for topic, partitions in offsets.items()]
@@ -195,77 +167,64 @@ class Offsets:
                     _unstable(one) if group.is_unstable(topic, one.partition_index) else one for one in found
                 ]
             topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
-        return OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
+        response = OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
+        return response if group is None else core.reply(ticket, response, group.offsets_position)
 
     # ---- OffsetDelete ----
 
     def delete(
         self, request: OffsetDeleteRequest, ticket: Ticket, now_ms: int
     ) -> OffsetDeleteResponse | None:
-        """KIP-496. Goes alone (see core.py), so that no commit on its way comes back to life afterwards."""
+        """KIP-496. The answer; None while it waits for the tombstones."""
         core = self.core
+        group = core.find(request.group_id)
+        error: ErrorCode | int = core.refusal
         if not request.group_id:
-            return OffsetDeleteResponse(error_code=int(ErrorCode.INVALID_GROUP_ID))
-        error = phase_error(core.phase)
-        if error:
-            return OffsetDeleteResponse(error_code=error)
-
-        def run(now_ms: int) -> None:
-            response = self._delete_now(request, ticket)
-            if response is not None:
-                core.answer(ticket, response)
-
-        def refuse(error: int) -> None:
-            core.answer(ticket, OffsetDeleteResponse(error_code=error))
-
-        core.submit(core.find(request.group_id), Call(True, run, refuse), now_ms)
-        return None
-
-    def _delete_now(self, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
-        group = self.core.find(request.group_id)
-        if group is None:
-            return OffsetDeleteResponse(error_code=int(ErrorCode.GROUP_ID_NOT_FOUND))
-        if group.state is not State.EMPTY and group.protocol_type != CONSUMER_TYPE:
-            return OffsetDeleteResponse(error_code=int(ErrorCode.NON_EMPTY_GROUP))
+            error = ErrorCode.INVALID_GROUP_ID
+        elif not error and group is None:
+            error = ErrorCode.GROUP_ID_NOT_FOUND
+        elif not error and core.full:
+            error = STORE_FULL
+        elif not error and group is not None and not group.is_empty and group.protocol_type != CONSUMER_TYPE:
+            error = ErrorCode.NON_EMPTY_GROUP
+        if error or group is None:
+            refused = OffsetDeleteResponse(error_code=int(error))
+            return core.reply(ticket, refused, core.position_of(request.group_id))
         content: Records = []
-        topics = []
-        for topic in request.topics:
-            protected = is_subscribed(group, topic.name)
-            code = int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC) if protected else _NONE
-            known = group.offsets.get(topic.name, {})
-            results = []
-            for one in topic.partitions:
-                if not protected:
-                    if one.partition_index in known:
-                        key = records.offset_key(group.group_id, topic.name, one.partition_index)
-                        content.append((key, None))
-                    content += records.pending_tombstones(group, topic.name, one.partition_index)
-                results.append(
-                    OffsetDeleteResponsePartition(partition_index=one.partition_index, error_code=code)
-                )
-            topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
-        response = OffsetDeleteResponse(error_code=_NONE, topics=topics)
-        if not content:
-            return response
-        group.exclusive = True
+        response = OffsetDeleteResponse(
+            error_code=_NONE, topics=[self._delete_of(group, topic, content) for topic in request.topics]
+        )
+        position = core.write_offsets(group, content) if content else group.offsets_position
+        return core.reply(ticket, response, position)
 
-        def decided(error: int, now_ms: int) -> None:
-            group.exclusive = False
-            self.core.answer(ticket, OffsetDeleteResponse(error_code=error) if error else response)
-
-        self.core.write(group, content, decided)
-        return None
+    def _delete_of(
+        self, group: Group, topic: OffsetDeleteRequestTopic, content: Records
+    ) -> OffsetDeleteResponseTopic:
+        """The answer for a topic; its tombstones go to `content`."""
+        protected = is_subscribed(group, topic.name)
+        code = int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC) if protected else _NONE
+        known = group.offsets.get(topic.name, {})
+        results = []
+        for one in topic.partitions:
+            if not protected:
+                if one.partition_index in known:
+                    key = records.offset_key(group.group_id, topic.name, one.partition_index)
+                    content.append((key, None))
+                content += records.pending_tombstones(group, topic.name, one.partition_index)
+            results.append(
+                OffsetDeleteResponsePartition(partition_index=one.partition_index, error_code=code)
+            )
+        return OffsetDeleteResponseTopic(name=topic.name, partitions=results)
 
 
 def check_unknown_group(core: Core, group_id: str, generation: int, version: int) -> ErrorCode | int:
     """What a commit is told for a group that does not exist; 0: it makes a simple group, offsets only."""
-    error = phase_error(core.phase)
-    if error:
-        return error
+    if core.refusal:
+        return core.refusal
     if len(group_id.encode()) > records.MAX_STRING_BYTES:
         return ErrorCode.INVALID_GROUP_ID
     if generation < 0:
-        return _NONE
+        return STORE_FULL if core.full else _NONE
     if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
         return ErrorCode.GROUP_ID_NOT_FOUND
     return ErrorCode.ILLEGAL_GENERATION  # what older clients know how to act on
@@ -305,7 +264,7 @@ def take_in(
 def is_subscribed(group: Group, topic: str) -> bool:
     """Whether a member of a consumer group reads the topic; an unreadable subscription protects every
     topic."""
-    if group.state is State.EMPTY or group.protocol_type != CONSUMER_TYPE:
+    if group.state is GroupState.EMPTY or group.protocol_type != CONSUMER_TYPE:
         return False
     return group.subscribed is None or topic in group.subscribed
 
@@ -327,11 +286,12 @@ def _unstable(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartit
     )
 
 
-def _fetched(partition: int, offset: CommittedOffset | None) -> OffsetFetchResponsePartitions:
-    if offset is None:  # never an error: clients take any code here for fatal
+def _fetched(partition: int, value: bytes | None) -> OffsetFetchResponsePartitions:
+    if value is None:  # never an error: clients take any code here for fatal
         return OffsetFetchResponsePartitions(
             partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata=""
         )
+    offset = records.decode_offset_value(value)
     return OffsetFetchResponsePartitions(
         partition_index=partition,
         committed_offset=offset.offset,

@@ -6,14 +6,14 @@ The sequence and every special case follow Kafka's GroupMetadataManager; where t
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import Core, Save
+from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.deadlines import NEVER, Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
-from ringleader.coordinator.groups.outbox import Records, Ticket
 from ringleader.coordinator.groups.replies import join_error, no_protocol, sync_error
-from ringleader.coordinator.groups.states import CAN_REBALANCE, State
+from ringleader.coordinator.groups.states import CAN_REBALANCE, GroupState
+from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember
 
@@ -42,15 +42,14 @@ class Rebalances:
 
     def _prepare(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
         core = self.core
-        if group.state is State.COMPLETING:
+        if group.state is GroupState.COMPLETING:
             core.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
             self.answer_syncs_with_error(group, _REBALANCE_IN_PROGRESS, now_ms)
         core.begin_rebalance(group, cause, member_id, reason, now_ms)
         group.pending_sync.clear()
         core.deadlines.cancel(group.sync_deadline)
-        self._reserve_early(group)
-        from_empty = group.state is State.EMPTY
-        group.transition(State.PREPARING, core.wall_ms(now_ms))
+        from_empty = group.state is GroupState.EMPTY
+        group.transition(GroupState.PREPARING, core.unix_time.now_ms(now_ms))
         group.initial_remaining_ms = -1
         if from_empty:
             # KIP-134: wait for more members before the first assignment. The limit is the rebalance timeout
@@ -68,13 +67,15 @@ class Rebalances:
     def try_complete(self, group: Group, now_ms: int) -> None:
         """Complete the join phase if everybody is here; never an initial one, whose delay is what it is
         for."""
-        if group.state is State.PREPARING and group.previous is not State.EMPTY and group.all_joined:
+        if group.state is not GroupState.PREPARING or group.previous is GroupState.EMPTY:
+            return
+        if group.all_joined:
             self.complete(group, now_ms)
 
     def join_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
         """The join phase has lasted its time."""
         group = deadline.group
-        if group is None or group.state is not State.PREPARING:
+        if group is None or group.state is not GroupState.PREPARING:
             return
         if group.initial_remaining_ms > 0 and group.new_member_added:
             # Somebody came during the last delay: wait once more, within the limit.
@@ -91,14 +92,7 @@ class Rebalances:
     def complete(self, group: Group, now_ms: int) -> None:
         """End the join phase: a new generation, or an empty group (Kafka `completeClassicGroupJoin`)."""
         core = self.core
-        if group.held:
-            return
         core.deadlines.cancel(group.join_deadline)
-        if group.members and group.last_generation + 1 > group.floor:
-            # Its number must not be used before it is reserved. Rare: reservations are made ahead of need.
-            group.held = True
-            self._reserve(group)
-            return
         for member in group.not_joined():
             if member.group_instance_id is None:  # static members stay until their session ends (KIP-345)
                 self.remove(group, member, Departure.NOT_REJOINED)
@@ -109,6 +103,8 @@ class Rebalances:
         group.last_generation += 1
         group.generation = group.last_generation
         if group.members:
+            if group.generation > group.floor:
+                core.reserve(group)
             self._enter_completing(group, now_ms)
         else:
             self._enter_empty(group, now_ms)
@@ -125,7 +121,7 @@ class Rebalances:
         core = self.core
         group.protocol = group.elect_protocol()
         group.subscribed = group.compute_subscribed()
-        group.transition(State.COMPLETING, core.wall_ms(now_ms))
+        group.transition(GroupState.COMPLETING, core.unix_time.now_ms(now_ms))
         if group.progress is not None:
             group.progress.join_phase_over(group, now_ms)
         group.pending_sync = dict.fromkeys(group.members)
@@ -135,7 +131,8 @@ class Rebalances:
             ticket = self.unpark_join(group, member)
             if ticket is not None:
                 members = listed if member.member_id == leader else []
-                core.answer(ticket, self.join_success(group, member, members, ticket.api_version))
+                success = self.join_success(group, member, members, ticket.api_version)
+                core.out.answer(ticket, success, group.position)
             member.is_new = False
             core.arm_session(member, now_ms)
         core.arm(group.sync_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
@@ -143,13 +140,12 @@ class Rebalances:
     def _enter_empty(self, group: Group, now_ms: int) -> None:
         core = self.core
         group.protocol = None
-        group.leader = None
-        group.subscribed = frozenset()
-        group.transition(State.EMPTY, core.wall_ms(now_ms))
+        value = records.group_value(group, (), core.unix_time.stamp_ms(now_ms))
+        core.write_group(group, value, records.encode_group_value(value))
+        group.settle()
         if group.progress is not None:
             group.progress.join_phase_over(group, now_ms)
         core.end_rebalance(group, Outcome.EMPTY, now_ms)
-        self.save_empty(group, now_ms)
 
     def member_list(self, group: Group) -> list[JoinGroupResponseMember]:
         """What the leader is told: all members, in join order, with their metadata of the elected
@@ -179,86 +175,14 @@ class Rebalances:
             members=members,
         )
 
-    # ---- generation numbers ----
-
-    def _reserve_early(self, group: Group) -> None:
-        """Reserve the next block while the join phase runs, so that its end does not have to wait for it."""
-        if group.floor - group.last_generation <= self.core.settings.generation_block // 2:
-            self._reserve(group)
-
-    def _reserve(self, group: Group) -> None:
-        if group.reserving:
-            return
-        group.reserving = group.last_generation + self.core.settings.generation_block
-
-        def decided(error: int, now_ms: int) -> None:
-            self.reserved(group, error, now_ms)
-
-        content: Records = [(records.floor_key(group.group_id), records.floor_value(group.reserving))]
-        self.core.write(group, content, decided)
-
-    def reserved(self, group: Group, error: int, now_ms: int) -> None:
-        """A reservation is durable, or failed: go on with a join phase that was held for it."""
-        group.reserving = 0
-        if not error:
-            self.core.journal_late(group)
-        if group.held:
-            group.held = False
-            self._continue_held(group, error, now_ms)
-
-    def _continue_held(self, group: Group, error: int, now_ms: int) -> None:
-        if group.state is not State.PREPARING:
-            return
-        if not error:
-            self.complete(group, now_ms)
-            return
-        # Without a number there is no generation. Whoever waits is told to come again; new members may not
-        # know their ids yet, so they are forgotten, as if they had never come.
-        for member in list(group.members.values()):
-            ticket = self.unpark_join(group, member)
-            if ticket is not None:
-                self.core.answer(ticket, join_error(ticket.api_version, error, ""))
-            if member.is_new:
-                self.remove(group, member, None)
-            elif member.due_ms == NEVER:
-                self.core.arm_session(member, now_ms)
-        if group.members:
-            self.core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 0))
-        else:
-            self.complete(group, now_ms)
-
-    # ---- the record of an empty group ----
-
-    def save_empty(self, group: Group, now_ms: int) -> Save:
-        """Write that the group is empty. If that fails it is tried again, so that members that left do not
-        come back with a restart (Kafka only logs it)."""
-        value = records.group_value(group, (), group.state_since_wall_ms)
-        content: Records = [(records.group_key(group.group_id), value)]
-
-        def decided(error: int, now_ms: int) -> None:
-            if not error:
-                self.core.journal_late(group)
-            elif group.state is State.EMPTY and self.core.groups.get(group.group_id) is group:
-                self.core.arm(group.save_deadline, now_ms + self.core.settings.group_save_retry_ms)
-
-        return self.core.save(group, content, decided)
-
-    def save_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
-        """Try again to write that the group is empty, unless it has moved on."""
-        group = deadline.group
-        if group is None or group.state is not State.EMPTY:
-            return
-        if group.is_gated:  # a deletion is on its way; if that fails, the record is still wanted
-            self.core.arm(deadline, now_ms + self.core.settings.group_save_retry_ms)
-        else:
-            self.save_empty(group, now_ms)
-
     # ---- the other timers ----
 
     def sync_timer_fired(self, deadline: Deadline, now_ms: int) -> None:
         """Members that did not sync within the rebalance timeout go, static ones too (KAFKA-12890)."""
         group = deadline.group
-        if group is None or group.state not in (State.COMPLETING, State.STABLE) or not group.pending_sync:
+        if group is None or not group.pending_sync:
+            return
+        if group.state not in (GroupState.COMPLETING, GroupState.STABLE):
             return
         missing = [group.members[member_id] for member_id in group.pending_sync]
         for member in missing:
@@ -279,7 +203,7 @@ class Rebalances:
         assert group is not None
         why = Departure.NEW_MEMBER_TIMEOUT if member.is_new else Departure.SESSION_EXPIRED
         self.remove(group, member, why)
-        if group.state is not State.PREPARING:
+        if group.state is not GroupState.PREPARING:
             self._prepare(group, Cause.SESSION_EXPIRED, member.member_id, "", now_ms)
         elif group.all_joined:
             self.complete(group, now_ms)  # an initial phase too, as in Kafka
@@ -289,7 +213,7 @@ class Rebalances:
         group = pending.group
         if group is None or group.pending.pop(pending.member_id, None) is None:
             return
-        if group.state is State.PREPARING and group.all_joined:
+        if group.state is GroupState.PREPARING and group.all_joined:
             self.complete(group, now_ms)
         self.core.forget_if_void(group)
 
@@ -302,10 +226,11 @@ class Rebalances:
         core.deadlines.cancel(member)
         join_ticket = self.unpark_join(group, member)
         if join_ticket is not None:
-            core.answer(join_ticket, join_error(join_ticket.api_version, _UNKNOWN_MEMBER_ID, ""))
+            refusal = join_error(join_ticket.api_version, _UNKNOWN_MEMBER_ID, "")
+            core.out.answer(join_ticket, refusal, group.position)
         sync_ticket = self.unpark_sync(member)
         if sync_ticket is not None:
-            core.answer(sync_ticket, sync_error(_UNKNOWN_MEMBER_ID))
+            core.out.answer(sync_ticket, sync_error(_UNKNOWN_MEMBER_ID), group.position)
         group.remove(member)
         if why is not None:
             group.departed[member.member_id] = why
@@ -318,7 +243,7 @@ class Rebalances:
         member.join_ticket = ticket
         group.set_awaiting_join(member, True)
         self.core.parked[ticket] = member
-        if group.progress is not None and group.state is State.PREPARING:
+        if group.progress is not None and group.state is GroupState.PREPARING:
             group.progress.join_last_member = member.member_id
 
     def park_sync(self, member: Member, ticket: Ticket) -> None:
@@ -332,7 +257,7 @@ class Rebalances:
     def _replace(self, older: Ticket, newer: Ticket) -> None:
         self.core.parked.pop(older, None)
         if older.connection is not newer.connection:
-            self.core.answer(older, None)
+            self.core.out.answer(older, None)
 
     def unpark_join(self, group: Group, member: Member) -> Ticket | None:
         """The member no longer waits in JoinGroup; the ticket to answer, if it is still there."""
@@ -355,6 +280,25 @@ class Rebalances:
         for member in group.members.values():
             member.assignment = b""
             if member.awaiting_sync:
-                ticket = self.unpark_sync(member)
-                self.core.answer(ticket, sync_error(error))
+                self.core.out.answer(self.unpark_sync(member), sync_error(error), group.position)
                 self.core.arm_session(member, now_ms)
+
+    # ---- a store without room ----
+
+    def store_is_full(self, now_ms: int) -> None:
+        """Whoever waits for a record that cannot be written is told so. New members may not know their ids
+        yet, so they are forgotten, as if they had never come."""
+        for group in self.core.groups.values():
+            if group.state not in (GroupState.PREPARING, GroupState.COMPLETING):
+                continue
+            for member in list(group.members.values()):
+                ticket = self.unpark_join(group, member)
+                if ticket is not None:
+                    known = "" if member.is_new else member.member_id
+                    refusal = join_error(ticket.api_version, STORE_FULL, known)
+                    self.core.out.answer(ticket, refusal, group.position)
+                self.core.out.answer(self.unpark_sync(member), sync_error(STORE_FULL), group.position)
+                if member.is_new:
+                    self.remove(group, member, None)
+                elif member.due_ms == NEVER:
+                    self.core.arm_session(member, now_ms)

@@ -42,9 +42,13 @@ GROUP_VALUE_VERSION = 3
 MAX_STRING_BYTES = 32_767
 """Longest string that the records can hold."""
 
+_REMEMBERED_CHARS = 255
+"""Keys of longer names are made anew each time, so that what is remembered has a bound in bytes: 16 MiB."""
+
 _READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR, PENDING_OFFSET))
 
 _SHORT = Struct(">h")
+_OFFSET_KINDS = frozenset(_SHORT.pack(kind) for kind in (OFFSET_LEGACY, OFFSET, PENDING_OFFSET))
 _KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
 _PENDING_KEY_TAIL = Struct(">iq")
@@ -54,6 +58,9 @@ _STAMP = Struct(">q")
 _STAMPS = Struct(">qq")
 _OFFSET_V3_NO_METADATA = Struct(">hqihq")
 _FLOOR_VALUE = Struct(">hi")
+
+PLAIN_OFFSET = (b"\0\3", _OFFSET_V3_NO_METADATA.size)
+"""Start and size of an offset's value without metadata; nothing else of that start has that size."""
 
 
 Key = tuple[int, str, str, int, int]
@@ -65,10 +72,17 @@ def _string(text: str) -> bytes:
     return _SHORT.pack(len(raw)) + raw
 
 
-@lru_cache(maxsize=8_192)
 def offset_key_prefix(group_id: str, topic: str) -> bytes:
     """What the keys of all partitions of a topic in a group begin with; four bytes of partition follow."""
+    short = len(group_id) <= _REMEMBERED_CHARS >= len(topic)
+    return (_short_key_prefix if short else _key_prefix)(group_id, topic)
+
+
+def _key_prefix(group_id: str, topic: str) -> bytes:
     return _SHORT.pack(OFFSET) + _string(group_id) + _string(topic)
+
+
+_short_key_prefix = lru_cache(maxsize=8_192)(_key_prefix)
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
@@ -82,13 +96,11 @@ def pending_key(group_id: str, topic: str, partition: int, producer_id: int) -> 
     return head + _PENDING_KEY_TAIL.pack(partition, producer_id)
 
 
-@lru_cache(maxsize=8_192)
 def group_key(group_id: str) -> bytes:
     """GroupMetadataKey v2."""
     return _SHORT.pack(GROUP) + GroupMetadataKey(group=group_id).encode(GROUP)
 
 
-@lru_cache(maxsize=8_192)
 def floor_key(group_id: str) -> bytes:
     """Key of a group's generation floor."""
     return _SHORT.pack(GENERATION_FLOOR) + _string(group_id)
@@ -140,11 +152,11 @@ def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, 
     return _OFFSET_HEAD_V3.pack(3, offset, leader_epoch, len(raw)) + raw + _STAMP.pack(commit_ms)
 
 
-def value_of(offset: CommittedOffset) -> bytes:
-    """The value that was written for an offset."""
-    return offset_value(
-        offset.offset, offset.leader_epoch, offset.metadata, offset.commit_ms, offset.expire_ms
-    )
+def check(key: bytes, value: bytes) -> None:
+    """Whether the value of an offset's record can be read: they are kept as they are, and read when they are
+    asked for. Raises `MalformedError`."""
+    if key[:2] in _OFFSET_KINDS:
+        decode_offset_value(value)
 
 
 def decode_offset_value(value: bytes) -> CommittedOffset:
@@ -186,15 +198,17 @@ def decode_floor_value(value: bytes) -> int:
     return floor
 
 
-def group_value(group: Group, members: Iterable[tuple[Member, bytes]], since_wall_ms: int) -> bytes:
+def group_value(
+    group: Group, members: Iterable[tuple[Member, bytes]], since_unix_ms: int
+) -> GroupMetadataValue:
     """GroupMetadataValue of the group as it is now, with these assignments. Per member it holds the metadata
     of the elected protocol, and only that (Kafka behaviour)."""
-    value = GroupMetadataValue(
+    return GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
         protocol=group.protocol,
         leader=group.leader,
-        current_state_timestamp=since_wall_ms,
+        current_state_timestamp=since_unix_ms,
         members=[
             GroupMetadataValueMemberMetadata(
                 member_id=member.member_id,
@@ -209,7 +223,6 @@ def group_value(group: Group, members: Iterable[tuple[Member, bytes]], since_wal
             for member, assignment in members
         ],
     )
-    return encode_group_value(value)
 
 
 def encode_group_value(value: GroupMetadataValue) -> bytes:
@@ -217,11 +230,9 @@ def encode_group_value(value: GroupMetadataValue) -> bytes:
     return _SHORT.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
 
 
-def empty_group_value(since_wall_ms: int) -> bytes:
+def empty_group_value(since_unix_ms: int) -> GroupMetadataValue:
     """GroupMetadataValue of a group that has just been made (Kafka behaviour: generation 0, nothing else)."""
-    return encode_group_value(
-        GroupMetadataValue(current_state_timestamp=since_wall_ms, protocol=None, leader=None)
-    )
+    return GroupMetadataValue(current_state_timestamp=since_unix_ms, protocol=None, leader=None)
 
 
 def decode_group_value(value: bytes) -> GroupMetadataValue:
@@ -251,7 +262,7 @@ def group_tombstones(group: Group) -> list[tuple[bytes, bytes | None]]:
         for producer_id, table in group.uncommitted.items()
         for topic, partition in table
     ]
-    if group.record is not None:
+    if group.synced is not None:
         dead.append((group_key(group.group_id), None))
     if group.floor:
         dead.append((floor_key(group.group_id), None))

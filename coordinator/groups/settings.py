@@ -48,6 +48,5 @@ class GroupSettings:
     generation_block: int = 32
     """Generation numbers are reserved durably in blocks of this size, so that none is ever used twice, a
     crash included. After a crash a group skips the rest of its block."""
-    group_save_retry_ms: int = 1_000
-    """When the record of a group that became empty could not be written, it is tried again after this
-    time."""
+    group_full_retry_ms: int = 1_000
+    """While the store is full, what is due is tried again after this time."""

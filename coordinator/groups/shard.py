@@ -1,37 +1,30 @@
 """One partition of __consumer_offsets as a machine: requests and time in, records and answers out.
 
-Deterministic: the same calls give the same outcome, byte for byte. How a caller drives it:
-
-- Every call that takes `now_ms` gets the same monotonic clock; calls never go back in time.
-- After any call look at `dirty`; if it is set, `drain()` once per loop turn: write `appends` (in order, each
-  all or none), send `answers`, log `journal` and `notices`. When the records are durable: `appended`, then
-  drain again.
-- One timer for `next_deadline()`; when it is due (it may be already): `tick`.
-- The machine is never entered twice at once.
+Deterministic: the same calls give the same outcome, byte for byte. How a caller drives it says
+`coordinator.machine.Machine`; its events are `JournalEntry` and `Notice`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ringleader.coordinator.groups.admin import Admin
-from ringleader.coordinator.groups.cleanup import Cleanup
-from ringleader.coordinator.groups.core import Call, Core, Phase
+from ringleader.coordinator.groups.admin import AdminHandler
+from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.deadlines import Kind
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.join import Joins
-from ringleader.coordinator.groups.leave import Leaves
-from ringleader.coordinator.groups.life import restore, unload
+from ringleader.coordinator.groups.join import JoinHandler
+from ringleader.coordinator.groups.journal import Cause
+from ringleader.coordinator.groups.leave import LeaveHandler
 from ringleader.coordinator.groups.member import Member, PendingMember
-from ringleader.coordinator.groups.offsets import Offsets, phase_error
-from ringleader.coordinator.groups.outbox import Answer, Append, Outbox, Ticket
+from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.replies import error_reply
+from ringleader.coordinator.groups.retention import Retention
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.sync import Syncs
-from ringleader.coordinator.groups.transactions import Transactions
+from ringleader.coordinator.groups.sync import SyncHandler
+from ringleader.coordinator.groups.transactions import TransactionalOffsetHandler
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.machine import Outbox, Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     HeartbeatRequest,
@@ -44,7 +37,8 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
 )
 
-__all__ = ["Answer", "Append", "GroupSettings", "Outbox", "Shard", "Ticket"]
+NOT_YET = -1_000
+"""From `Shard.heartbeat`: the group's record is on its way to the log. No error code of Kafka's."""
 
 
 class Shard:
@@ -56,12 +50,13 @@ class Shard:
 
     __slots__ = (
         "_admin",
-        "_cleanup",
         "_core",
         "_groups",
         "_handlers",
         "_offsets",
+        "_out",
         "_rebalances",
+        "_retention",
         "_transactions",
         "partition",
     )
@@ -69,55 +64,74 @@ class Shard:
     def __init__(self, partition: int, settings: GroupSettings, ids: Callable[[str], str]) -> None:
         self.partition = partition
         core = self._core = Core(settings, ids)
+        self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
-        self._offsets = Offsets(core)
-        self._cleanup = Cleanup(core)
-        self._transactions = Transactions(core)
-        self._admin = Admin(core)
+        self._offsets = OffsetHandler(core)
+        self._retention = Retention(core)
+        self._transactions = TransactionalOffsetHandler(core)
+        self._admin = AdminHandler(core)
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
-            JoinGroupRequest: Joins(core, rebalances).join,
-            SyncGroupRequest: Syncs(core, rebalances).sync,
-            LeaveGroupRequest: Leaves(core, rebalances).leave,
+            JoinGroupRequest: JoinHandler(core, rebalances).join,
+            SyncGroupRequest: SyncHandler(core, rebalances).sync,
+            HeartbeatRequest: self._heartbeat,
+            LeaveGroupRequest: LeaveHandler(core, rebalances).leave,
             OffsetCommitRequest: self._offsets.commit,
+            OffsetDeleteRequest: self._offsets.delete,
             TxnOffsetCommitRequest: self._transactions.commit,
         }
 
     @property
     def dirty(self) -> bool:
-        """Whether `drain()` has anything. Cheap: look at it after every call."""
-        return self._core.dirty
+        """See `Machine`."""
+        return self._out.dirty
+
+    @property
+    def phase(self) -> Phase:
+        """Where it is in its life."""
+        return self._core.phase
 
     # ---- life ----
 
-    def replay(self, key: bytes, value: bytes | None) -> None:
-        """One record of the log, in order, while loading. Unknown key types are skipped, as Kafka's loader
-        does. Raises `MalformedError` for a record that cannot be read."""
-        self._core.apply(key, value)
+    def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """See `Machine`."""
+        self._core.replay(rows)
 
     def loaded(self, now_ms: int, wall_ms: int) -> None:
-        """All records were replayed: start to serve. Every member's session timer starts full. `wall_ms`:
-        Unix time."""
+        """See `Machine`. Every group is in its last synced generation, every member's session timer starts
+        full. Joins in progress, given-out member ids and a generation that was not synced are lost, as in
+        Kafka. Other than in Kafka the next generation is above every number that may have been used."""
         core = self._core
-        core.wall_difference_ms = wall_ms - now_ms
+        core.unix_time.tell(now_ms, wall_ms)
         core.phase = Phase.SERVING
-        self._groups.update(core.loading)
-        core.loading = {}
         for group in list(self._groups.values()):
-            restore(group, core, self._rebalances, now_ms)
+            if group.synced is not None:
+                group.settle()
+            group.last_generation = max(group.floor, group.generation)
+            for member in group.members.values():
+                core.arm_session(member, now_ms)
+            if len(group.members) > core.settings.group_max_size:
+                self._rebalances.start(group, Cause.GROUP_TOO_LARGE, "", "", now_ms)
             core.forget_if_void(group)  # deleted again further on in the log
-        self._cleanup.begin(now_ms)
+        self._retention.begin(now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
-        """Tell what Unix time is now. Commit stamps are `now_ms` plus the difference told last, so that the
-        machine needs no clock; call it now and then (each timer turn is fine). Timers never use it."""
-        self._core.wall_difference_ms = wall_ms - now_ms
+        """See `Machine`."""
+        self._core.unix_time.tell(now_ms, wall_ms)
 
-    def unload(self, now_ms: int) -> None:
-        """The partition moves away or the node stops: parked requests and those waiting for records get
-        NOT_COORDINATOR (drain once more to send them), all groups and timers go, later calls answer
-        NOT_COORDINATOR."""
-        unload(self._core, self._rebalances, now_ms)
+    def set_full(self, full: bool, now_ms: int) -> None:
+        """See `Machine`. Heartbeats and reads go on; timers wait."""
+        if full and not self._core.full:
+            self._rebalances.store_is_full(now_ms)
+        self._core.full = full
+
+    def unload(self) -> None:
+        """See `Machine`."""
+        # A new core, for the old one may be what is wrong.
+        fresh = Shard(self.partition, self._core.settings, self._core.ids)
+        for name in self.__slots__:
+            setattr(self, name, getattr(fresh, name))
+        self._core.phase = Phase.UNLOADED
 
     # ---- requests ----
 
@@ -135,48 +149,16 @@ class Shard:
         order; the server merges the entries that it refused itself. With nothing left it does not call. A
         group-level error of a commit is on every partition; of OffsetDelete in `error_code`, with no topics.
         """
-        kind = type(request)
-        handler = self._handlers.get(kind)
-        if handler is not None:
-            group = self._groups.get(request.group_id)
-            if group is not None and (group.exclusive or group.blocked):
-                self._queue(group, request, ticket, handler)
-                return None
-            return handler(request, ticket, now_ms)
-        if kind is HeartbeatRequest:
-            code = self.heartbeat(
-                request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms
-            )
-            return HeartbeatResponse(error_code=code)
-        if kind is OffsetDeleteRequest:
-            return self._offsets.delete(request, ticket, now_ms)
-        raise TypeError(f"no group request: {kind.__name__}")
-
-    def _queue(
-        self, group: Group, request: Any, ticket: Ticket, handler: Callable[[Any, Ticket, int], Any]
-    ) -> None:
-        """A deletion is on its way: the request waits until that is decided."""
-        core = self._core
-        if isinstance(request, TxnOffsetCommitRequest):
-            # The end of its transaction must not pass it by.
-            core.in_transaction(request.producer_id, request.group_id)
-
-        def run(now_ms: int) -> None:
-            response = handler(request, ticket, now_ms)
-            if response is not None:
-                core.answer(ticket, response)
-
-        def refuse(error: int) -> None:
-            core.answer(ticket, error_reply(request, ticket.api_version, error))
-
-        group.blocked.append(Call(False, run, refuse))
+        return self._handlers[type(request)](request, ticket, now_ms)
 
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
     ) -> int:
-        """The hot path of Heartbeat: the error code only. Never writes, never parks (KIP-62 session
-        timers)."""
+        """The hot path of Heartbeat: the error code only, or `NOT_YET`: `handle` the request. Never writes
+        (KIP-62 session timers)."""
         group = self._groups.get(group_id)
+        if group is not None and group.position > self._out.durable:
+            return NOT_YET
         # The stable case first: no writes, no heap, one store. A deadline only moves later here, since a
         # member's session was armed with this timeout when its join phase completed.
         if group is not None and generation == group.generation and not group.heartbeat_code:
@@ -185,6 +167,14 @@ class Shard:
                 member.due_ms = now_ms + member.session_timeout_ms
                 return 0
         return self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
+
+    def _heartbeat(self, request: HeartbeatRequest, ticket: Ticket, now_ms: int) -> HeartbeatResponse | None:
+        named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
+        code = self._heartbeat_otherwise(self._groups.get(request.group_id), *named, now_ms)
+        said = HeartbeatResponse(error_code=code)
+        answer: HeartbeatResponse | None
+        answer = self._core.reply(ticket, said, self._core.position_of(request.group_id))
+        return answer
 
     def _heartbeat_otherwise(
         self,
@@ -201,7 +191,7 @@ class Shard:
             # While loading nobody is to be alarmed: a blind success (Kafka behaviour).
             loading = self._core.phase is Phase.LOADING
             return int(ErrorCode.NONE if loading else ErrorCode.NOT_COORDINATOR)
-        if group is None:
+        if group is None or group.is_void:
             return int(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.check_member(member_id, instance_id)
         if error:
@@ -249,15 +239,15 @@ class Shard:
         now_ms: int,
     ) -> Any | None:
         """OffsetFetch for one group: an `OffsetFetchResponseGroup` (the v8+ form; the server turns it into
-        the older forms, fills in `topic_id` for v10 and reports topics that it refused itself).
+        the older forms, fills in `topic_id` for v10 and reports topics that it refused itself); None, and the
+        group comes as `Answer(ticket, OffsetFetchResponseGroup)`, while commits of this group are on their
+        way to the log. For a request of several groups hand in a ticket for each part.
 
         `topics`: (name, partitions) pairs, or None for all committed offsets. Unknown group, topic or
         partition: offset
-        -1 without error. With `require_stable` (KIP-447) and commits of this group on their way to the log:
-        None, and the group comes as `Answer(ticket, OffsetFetchResponseGroup)`; for a request of several
-        groups hand in a ticket for each part.
+        -1 without error. `require_stable`: those of open transactions are UNSTABLE_OFFSET_COMMIT (KIP-447).
         """
-        return self._offsets.fetch(group_id, topics, require_stable, ticket, now_ms)
+        return self._offsets.fetch(group_id, topics, require_stable, ticket)
 
     def own_offsets(self, group_id: str) -> int | None:
         """How many offsets a group has that shares something else than topics, by its protocol type; None for
@@ -267,37 +257,36 @@ class Shard:
             return None
         return sum(map(len, group.offsets.values()))
 
-    def describe(self, group_id: str, version: int) -> Any:
-        """One `DescribeGroupsResponseDescribedGroup`. Missing: state Dead, and from v6 on
-        GROUP_ID_NOT_FOUND."""
-        return self._admin.describe(group_id, version)
+    def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:
+        """One `DescribeGroupsResponseDescribedGroup`, or None and it comes as an `Answer`. Missing: state
+        Dead, and from v6 on GROUP_ID_NOT_FOUND."""
+        return self._admin.describe(group_id, version, ticket)
 
-    def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[Any]:
-        """All groups as `ListGroupsResponseListedGroup`, in order of creation. Filters (KIP-518, KIP-848):
-        compared without case; no filter = all. While loading: raises
+    def list_groups(self, states: Sequence[str], types: Sequence[str], ticket: Ticket) -> list[Any] | None:
+        """All groups as `ListGroupsResponseListedGroup`, in order of creation, or None and they come as an
+        `Answer`. Filters (KIP-518, KIP-848): compared without case; no filter = all. While loading: raises
         KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
-        return self._admin.list_groups(states, types)
+        return self._admin.list_groups(states, types, ticket)
 
     def delete_group(self, group_id: str, ticket: Ticket, now_ms: int) -> Any | None:
         """DeleteGroups for one group: a `DeleteGroupsResponseDeletableGroupResult`, or None and it comes as
-        `Answer(ticket, DeleteGroupsResponseDeletableGroupResult)` when the deletion is durable."""
-        return self._admin.delete(group_id, ticket, now_ms)
+        an `Answer` when the deletion is durable."""
+        return self._admin.delete(group_id, ticket)
 
-    def end_transaction(
-        self, producer_id: int, committed: bool, done: Callable[[int], None], now_ms: int
-    ) -> None:
+    def end_transaction(self, producer_id: int, committed: bool, ticket: Ticket, now_ms: int) -> int | None:
         """A producer's transaction has ended (KIP-98): its offsets in this shard become the committed ones,
-        or go. `done(error code)` is called once, perhaps at once, when that is durable; after an error ask
-        again. Nothing to end is no error."""
-        error = phase_error(self._core.phase)
-        if error:
-            done(error)
-        else:
-            self._transactions.end(producer_id, committed, done, now_ms)
+        or go. An error code, after which to ask again; None: it comes as an `Answer` when that is durable.
+        Nothing to end is no error."""
+        return self._transactions.end(producer_id, committed, ticket)
 
-    def topic_deleted(self, topic: str, now_ms: int) -> None:
-        """A topic is gone: forget its offsets in all groups (tombstones go out with the next drain)."""
-        self._cleanup.topic_deleted(topic, now_ms)
+    def open_producers(self) -> list[int]:
+        """Producer ids that have offsets of an open transaction here."""
+        return list(self._core.transactional)
+
+    def topic_deleted(self, topic: str, ticket: Ticket, now_ms: int) -> int | None:
+        """A topic is gone: forget its offsets in all groups. An error code, after which to ask again; None:
+        it comes as an `Answer` when that is durable."""
+        return self._retention.topic_deleted(topic, ticket)
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """End a member's session now, whatever it does. Raises KeyError for a member that there is not."""
@@ -320,8 +309,11 @@ class Shard:
 
     def tick(self, now_ms: int) -> None:
         """Everything that is due, in order of deadline, then of arming."""
-        rebalances = self._rebalances
-        for deadline in self._core.deadlines.due(now_ms):
+        rebalances, core = self._rebalances, self._core
+        for deadline in core.deadlines.due(now_ms):
+            if core.full:  # what is due may end in a record
+                core.arm(deadline, now_ms + core.settings.group_full_retry_ms)
+                continue
             match deadline.kind:
                 case Kind.MEMBER:
                     assert isinstance(deadline, Member)
@@ -333,27 +325,17 @@ class Shard:
                     rebalances.join_timer_fired(deadline, now_ms)
                 case Kind.SYNC:
                     rebalances.sync_timer_fired(deadline, now_ms)
-                case Kind.SAVE:
-                    rebalances.save_timer_fired(deadline, now_ms)
                 case Kind.CLEANUP:
-                    self._cleanup.fired(deadline, now_ms)
+                    self._retention.fired(now_ms)
 
     def next_deadline(self) -> int | None:
-        """When to call `tick` next (may be early, never late; may be in the past); None: nothing to wait
-        for."""
+        """See `Machine`."""
         return self._core.deadlines.next_ms()
 
     def drain(self) -> Outbox:
-        """Hand over everything that is to be done, and forget it."""
-        return self._core.take_outbox()
+        """See `Machine`."""
+        return self._out.take()
 
-    def appended(self, position: int, now_ms: int) -> None:
-        """All appends up to and including `position` (but for those reported as failed) are durable: they
-        take effect now, their answers are in the next `drain`."""
-        self._core.appended(position, now_ms)
-
-    def append_failed(self, position: int, error: int, now_ms: int) -> None:
-        """The append at `position` is certainly not in the log and never will be. `error`: a Kafka error
-        code, as Kafka's log would give it (KAFKA_STORAGE_ERROR, REQUEST_TIMED_OUT, MESSAGE_TOO_LARGE ...); it
-        is mapped for the clients as Kafka maps it. Only the operation that asked for it is undone."""
-        self._core.append_failed(position, error, now_ms)
+    def durable(self, position: int, now_ms: int) -> None:
+        """See `Machine`."""
+        self._core.durable(position, now_ms)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ringleader.protocol.errors import ErrorCode
 
 
-class State(StrEnum):
+class GroupState(StrEnum):
     """State of a classic group; the value is the name on the wire (DescribeGroups, ListGroups)."""
 
     EMPTY = "Empty"
@@ -22,39 +22,40 @@ class State(StrEnum):
     """The shard is being unloaded; also what is said about groups that do not exist."""
 
 
-TRANSITIONS: dict[State, dict[State, str]] = {
-    State.EMPTY: {
-        State.PREPARING: "a member is added; the initial rebalance delay starts",
-        State.DEAD: "the shard is unloaded",
+TRANSITIONS: dict[GroupState, dict[GroupState, str]] = {
+    GroupState.EMPTY: {
+        GroupState.PREPARING: "a member is added; the initial rebalance delay starts",
+        GroupState.STABLE: "the shard is loaded: the last synced generation",
+        GroupState.DEAD: "the shard is unloaded",
     },
-    State.PREPARING: {
-        State.COMPLETING: "the join phase completes with at least one member: generation + 1",
-        State.EMPTY: "the join phase completes without members: generation + 1, group record written",
-        State.DEAD: "the shard is unloaded",
+    GroupState.PREPARING: {
+        GroupState.COMPLETING: "the join phase completes with at least one member: generation + 1",
+        GroupState.EMPTY: "the join phase completes without members: generation + 1, group record written",
+        GroupState.DEAD: "the shard is unloaded",
     },
-    State.COMPLETING: {
-        State.STABLE: "the leader's assignment is durable: waiting SyncGroups are answered",
-        State.PREPARING: "a member joined, changed, left, expired or did not sync, or the write failed",
-        State.DEAD: "the shard is unloaded",
+    GroupState.COMPLETING: {
+        GroupState.STABLE: "the leader's assignment is in; SyncGroups are answered when it is durable",
+        GroupState.PREPARING: "a member joined, changed, left, expired, did not sync; assignment too large",
+        GroupState.DEAD: "the shard is unloaded",
     },
-    State.STABLE: {
-        State.PREPARING: "a member joined, changed, left, expired or did not sync, or the leader rejoined",
-        State.DEAD: "the shard is unloaded",
+    GroupState.STABLE: {
+        GroupState.PREPARING: "a member joined, changed, left, expired, did not sync; the leader rejoined",
+        GroupState.DEAD: "the shard is unloaded",
     },
-    State.DEAD: {State.DEAD: "unloading twice changes nothing"},
+    GroupState.DEAD: {GroupState.DEAD: "unloading twice changes nothing"},
 }
 """from -> to -> when. Kafka's ClassicGroupState behaviour. There is no Stable -> Empty: a group whose last
 member leaves passes through Preparing inside one event, and its generation goes up by one."""
 
-CAN_REBALANCE = (State.EMPTY, State.COMPLETING, State.STABLE)
+CAN_REBALANCE = (GroupState.EMPTY, GroupState.COMPLETING, GroupState.STABLE)
 """States that a rebalance can start from."""
 
-HEARTBEAT_CODES: dict[State, int] = {
-    State.EMPTY: int(ErrorCode.UNKNOWN_MEMBER_ID),
-    State.PREPARING: int(ErrorCode.REBALANCE_IN_PROGRESS),
-    State.COMPLETING: int(ErrorCode.NONE),
-    State.STABLE: int(ErrorCode.NONE),
-    State.DEAD: int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+HEARTBEAT_CODES: dict[GroupState, int] = {
+    GroupState.EMPTY: int(ErrorCode.UNKNOWN_MEMBER_ID),
+    GroupState.PREPARING: int(ErrorCode.REBALANCE_IN_PROGRESS),
+    GroupState.COMPLETING: int(ErrorCode.NONE),
+    GroupState.STABLE: int(ErrorCode.NONE),
+    GroupState.DEAD: int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
 }
 """What a valid heartbeat is told in each state (Kafka GroupMetadataManager behaviour)."""
 
@@ -63,7 +64,7 @@ class IllegalTransitionError(RuntimeError):
     """A transition that is not in the table: a bug of the machine, never a client's doing."""
 
 
-def check_transition(group_id: str, old: State, new: State) -> None:
+def check_transition(group_id: str, old: GroupState, new: GroupState) -> None:
     """Raises `IllegalTransitionError` unless the table has old -> new."""
     if new not in TRANSITIONS[old]:
         raise IllegalTransitionError(f"group {group_id!r}: {old} -> {new}")

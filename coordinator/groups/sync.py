@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import Core, Phase
+from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
-from ringleader.coordinator.groups.outbox import Ticket
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.replies import sync_error, sync_success
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import SyncGroupRequest, SyncGroupResponse
 
 
-class Syncs:
+class SyncHandler:
     """Handles SyncGroup for one shard."""
 
     __slots__ = ("core", "rebalances")
@@ -25,22 +25,25 @@ class Syncs:
 
     def sync(self, request: SyncGroupRequest, ticket: Ticket, now_ms: int) -> SyncGroupResponse | None:
         """The answer; None while it waits for the leader or for the record."""
-        group = self.core.find(request.group_id)
+        core = self.core
+        group = core.find(request.group_id)
         error = self._refuse(group, request)
-        if error:
-            return sync_error(int(error))
-        assert group is not None
-        if group.state is State.PREPARING:
-            return sync_error(int(ErrorCode.REBALANCE_IN_PROGRESS))
+        if group is None or error:
+            return core.reply(ticket, sync_error(int(error)), core.position_of(request.group_id))
+        if group.state is GroupState.PREPARING:
+            return core.reply(ticket, sync_error(int(ErrorCode.REBALANCE_IN_PROGRESS)), group.position)
+        if group.state is GroupState.COMPLETING and core.full:
+            return sync_error(STORE_FULL)
         member = group.members[request.member_id]
         if member.member_id in group.pending_sync:
             del group.pending_sync[member.member_id]
             if group.progress is not None:
                 group.progress.synced += 1
             if not group.pending_sync:
-                self.core.deadlines.cancel(group.sync_deadline)
-        if group.state is State.STABLE:
-            return sync_success(member, group.protocol_type, group.protocol)
+                core.deadlines.cancel(group.sync_deadline)
+        if group.state is GroupState.STABLE:
+            success = sync_success(member, group.protocol_type, group.protocol)
+            return core.reply(ticket, success, group.position)
         self.rebalances.park_sync(member, ticket)
         if group.leader == member.member_id:
             self._assign(group, request, now_ms)
@@ -55,7 +58,7 @@ class Syncs:
             return ErrorCode.REBALANCE_IN_PROGRESS
         if self.core.phase is Phase.UNLOADED:
             return ErrorCode.NOT_COORDINATOR
-        if group is None or group.state is State.EMPTY:
+        if group is None or group.state is GroupState.EMPTY:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = group.check_member(request.member_id, request.group_instance_id)
         if error:
@@ -69,48 +72,28 @@ class Syncs:
         return ErrorCode.NONE
 
     def _assign(self, group: Group, request: SyncGroupRequest, now_ms: int) -> None:
-        """Write what the leader decided. Ids that are not members have no effect; members it left out get
-        nothing."""
-        generation = group.generation
-        if group.assigning == generation:
-            return  # sent again while the first is on its way: that one counts
-        group.assigning = generation
+        """Write what the leader decided, and tell everybody. Ids that are not members have no effect; members
+        it left out get nothing."""
+        core = self.core
         if group.progress is not None:
             group.progress.leader_synced_ms = now_ms
         by_member = {one.member_id: one.assignment for one in request.assignments}
         assignments = [(member, by_member.get(member.member_id, b"")) for member in group.members.values()]
-
-        def decided(error: int, now_ms: int) -> None:
-            if group.assigning == generation:
-                group.assigning = -1
-            if group.state is not State.COMPLETING or group.generation != generation:
-                return  # the next rebalance has answered everybody already
-            if error:
-                self._not_stored(group, error, now_ms)
-                return
-            for member, assignment in assignments:
-                member.assignment = assignment
-            self._settle(group, now_ms)
-
-        value = records.group_value(group, assignments, self.core.wall_ms(now_ms))
-        if len(value) > self.core.settings.group_max_record_bytes:
-            decided(int(ErrorCode.UNKNOWN_SERVER_ERROR), now_ms)
-        else:
-            self.core.save(group, [(records.group_key(group.group_id), value)], decided)
-
-    def _settle(self, group: Group, now_ms: int) -> None:
-        core = self.core
-        group.transition(State.STABLE, core.wall_ms(now_ms))
+        value = records.group_value(group, assignments, core.unix_time.stamp_ms(now_ms))
+        raw = records.encode_group_value(value)
+        if len(raw) > core.settings.group_max_record_bytes:
+            error = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self.rebalances.answer_syncs_with_error(group, error, now_ms)
+            self.rebalances.start(group, Cause.STORE_FAILED, group.leader or "", "", now_ms)
+            return
+        core.write_group(group, value, raw)
+        group.settle()
         for member in group.members.values():
             if member.awaiting_sync:
-                ticket = self.rebalances.unpark_sync(member)
-                core.answer(ticket, sync_success(member, group.protocol_type, group.protocol))
+                success = sync_success(member, group.protocol_type, group.protocol)
+                core.out.answer(self.rebalances.unpark_sync(member), success, group.position)
                 core.arm_session(member, now_ms)
         core.end_rebalance(group, Outcome.STABLE, now_ms)
-
-    def _not_stored(self, group: Group, error: int, now_ms: int) -> None:
-        self.rebalances.answer_syncs_with_error(group, error, now_ms)
-        self.rebalances.start(group, Cause.STORE_FAILED, group.leader or "", "", now_ms)
 
 
 def _differs(said: str | None, known: str | None) -> bool:

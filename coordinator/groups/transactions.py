@@ -3,7 +3,7 @@ KIP-447).
 
 They are stored under keys of their own, one for each producer, so that they never overwrite what is
 committed. The end of the transaction turns them into committed offsets, or drops them, in one append for each
-group: there is no state in between, and no marker has to be kept.
+group; no marker has to be kept, for what is left of it after a crash is ended again.
 
 A commit outside of the transaction that came later wins, and so does the later of two transactions, whichever
 ends first (Kafka compares log positions; here the order in which records take effect, which is the order of
@@ -12,15 +12,13 @@ the log).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import Call, Core
+from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import check_unknown_group, take_in
-from ringleader.coordinator.groups.outbox import Records, Ticket
 from ringleader.coordinator.groups.replies import txn_commit_answer
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.machine import Records, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
@@ -32,7 +30,7 @@ from ringleader.protocol.messages import (
 _NONE = int(ErrorCode.NONE)
 
 
-class Transactions:
+class TransactionalOffsetHandler:
     """Handles transactional offsets for one shard."""
 
     __slots__ = ("core",)
@@ -47,12 +45,13 @@ class Transactions:
         belongs to it, has been checked before."""
         core = self.core
         group = core.groups.get(request.group_id)
-        error = self._check(group, request, ticket.api_version)
-        if error:
-            return txn_commit_answer(request, int(error))
-        group = group or core.find_or_add(request.group_id)
-        if group is None:
-            return txn_commit_answer(request, int(ErrorCode.POLICY_VIOLATION))
+        error = self._check(group, request, ticket.api_version) or (core.full and STORE_FULL)
+        if not error and group is None:
+            group = core.find_or_add(request.group_id)
+            error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
+        if error or group is None:
+            refused = txn_commit_answer(request, int(error))
+            return core.reply(ticket, refused, core.position_of(request.group_id))
         content: Records = []
 
         def key(topic: str, partition: int) -> bytes:
@@ -62,7 +61,7 @@ class Transactions:
             core,
             request.topics,
             key,
-            core.wall_ms(now_ms),
+            core.unix_time.stamp_ms(now_ms),
             -1,
             content,
             TxnOffsetCommitResponseTopic,
@@ -71,22 +70,16 @@ class Transactions:
         response = TxnOffsetCommitResponse(topics=topics)
         if not content:
             core.forget_if_void(group)
-            return response
-        core.in_transaction(request.producer_id, group.group_id)
-
-        def decided(error: int, now_ms: int) -> None:
-            core.answer(ticket, txn_commit_answer(request, error) if error else response)
-
-        core.write(group, content, decided)
-        return None
+            return core.reply(ticket, response, group.position)
+        return core.reply(ticket, response, core.write_offsets(group, content))
 
     def _check(self, group: Group | None, request: TxnOffsetCommitRequest, version: int) -> ErrorCode | int:
         """As for OffsetCommit, but who says nothing about a member is welcome in any state: producers did so
         before KIP-447. The session of a member is not kept alive by it."""
         generation = request.generation_id_or_member_epoch
-        if group is None or group.is_void:
+        if self.core.refusal or group is None or group.is_void:
             return check_unknown_group(self.core, request.group_id, generation, version)
-        if generation < 0 and group.state is State.EMPTY:
+        if generation < 0 and group.state is GroupState.EMPTY:
             return _NONE
         if generation < 0 and not request.member_id and request.group_instance_id is None:
             return _NONE
@@ -97,79 +90,38 @@ class Transactions:
 
     # ---- the end ----
 
-    def end(self, producer_id: int, committed: bool, done: Callable[[int], None], now_ms: int) -> None:
-        """The producer's transaction has ended: its offsets in all groups here count, or are dropped.
-        `done(error code)` when that is durable everywhere; after an error it may be asked for again."""
+    def end(self, producer_id: int, committed: bool, ticket: Ticket) -> int | None:
+        """The producer's transaction has ended: its offsets in all groups here count, or are dropped. An
+        error code; None while it waits for the records."""
         core = self.core
-        group_ids = list(core.transactional.get(producer_id, ()))
-        left, worst = len(group_ids), _NONE
-        if not group_ids:
-            done(_NONE)
-            return
-
-        def one_decided(error: int) -> None:
-            nonlocal left, worst
-            left -= 1
-            worst = worst or error
-            if left == 0:
-                done(worst)
-
-        for group_id in group_ids:
-            ending = _Ending(core, group_id, producer_id, committed, one_decided)
-            core.submit(core.groups.get(group_id), Call(True, ending.run, one_decided), now_ms)
+        error = core.refusal or (core.full and STORE_FULL)
+        if error:
+            return error
+        for group_id in list(core.transactional.get(producer_id, ())):
+            group = core.groups[group_id]
+            content: Records = []
+            for topic, partition in group.uncommitted[producer_id]:
+                if committed:
+                    content += _committed(group, producer_id, topic, partition)
+                content.append((records.pending_key(group_id, topic, partition, producer_id), None))
+            core.write_offsets(group, content)
+        # Asked again, it may be that the records of the first time are on their way.
+        answer: int | None = core.reply(ticket, _NONE, core.out.emitted)
+        return answer
 
 
-class _Ending:
-    """The end of a transaction for one group. It goes alone: what was committed before it is durable, what
-    comes after waits for it."""
-
-    __slots__ = ("committed", "core", "done", "group_id", "producer_id")
-
-    def __init__(
-        self, core: Core, group_id: str, producer_id: int, committed: bool, done: Callable[[int], None]
-    ) -> None:
-        self.core = core
-        self.group_id = group_id
-        self.producer_id = producer_id
-        self.committed = committed
-        self.done = done
-
-    def run(self, now_ms: int) -> None:
-        """Write what becomes of the offsets."""
-        core = self.core
-        group = core.groups.get(self.group_id)
-        pending = {} if group is None else group.uncommitted.get(self.producer_id, {})
-        if group is None or not pending:
-            core.transaction_over(self.producer_id, self.group_id)
-            self.done(_NONE)
-            return
-        content: Records = []
-        for topic, partition in pending:
-            if self.committed:
-                content += self._committed(group, topic, partition)
-            content.append((records.pending_key(self.group_id, topic, partition, self.producer_id), None))
-        group.exclusive = True
-
-        def decided(error: int, now_ms: int) -> None:
-            group.exclusive = False
-            if not error:
-                core.transaction_over(self.producer_id, self.group_id)
-            self.done(error)
-
-        core.write(group, content, decided)
-
-    def _committed(self, group: Group, topic: str, partition: int) -> Records:
-        """The offset as committed, unless a later one is; then those of other open transactions that came
-        later still, so that they stay the later ones in the log too."""
-        own = group.uncommitted[self.producer_id][topic, partition]
-        if own.superseded:
-            return []
-        content: Records = [(records.offset_key(self.group_id, topic, partition), own.value)]
-        others = []
-        for producer_id, table in group.uncommitted.items():
-            other = table.get((topic, partition))
-            if other is not None and other.order > own.order and not other.superseded:
-                others.append((other.order, producer_id, other.value))
-        for _, producer_id, value in sorted(others):
-            content.append((records.pending_key(self.group_id, topic, partition, producer_id), value))
-        return content
+def _committed(group: Group, producer_id: int, topic: str, partition: int) -> Records:
+    """The offset as committed, unless a later one is; then those of other open transactions that came later
+    still, so that they stay the later ones in the log too."""
+    own = group.uncommitted[producer_id][topic, partition]
+    if own.superseded:
+        return []
+    content: Records = [(records.offset_key(group.group_id, topic, partition), own.value)]
+    others = []
+    for other_id, table in group.uncommitted.items():
+        other = table.get((topic, partition))
+        if other is not None and other.order > own.order and not other.superseded:
+            others.append((other.order, other_id, other.value))
+    for _, other_id, value in sorted(others):
+        content.append((records.pending_key(group.group_id, topic, partition, other_id), value))
+    return content

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ringleader.coordinator.groups.member import Protocols
+from ringleader.protocol.embedded import Subscription
+from ringleader.protocol.errors import MalformedError
 
 CONSUMER_TYPE = "consumer"
 """The protocol type whose metadata is a consumer Subscription."""
@@ -46,29 +48,8 @@ def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
         if one in seen:
             continue
         seen.add(one)
-        parsed = _topics_of(one)
-        if parsed is None:
-            return None
-        topics.update(parsed)
-    return frozenset(topics)
-
-
-def _topics_of(metadata: bytes) -> Sequence[str] | None:
-    if len(metadata) < 6:
-        return None
-    count = int.from_bytes(metadata[2:6], "big", signed=True)
-    position = 6
-    if count < 0 or count * 2 > len(metadata) - position:  # each topic takes at least its length field
-        return None
-    topics = []
-    for _ in range(count):
-        length = int.from_bytes(metadata[position : position + 2], "big", signed=True)
-        position += 2
-        if length < 0 or position + length > len(metadata):
-            return None
         try:
-            topics.append(metadata[position : position + length].decode())
-        except UnicodeDecodeError:
+            topics.update(Subscription.decode_topics(one))
+        except MalformedError:
             return None
-        position += length
-    return topics
+    return frozenset(topics)

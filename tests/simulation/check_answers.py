@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import JournalEntry
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.messages import (
@@ -88,10 +88,10 @@ class Answers:
         if member is None or [(p.name, p.metadata) for p in request.protocols] != list(member.protocols):
             return
         if facts.holder:
-            facts.quiet_restart = group.state is State.STABLE
-        elif group.state is State.COMPLETING:
+            facts.quiet_restart = group.state is GroupState.STABLE
+        elif group.state is GroupState.COMPLETING:
             facts.unchanged = True
-        elif group.state is State.STABLE:
+        elif group.state is GroupState.STABLE:
             facts.unchanged = group.leader != member.member_id
 
     def _before_sync(self, call: Call, request: SyncGroupRequest, group: Group | None) -> None:
@@ -99,7 +99,7 @@ class Answers:
             return
         refused = call.facts.code != _OK and not call.facts.gated
         generation = self.memory.life(request.group_id).generations.get(group.generation)
-        if generation is None or group.state is not State.COMPLETING or refused:
+        if generation is None or group.state is not GroupState.COMPLETING or refused:
             return
         given = {self.memory.person(one.member_id): one.assignment for one in request.assignments}
         generation.submissions.append(given)
@@ -269,7 +269,7 @@ class Answers:
     def _leave_answered(self, request: LeaveGroupRequest, response: Any) -> None:
         """Whoever was the last to leave stays away over a restart."""
         group = self.memory.groups().get(request.group_id)
-        if group is None or group.state is not State.EMPTY or response.error_code:
+        if group is None or group.state is not GroupState.EMPTY or response.error_code:
             return
         gone = {one.member_id for one in response.members if not one.error_code}
         value = self.memory.world.store.durable.get(records.group_key(request.group_id))
@@ -295,7 +295,7 @@ class Answers:
         listed = {one.group_id for one in shard.list_groups()}
         fits = described.group_id == group_id and (described.group_state == "Dead" or group_id in listed)
         self.must(fits, "G6", f"described as {described.group_state}, listed are {listed}")
-        if described.group_state != State.STABLE.value:
+        if described.group_state != GroupState.STABLE.value:
             return
         for one in described.members:
             self._check_bytes(one.member_id, described.protocol_data, one.member_metadata)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from tests.simulation.facts import Memory
 
 _SMALLEST_RECORD_LIMIT = 10_000
@@ -23,7 +23,7 @@ def complaint(memory: Memory, group_id: str) -> str:
     group = memory.groups().get(group_id)
     if group is None:
         return "there is no such group"
-    if group.state is not State.STABLE or group.pending_sync:
+    if group.state is not GroupState.STABLE or group.pending_sync:
         return f"it is {group.state}, syncs of {list(group.pending_sync)} are missing"
     workers = [one for one in world.workers if one.alive and one.group == group_id]
     stable = {one.member_id for one in workers if one.stable}

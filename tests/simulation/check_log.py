@@ -6,7 +6,7 @@ from typing import Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from tests.simulation.facts import Memory
 
 _WHOLE_LOG_EVERY = 16
@@ -25,7 +25,7 @@ class Log:
         grown = self._seen != store.version
         if grown or self.memory.world.steps % 16 == 0:
             for group in groups.values():
-                if group.state is State.STABLE and not group.exclusive:
+                if group.state is GroupState.STABLE and not group.exclusive:
                     self._check_stable(group)
         if grown:
             self._seen = store.version

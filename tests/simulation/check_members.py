@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     HeartbeatRequest,
@@ -27,7 +27,7 @@ _LONGEST_WAIT_MS = 35_000
 """The longest rebalance timeout and what may come before it: first delays, sessions of the absent."""
 _ACCEPTED = (int(ErrorCode.NONE), int(ErrorCode.REBALANCE_IN_PROGRESS))
 _FULL = int(ErrorCode.GROUP_MAX_SIZE_REACHED)
-_AT_WORK = (State.COMPLETING, State.STABLE)
+_AT_WORK = (GroupState.COMPLETING, GroupState.STABLE)
 
 
 class Members:
@@ -112,11 +112,11 @@ class Members:
             known = self.memory.seen.get(group.group_id)
             life = self.memory.life(group.group_id)
             if known is None or known.life is not life:
-                known = GroupSeen(State.EMPTY, 0, self.memory.world.now_ms, 0, 0, {}, set())
+                known = GroupSeen(GroupState.EMPTY, 0, self.memory.world.now_ms, 0, 0, {}, set())
             now = after[group.group_id] = self._look(group, known)
             now.life = life
             self._check_group(group, known, now)
-            if group.state is State.EMPTY:
+            if group.state is GroupState.EMPTY:
                 life.emptied = max(life.emptied, group.generation)
         self.memory.seen = after
         self._check_parked()
@@ -157,8 +157,8 @@ class Members:
         if come:
             self._come(group, before, come)
         changed = (before.state, before.generation) != (now.state, now.generation)
-        if changed and now.state is State.PREPARING:
-            now.from_empty = before.state is State.EMPTY
+        if changed and now.state is GroupState.PREPARING:
+            now.from_empty = before.state is GroupState.EMPTY
         now.collecting_ms, now.held = now.since_ms, group.held
         if not changed:
             now.from_empty, now.collecting_ms = before.from_empty, before.collecting_ms
@@ -196,7 +196,7 @@ class Members:
         no_time = any(one.rebalance_timeout_ms <= 0 for one in before.members.values())
         if no_time or now.generation - before.generation > 1:
             return  # several phases may have ended in one step
-        awaited = before.state is State.PREPARING and not static and not seen.awaiting_join
+        awaited = before.state is GroupState.PREPARING and not static and not seen.awaiting_join
         if awaited and now_ms - before.since_ms >= before.shortest_ms:
             return
         generation, since_ms, timeout_ms = self.synced.get(group.group_id, (-1, 0, 0))
@@ -280,7 +280,7 @@ class Members:
         life = self.memory.life(group.group_id)
         for member_id in group.members:
             self.heard[member_id] = self.memory.world.now_ms
-        if group.state is State.PREPARING:
+        if group.state is GroupState.PREPARING:
             self.must(group.generation > life.highest, "G2", f"{group.generation} of {group.group_id} again")
             life.highest = life.current = group.generation
 
@@ -312,10 +312,10 @@ class Members:
         limit = memory.world.settings.group_max_size
         self.must(joined <= limit, "G15", f"{joined} members joined {group.group_id}, the limit is {limit}")
         generation = life.generations.get(number)
-        if generation is not None and generation.listed is not None and group.state is State.COMPLETING:
+        if generation is not None and generation.listed is not None and group.state is GroupState.COMPLETING:
             count = len(generation.listed)
             self.must(count == len(group.members), "G3", f"{count} listed of {len(group.members)} members")
-        early = now_ms - before.since_ms < before.shortest_ms and before.state is State.PREPARING
+        early = now_ms - before.since_ms < before.shortest_ms and before.state is GroupState.PREPARING
         awaited = before.pending & set(group.pending)
         if early and not (before.from_empty or before.held):
             self.must(not awaited, "G14", f"{awaited} had an id, and were not waited for: {before}")
@@ -354,14 +354,14 @@ class Members:
                 or any(one.member_id == member_id for one in getattr(call.request, "members", ()))
                 for call in self.memory.open_calls
             )
-            deleted = group.state is State.EMPTY or before.state is State.EMPTY
+            deleted = group.state is GroupState.EMPTY or before.state is GroupState.EMPTY
             fine = not early or named or deleted or self._gave_up()
             self.must(fine, "G14", f"{member_id} was given out and forgotten before its time")
 
     def _check_phases(self, group: Group, now: GroupSeen) -> None:
         """G11, G13: both phases end within the rebalance timeout, whatever members do."""
         now_ms = self.memory.world.now_ms
-        if group.state is State.PREPARING:
+        if group.state is GroupState.PREPARING:
             if not any(seen.awaiting_join for seen in now.members.values()):
                 now.collecting_ms = now_ms  # only absent static members: it goes on until somebody comes
             lasts_ms = now_ms - now.collecting_ms
@@ -374,7 +374,7 @@ class Members:
             owed = bool(group.pending_sync)
             lasts_ms = now_ms - since_ms
             self.must(not owed or lasts_ms <= max(timeout_ms, 0), "G13", f"syncs miss for {lasts_ms} ms")
-            late = group.state is State.COMPLETING and lasts_ms > max(timeout_ms, 0) + _SLACK_MS
+            late = group.state is GroupState.COMPLETING and lasts_ms > max(timeout_ms, 0) + _SLACK_MS
             self.must(not late, "G13", f"no assignment for {lasts_ms} ms")
 
     def _check_silence(self, group: Group, now: GroupSeen) -> None:
@@ -419,7 +419,7 @@ class Members:
                 self._contact(group, member_id)
             self._check_record(group)
             seen = self.memory.seen[group.group_id] = self._look(
-                group, GroupSeen(State.EMPTY, -1, self.memory.world.now_ms, 0, 0, {}, set())
+                group, GroupSeen(GroupState.EMPTY, -1, self.memory.world.now_ms, 0, 0, {}, set())
             )
             seen.life = life
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.outbox import Records
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.messages import OffsetCommitRequest, OffsetDeleteRequest, TxnOffsetCommitRequest
@@ -265,7 +265,7 @@ class Offsets:
             return
         committed_ms, expires_ms = self.stamps[offset]
         starts_ms = committed_ms
-        if group.state is State.EMPTY:
+        if group.state is GroupState.EMPTY:
             if group.protocol_type and group.state_since_wall_ms >= 0:
                 starts_ms = group.state_since_wall_ms
         else:
@@ -321,7 +321,7 @@ class Offsets:
     def restarted(self, groups: dict[str, Group]) -> None:
         """O5: a restart changes no clock: groups are empty since when they became so."""
         for group in groups.values():
-            if group.state is State.EMPTY and group.record is not None:
+            if group.state is GroupState.EMPTY and group.record is not None:
                 since_ms = records.decode_group_value(group.record).current_state_timestamp
                 self.must(group.state_since_wall_ms == since_ms, "O5", f"{group.group_id}: another clock")
         for place in self.history:
@@ -330,7 +330,7 @@ class Offsets:
 
 def _is_unread(group: Group, topic: str) -> bool:
     """Whether this is a consumer group at work whose members do not read the topic."""
-    if group.state is not State.STABLE or group.protocol_type != "consumer":
+    if group.state is not GroupState.STABLE or group.protocol_type != "consumer":
         return False
     for member in group.members.values():
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.messages import LeaveGroupRequest, LeaveGroupRequestMemberIdentity
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Facts:
     """What held when a request arrived."""
 
     serving: bool = False
-    state: State | None = None
+    state: GroupState | None = None
     gated: bool = False
     code: int | list[int] | None = None
     """The error code that the request must get (for LeaveGroup one for each member); None: not certain."""
@@ -97,7 +97,7 @@ class Seen(NamedTuple):
 class GroupSeen:
     """A group between two steps."""
 
-    state: State
+    state: GroupState
     generation: int
     since_ms: int
     shortest_ms: int

@@ -7,7 +7,7 @@ from typing import Any
 
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     HeartbeatRequest,
@@ -73,13 +73,13 @@ def _heartbeat(request: HeartbeatRequest, group: Group | None) -> int:
         return code
     if request.generation_id != group.generation:
         return int(ErrorCode.ILLEGAL_GENERATION)
-    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is State.PREPARING else 0
+    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is GroupState.PREPARING else 0
 
 
 def _sync(request: SyncGroupRequest, group: Group | None) -> int:
     if not request.group_id:
         return int(ErrorCode.INVALID_GROUP_ID)
-    if group is None or group.state is State.EMPTY:
+    if group is None or group.state is GroupState.EMPTY:
         return int(ErrorCode.UNKNOWN_MEMBER_ID)
     code = member_code(group, request.member_id, request.group_instance_id)
     if code:
@@ -92,7 +92,7 @@ def _sync(request: SyncGroupRequest, group: Group | None) -> int:
     ):
         if said is not None and known is not None and said != known:
             return int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is State.PREPARING else 0
+    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is GroupState.PREPARING else 0
 
 
 def _leave(request: LeaveGroupRequest, version: int, group: Group | None) -> list[int] | None:
@@ -125,14 +125,14 @@ def _commit(request: OffsetCommitRequest, version: int, group: Group | None) -> 
             return 0
         missing = version >= _FIRST_WITH_GROUP_ID_NOT_FOUND
         return int(ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.ILLEGAL_GENERATION)
-    if generation < 0 and group.state is State.EMPTY:
+    if generation < 0 and group.state is GroupState.EMPTY:
         return 0
     code = member_code(group, request.member_id, request.group_instance_id)
     if code:
         return code
     if generation != group.generation:
         return int(ErrorCode.ILLEGAL_GENERATION)
-    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is State.COMPLETING else 0
+    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is GroupState.COMPLETING else 0
 
 
 def _txn_commit(request: TxnOffsetCommitRequest, group: Group | None) -> int:
@@ -140,7 +140,7 @@ def _txn_commit(request: TxnOffsetCommitRequest, group: Group | None) -> int:
     if group is None or group.is_void:
         return 0 if generation < 0 else int(ErrorCode.ILLEGAL_GENERATION)
     if generation < 0 and (
-        group.state is State.EMPTY or not (request.member_id or request.group_instance_id)
+        group.state is GroupState.EMPTY or not (request.member_id or request.group_instance_id)
     ):
         return 0
     code = member_code(group, request.member_id, request.group_instance_id)
@@ -188,9 +188,9 @@ def _join(
 def _has_room(group: Group, member_id: str, settings: GroupSettings) -> bool:
     most = settings.group_max_size
     member = group.members.get(member_id)
-    if group.state is State.EMPTY:
+    if group.state is GroupState.EMPTY:
         return True
-    if group.state is State.PREPARING:
+    if group.state is GroupState.PREPARING:
         waiting = sum(one.awaiting_join for one in group.members.values())
         away = sum(
             one.group_instance_id is not None for one in group.members.values() if not one.awaiting_join
@@ -202,7 +202,7 @@ def _has_room(group: Group, member_id: str, settings: GroupSettings) -> bool:
 
 
 def _is_supported(group: Group, protocol_type: str, offer: dict[str, bytes]) -> bool:
-    if group.state is State.EMPTY:
+    if group.state is GroupState.EMPTY:
         return bool(protocol_type) and bool(offer)
     if protocol_type != group.protocol_type:
         return False

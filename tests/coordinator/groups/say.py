@@ -111,7 +111,17 @@ def _deleted(result: DeleteGroupsResponseDeletableGroupResult, version: int) -> 
     return error_name(result.error_code) if result.error_code else "ok"
 
 
+def _list(groups: list[ListGroupsResponseListedGroup], version: int) -> str:
+    return " ".join(_listed(one, version) for one in groups) or "nothing"
+
+
+def _code(error: int, version: int) -> str:
+    return error_name(error)
+
+
 _SAY: dict[type, Any] = {
+    int: _code,
+    list: _list,
     JoinGroupResponse: _join,
     SyncGroupResponse: _sync,
     HeartbeatResponse: _heartbeat,
@@ -121,7 +131,6 @@ _SAY: dict[type, Any] = {
     TxnOffsetCommitResponse: _commit,
     OffsetDeleteResponse: _offset_delete,
     DescribeGroupsResponseDescribedGroup: _describe,
-    ListGroupsResponseListedGroup: _listed,
     DeleteGroupsResponseDeletableGroupResult: _deleted,
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.embedded import Subscription
@@ -34,6 +35,7 @@ from ringleader.protocol.messages import (
 from tests.coordinator.groups.say import say, say_record
 
 WALL_START_MS = 1_700_000_000_000
+WALL_TOLD_EVERY_MS = 5_000
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -47,6 +49,9 @@ class Call:
     client_id: str | None
     client_host: str = "/127.0.0.1"
     connection: object = field(default_factory=object)
+
+    def __str__(self) -> str:
+        return f"{self.actor}: {self.what}" if self.actor else self.what
 
 
 @dataclass
@@ -94,9 +99,11 @@ class Script:
     def __init__(self) -> None:
         self.now_ms = 0
         self.wall_shift_ms = 0
+        self._told_ms = 0
         self.log: list[tuple[bytes, bytes | None]] = []
         self.actors: dict[str, Actor] = {}
         self.in_flight: list[Any] = []
+        self.waiting: dict[Call, None] = {}
         self.hold = False
         self.said: list[str] = []
         self._ids: dict[str, int] = {}
@@ -106,8 +113,7 @@ class Script:
     def _start(self, settings: GroupSettings, load: bool = True) -> None:
         self.settings = settings
         self.shard = Shard(0, settings, self._fresh_id)
-        for key, value in self.log:
-            self.shard.replay(key, value)
+        self.shard.replay(self.log)
         if load:
             self.shard.loaded(self.now_ms, WALL_START_MS + self.now_ms + self.wall_shift_ms)
 
@@ -121,7 +127,7 @@ class Script:
         """Run the commands of one line; what was said."""
         self.said = []
         for command in filter(None, (part.strip() for part in line.split(";"))):
-            words = command.replace("$LONG", "x" * 40_000).split()
+            words = command.replace("$LONG", "x" * 40_000).replace("$WIDE", "\ufffd" * 11_000).split()
             run: Callable[..., None] = getattr(self, "do_" + words[0].replace("-", "_"))
             plain = [w for w in words[1:] if "=" not in w]
             named = dict(w.split("=", 1) for w in words[1:] if "=" in w)
@@ -144,10 +150,11 @@ class Script:
             self.in_flight += outbox.appends
             for answer in outbox.answers:
                 self._heard(answer.ticket, answer.response)
-            for entry in outbox.journal:
-                self._say(f"journal: {entry.render()}")
-            for notice in outbox.notices:
-                self._say(f"notice: {notice.group_id} {notice.member_id or '-'}: {notice.text}")
+            for event in outbox.events:
+                if isinstance(event, JournalEntry):
+                    self._say(f"journal: {event.render()}")
+                else:
+                    self._say(f"notice: {event.subject} {event.member_id or '-'}: {event.text}")
             if not self.hold:
                 self._store()
 
@@ -157,16 +164,27 @@ class Script:
         if self.in_flight:
             position = self.in_flight[-1].position
             self.in_flight = []
-            self.shard.appended(position, self.now_ms)
+            self.shard.durable(position, self.now_ms)
+
+    def _refuse(self) -> None:
+        """The shard's life is over: its runtime refuses everything that waits."""
+        self.in_flight = []
+        for call in self.waiting:
+            self._say(f"{call} refused NOT_COORDINATOR")
+            actor = self.actors.get(call.actor)
+            if actor is not None and call in actor.calls:
+                actor.calls.remove(call)
+        self.waiting.clear()
 
     def _heard(self, call: Any, response: Any) -> None:
         actor = self.actors.get(call.actor)
+        self.waiting.pop(call, None)
         if actor is not None and call in actor.calls:
             actor.calls.remove(call)
         if response is None:
-            self._say(f"{call.actor}: {call.what} connection closed")
+            self._say(f"{call} connection closed")
             return
-        self._say(f"{call.actor}: {call.what} {say(response, call.api_version)}")
+        self._say(f"{call} {say(response, call.api_version)}")
         if actor is None:
             return
         if call.what == "join":
@@ -181,13 +199,14 @@ class Script:
             self._heard(call, response)
             return
         actor = self.actors.get(call.actor)
+        self.waiting[call] = None
         if actor is not None:
             actor.calls.append(call)
         before = len(self.said)
         self._pump()
-        answered = any(f"  {call.actor}: {call.what} " in line for line in self.said[before:])
+        answered = any(f"  {call} " in line for line in self.said[before:])
         if not answered:
-            self._say(f"{call.actor}: {call.what} waits")
+            self._say(f"{call} waits")
 
     def _actor(self, name: str) -> Actor:
         return self.actors.setdefault(name, Actor(name))
@@ -201,29 +220,50 @@ class Script:
     def do_tick(self, duration: str) -> None:
         """Let time pass; everything that is due happens at its time."""
         end_ms = self.now_ms + duration_ms(duration)
-        while (due := self.shard.next_deadline()) is not None and due <= end_ms:
+        while (due := self._next_ms()) <= end_ms:
             self.now_ms = max(due, self.now_ms)
+            if self.now_ms >= self._told_ms + WALL_TOLD_EVERY_MS:
+                self._tell_wall_clock()
             self._pump()
         self.now_ms = end_ms
+
+    def _next_ms(self) -> int:
+        due = self.shard.next_deadline()
+        told = self._told_ms + WALL_TOLD_EVERY_MS
+        return told if due is None else min(due, told)
+
+    def _tell_wall_clock(self) -> None:
+        self._told_ms = self.now_ms
+        self.shard.set_wall_clock(self.now_ms, WALL_START_MS + self.now_ms + self.wall_shift_ms)
 
     def do_wall(self, duration: str) -> None:
         """The wall clock jumps; timers must not notice."""
         self.wall_shift_ms += duration_ms(duration)
-        self.shard.set_wall_clock(self.now_ms, WALL_START_MS + self.now_ms + self.wall_shift_ms)
+        self._tell_wall_clock()
 
-    def do_store(self, what: str, error: str = "KAFKA_STORAGE_ERROR") -> None:
-        """`hold`: keep records undecided; `ok`, `fail [ERROR]`: decide them; `auto`: as usual again."""
+    def do_store(self, what: str, count: str = "0") -> None:
+        """`hold`: keep records undecided; `ok [COUNT]`: they are durable (the first ones only); `auto`: as
+        usual again; `fail`: they are lost, so the shard ends, and is loaded anew; `full`, `room`:
+        the store has no room, and has room again."""
+        if what in ("full", "room"):
+            self.shard.set_full(what == "full", self.now_ms)
+            return
         self.hold = what != "auto"
-        if what == "ok" or what == "auto":
+        if what == "ok" and int(count):
+            done, self.in_flight = self.in_flight[: int(count)], self.in_flight[int(count) :]
+            for append in done:
+                self.log += append.records
+                self.shard.durable(append.position, self.now_ms)
+        elif what == "ok" or what == "auto":
             self._store()
         elif what == "fail":
-            failed, self.in_flight = self.in_flight, []
-            for append in failed:
-                self.shard.append_failed(append.position, int(ErrorCode[error]), self.now_ms)
+            self._refuse()
+            self._start(self.settings)
 
     def do_restart(self, **named: str) -> None:
         """The process dies; another one loads the log. What was not durable is lost."""
         self.in_flight = []
+        self.waiting.clear()
         self._start(
             GroupSettings(**{k: duration_ms(v) for k, v in named.items()}) if named else self.settings
         )
@@ -238,8 +278,8 @@ class Script:
 
     def do_unload(self) -> None:
         """The partition moves away."""
-        self.in_flight = []
-        self.shard.unload(self.now_ms)
+        self._refuse()
+        self.shard.unload()
 
     def do_records(self) -> None:
         """Show the log as a compaction leaves it."""
@@ -251,6 +291,7 @@ class Script:
     def do_close(self, name: str) -> None:
         """The actor's connection is gone."""
         for call in self._actor(name).calls:
+            self.waiting.pop(call, None)
             self.shard.ticket_closed(call)
         self._actor(name).calls = []
 
@@ -382,11 +423,8 @@ class Script:
 
     def do_end(self, how: str, pid: str = "7") -> None:
         """`end commit`, `end abort`: the end of a producer's transaction."""
-
-        def done(error: int) -> None:
-            self._say(f"end {how} {error_name(error)}")
-
-        self.shard.end_transaction(int(pid), how == "commit", done, self.now_ms)
+        call = Call("", f"end {how}", 0, None)
+        self._send(call, self.shard.end_transaction(int(pid), how == "commit", call, self.now_ms))
 
     def do_fetch(self, *places: str, **named: str) -> None:
         """`fetch t/0 t/1`, or `fetch` for all; stable=1 waits for the commits on their way."""
@@ -415,21 +453,24 @@ class Script:
 
     def do_topic_deleted(self, topic: str) -> None:
         """The topic is gone."""
-        self.shard.topic_deleted(topic, self.now_ms)
+        call = Call("", f"topic {topic} deleted", 0, None)
+        self._send(call, self.shard.topic_deleted(topic, call, self.now_ms))
 
     def do_describe(self, group: str = "g", v: str = "5") -> None:
         """DescribeGroups for one group."""
-        self._say(f"describe {say(self.shard.describe(group, int(v)), int(v))}")
+        call = Call("", "describe", int(v), None)
+        self._send(call, self.shard.describe(group, int(v), call))
 
     def do_list(self, states: str = "", types: str = "") -> None:
         """ListGroups; `states=Stable,Empty`."""
         wanted = [one for one in states.split(",") if one]
         try:
-            found = self.shard.list_groups(wanted, [one for one in types.split(",") if one])
+            call = Call("", "list", 4, None)
+            found = self.shard.list_groups(wanted, [one for one in types.split(",") if one], call)
         except KafkaError as error:
             self._say(f"list {error_name(error.code)}")
             return
-        self._say("list " + (" ".join(say(one, 4) for one in found) or "nothing"))
+        self._send(call, found)
 
     def do_delete(self, group: str = "g") -> None:
         """DeleteGroups for one group."""

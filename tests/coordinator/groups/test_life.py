@@ -9,7 +9,7 @@ import pytest
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.groups.states import State
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
 from tests.coordinator.groups.script import Script
@@ -52,7 +52,7 @@ def _load(*log: tuple[bytes, bytes | None]) -> Script:
 def test_groups_of_every_record_version_come_back_stable(version: int) -> None:
     script = _load(_record(version, "a", ("a", None), ("b", None)))
     group = script.shard._groups["g"]
-    assert (group.state, group.generation, group.leader) == (State.STABLE, 5, "a")
+    assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 5, "a")
     assert group.subscribed == frozenset({"t"})
     # A record too old to hold a rebalance timeout: it is the session timeout.
     assert group.members["b"].rebalance_timeout_ms == (10_000 if version == 0 else 20_000)

@@ -17,8 +17,8 @@ from ringleader.coordinator.groups.routing import java_string_hash, partition_fo
 from ringleader.coordinator.groups.states import (
     CAN_REBALANCE,
     TRANSITIONS,
+    GroupState,
     IllegalTransitionError,
-    State,
 )
 from ringleader.coordinator.groups.vote import elect, subscribed_topics
 from ringleader.protocol.embedded import Subscription
@@ -52,12 +52,12 @@ def test_partition_of_a_group_as_every_broker_computes_it(key: str, java_hash: i
 
 
 def test_states_that_a_rebalance_starts_from_are_those_that_lead_to_preparing() -> None:
-    assert {state for state in State if State.PREPARING in TRANSITIONS[state]} == set(CAN_REBALANCE)
+    assert {state for state in GroupState if GroupState.PREPARING in TRANSITIONS[state]} == set(CAN_REBALANCE)
 
 
-@pytest.mark.parametrize("old", State)
-@pytest.mark.parametrize("new", State)
-def test_only_transitions_of_the_table_are_made(old: State, new: State) -> None:
+@pytest.mark.parametrize("old", GroupState)
+@pytest.mark.parametrize("new", GroupState)
+def test_only_transitions_of_the_table_are_made(old: GroupState, new: GroupState) -> None:
     group = Group("g")
     group.enter(old, 0)
     if new in TRANSITIONS[old]:
@@ -273,6 +273,6 @@ def test_the_documentation_has_the_tables_of_the_code() -> None:
     for old, targets in TRANSITIONS.items():
         for new, when in targets.items():
             assert f"| {old.value} | {new.value} | {when} |" in text
-    assert text.count("| Dead |") == sum(State.DEAD in targets for targets in TRANSITIONS.values())
+    assert text.count("| Dead |") == sum(GroupState.DEAD in targets for targets in TRANSITIONS.values())
     for cause in Cause:
         assert f"| {cause.value} |" in text

@@ -1,0 +1,127 @@
+"""Retention: offsets that nobody needs any more go, and so do empty groups without offsets (KIP-211).
+
+When the clock of an offset starts: for a simple group at its commit; for a group that was managed when it
+became empty; in a stable consumer group at the commit, for topics that nobody subscribes to any more.
+Anything else keeps its offsets: a rebalancing group (KAFKA-13636), other protocol types with members,
+unreadable subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.deadlines import Deadline, Kind
+from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.offsets import is_subscribed
+from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.coordinator.machine import Records, Ticket
+
+_OFFSETS_PER_STEP = 2_000
+"""Offsets that one step looks at, so that a large shard is not held up (G20). A group counts as one, too."""
+_STEP_PAUSE_MS = 10
+_MS_PER_MINUTE = 60_000
+
+
+class Retention:
+    """The periodic look for what has expired, and the consequences of a deleted topic."""
+
+    __slots__ = ("_look", "core", "deadline")
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.deadline = Deadline(Kind.CLEANUP, None)
+        self._look: Iterator[None] | None = None
+
+    def begin(self, now_ms: int) -> None:
+        """Look after the interval."""
+        self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
+
+    def fired(self, now_ms: int) -> None:
+        """Look at some of the offsets; at the rest soon, then at all again after the interval."""
+        unix_ms = self.core.unix_time.age_to_ms(now_ms)
+        if self._look is None:
+            self._look = self._steps(unix_ms)
+        if next(self._look, self) is self:
+            self._look = None
+            self.begin(now_ms)
+        else:
+            self.core.arm(self.deadline, now_ms + _STEP_PAUSE_MS)
+
+    def _steps(self, unix_ms: int) -> Iterator[None]:
+        """Pauses after each step. What has changed meanwhile is looked at as it is then."""
+        groups, looked = self.core.groups, 0
+        for group_id in list(groups):
+            group = groups.get(group_id)
+            if group is None:
+                continue
+            places = [(topic, one) for topic, partitions in group.offsets.items() for one in partitions]
+            for start in range(0, len(places), _OFFSETS_PER_STEP):
+                step = places[start : start + _OFFSETS_PER_STEP]
+                if groups.get(group_id) is group:
+                    self._expire(group, step, unix_ms)
+                looked += len(step)
+                if looked >= _OFFSETS_PER_STEP:
+                    looked = 0
+                    yield
+            looked += 1
+            nothing_left = group.is_empty and not (group.offsets or group.pending or group.uncommitted)
+            if nothing_left and groups.get(group_id) is group:
+                self.core.delete(group)
+
+    def _expire(self, group: Group, places: list[tuple[str, int]], unix_ms: int) -> None:
+        gone: Records = []
+        for topic, partition in places:
+            value = group.offsets.get(topic, {}).get(partition)
+            if value is None or group.is_unstable(topic, partition):
+                continue
+            if self.is_expired(group, topic, records.decode_offset_value(value), unix_ms):
+                gone.append((records.offset_key(group.group_id, topic, partition), None))
+        if gone:
+            self.core.write_offsets(group, gone)
+
+    def is_expired(self, group: Group, topic: str, offset: CommittedOffset, unix_ms: int) -> bool:
+        """Whether the offset's time is over, by the rules above; an explicit expiry (v2 to v4 commits) counts
+        instead of the retention time, not instead of the rules."""
+        starts_ms = self._clock_start(group, topic, offset)
+        if starts_ms is None:
+            return False
+        if offset.expire_ms >= 0:
+            return unix_ms >= offset.expire_ms
+        return unix_ms - starts_ms >= self.core.settings.offsets_retention_minutes * _MS_PER_MINUTE
+
+    def _clock_start(self, group: Group, topic: str, offset: CommittedOffset) -> int | None:
+        """Unix time from which the offset ages; None: it does not."""
+        if group.state is GroupState.EMPTY:
+            if group.protocol_type and group.state_since_ms >= 0:
+                return group.state_since_ms
+            return offset.commit_ms
+        if group.state is GroupState.STABLE and group.protocol_type == CONSUMER_TYPE:
+            return None if is_subscribed(group, topic) else offset.commit_ms
+        return None
+
+    def topic_deleted(self, topic: str, ticket: Ticket) -> int | None:
+        """Forget the topic's offsets in all groups, those of open transactions too. An error code; None while
+        it waits for the tombstones."""
+        core = self.core
+        error = core.refusal or (core.full and STORE_FULL)
+        if error:
+            return error
+        for group in list(core.groups.values()):
+            gone: Records = [
+                (records.offset_key(group.group_id, topic, partition), None)
+                for partition in group.offsets.get(topic, ())
+            ]
+            gone += [
+                (records.pending_key(group.group_id, topic, partition, producer_id), None)
+                for producer_id, table in group.uncommitted.items()
+                for named, partition in table
+                if named == topic
+            ]
+            if gone:
+                core.write_offsets(group, gone)
+        answer: int | None = core.reply(ticket, 0, core.out.emitted)
+        return answer
