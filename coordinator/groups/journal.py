@@ -32,7 +32,7 @@ class Cause(StrEnum):
     SYNC_MISSING = "sync missing"
     """Members did not send SyncGroup within the rebalance timeout."""
     STORE_FAILED = "assignment not stored"
-    """The leader's assignment is larger than a record may be, or the store is full."""
+    """The leader's assignment is larger than a record may be."""
     GROUP_TOO_LARGE = "group above its maximum size"
     """A group was loaded that has more members than group.max.size allows."""
 

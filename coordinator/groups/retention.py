@@ -59,18 +59,22 @@ class Retention:
             if group is None:
                 continue
             places = [(topic, one) for topic, partitions in group.offsets.items() for one in partitions]
-            for start in range(0, len(places), _OFFSETS_PER_STEP):
-                step = places[start : start + _OFFSETS_PER_STEP]
+            while places:
+                step = places[: _OFFSETS_PER_STEP - looked]
                 if groups.get(group_id) is group:
                     self._expire(group, step, unix_ms)
                 looked += len(step)
+                places = places[len(step) :]
                 if looked >= _OFFSETS_PER_STEP:
                     looked = 0
                     yield
-            looked += 1
             nothing_left = group.is_empty and not (group.offsets or group.pending or group.uncommitted)
             if nothing_left and groups.get(group_id) is group:
                 self.core.delete(group)
+            looked += 1
+            if looked >= _OFFSETS_PER_STEP:
+                looked = 0
+                yield
 
     def _expire(self, group: Group, places: list[tuple[str, int]], unix_ms: int) -> None:
         gone: Records = []

@@ -19,30 +19,26 @@ class GroupState(StrEnum):
     STABLE = "Stable"
     """The assignment is known and durable."""
     DEAD = "Dead"
-    """The shard is being unloaded; also what is said about groups that do not exist."""
+    """What is said about groups that do not exist."""
 
 
 TRANSITIONS: dict[GroupState, dict[GroupState, str]] = {
     GroupState.EMPTY: {
         GroupState.PREPARING: "a member is added; the initial rebalance delay starts",
         GroupState.STABLE: "the shard is loaded: the last synced generation",
-        GroupState.DEAD: "the shard is unloaded",
     },
     GroupState.PREPARING: {
         GroupState.COMPLETING: "the join phase completes with at least one member: generation + 1",
         GroupState.EMPTY: "the join phase completes without members: generation + 1, group record written",
-        GroupState.DEAD: "the shard is unloaded",
     },
     GroupState.COMPLETING: {
         GroupState.STABLE: "the leader's assignment is in; SyncGroups are answered when it is durable",
         GroupState.PREPARING: "a member joined, changed, left, expired, did not sync; assignment too large",
-        GroupState.DEAD: "the shard is unloaded",
     },
     GroupState.STABLE: {
         GroupState.PREPARING: "a member joined, changed, left, expired, did not sync; the leader rejoined",
-        GroupState.DEAD: "the shard is unloaded",
     },
-    GroupState.DEAD: {GroupState.DEAD: "unloading twice changes nothing"},
+    GroupState.DEAD: {},
 }
 """from -> to -> when. Kafka's ClassicGroupState behaviour. There is no Stable -> Empty: a group whose last
 member leaves passes through Preparing inside one event, and its generation goes up by one."""

@@ -55,7 +55,7 @@ class _Big:
             outbox = self.shard.drain()
             answers += [answer.response for answer in outbox.answers]
             if outbox.appends:
-                self.shard.appended(outbox.appends[-1].position, now_ms)
+                self.shard.durable(outbox.appends[-1].position, now_ms)
         return answers
 
     def join(self) -> None:

@@ -27,7 +27,10 @@ def test_vectors_of_apache_kafka() -> None:
     value = records.offset_value(42, 7, "", 1000, -1)
     assert value.hex() == "0003000000000000002a00000007000000000000000003e8"
     assert records.group_key("grp").hex() == "00020003677270"
-    assert records.empty_group_value(1000).hex() == "0003000000000000ffffffff00000000000003e800000000"
+    assert (
+        records.encode_group_value(records.empty_group_value(1000)).hex()
+        == "0003000000000000ffffffff00000000000003e800000000"
+    )
     newest = bytes.fromhex(
         "0004000000000000002a000000070100000000000003e8010010000102030405060708090a0b0c0d0e0f"
     )
@@ -96,8 +99,8 @@ def test_a_version_from_the_future_is_refused() -> None:
 
 def test_tombstones_cover_everything_of_a_group() -> None:
     group = Group("g")
-    group.record, group.floor = b"x", 7
-    group.offsets = {"t": {0: CommittedOffset(1, -1, "", 0, -1), 3: CommittedOffset(2, -1, "", 0, -1)}}
+    group.synced, group.floor = records.empty_group_value(0), 7
+    group.offsets = {"t": {0: b"x", 3: b"y"}}
     assert records.group_tombstones(group) == [
         (records.offset_key("g", "t", 0), None),
         (records.offset_key("g", "t", 3), None),
