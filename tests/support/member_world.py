@@ -26,6 +26,7 @@ from ringleader.clients.members.actions import (
 from ringleader.clients.members.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
 from ringleader.clients.settings import MemberSettings
+from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.messages import FindCoordinatorResponse
@@ -292,8 +293,7 @@ class World:
     def _new_shard(self) -> None:
         settings = GroupSettings(group_initial_rebalance_delay_ms=500)
         self.shard = Shard(0, settings, lambda prefix: f"{prefix}-{self.random.getrandbits(32):08x}")
-        for key, value in self._log:
-            self.shard.replay(key, value)
+        self.shard.replay(self._log)
         self.shard.loaded(self.now_ms, self.now_ms)
 
     def crash(self) -> None:
@@ -311,9 +311,9 @@ class World:
         shard = self.shard
         while shard.dirty and self.up:
             outbox = shard.drain()
-            self.journal += [entry.render() for entry in outbox.journal]
+            self.journal += [one.render() for one in outbox.events if isinstance(one, JournalEntry)]
             for append in outbox.appends:
-                self.after(5, partial(self._appended, shard, append))
+                self.after(5, partial(self._stored, shard, append))
             for answer in outbox.answers:
                 assert isinstance(answer.ticket, Ticket)
                 self._reply(answer.ticket, answer.response)
@@ -322,11 +322,11 @@ class World:
             self._due_ms = due_ms
             self.at(max(due_ms, self.now_ms), lambda: self._tick(shard))
 
-    def _appended(self, shard: Shard, append: Any) -> None:
+    def _stored(self, shard: Shard, append: Any) -> None:
         if shard is not self.shard or not self.up:
             return
         self._log += append.records
-        shard.appended(append.position, self.now_ms)
+        shard.durable(append.position, self.now_ms)
         self.pump()
 
     def _tick(self, shard: Shard) -> None:
