@@ -12,6 +12,9 @@ Record = tuple[bytes, bytes | None]
 Batch = tuple[int, int, Sequence[Record]]
 """Partition, epoch of its owner, records."""
 
+Row = tuple[int, int, bytes, bytes | None]
+"""A stored record: position, epoch, key, value."""
+
 
 class Failure(Enum):
     """Why a store refused. The value is the text that operators read."""
@@ -25,11 +28,12 @@ class Failure(Enum):
     CORRUPT = "the database is damaged"
     FORMAT = "the data was written by something else"
     LOCKED = "another ringleader uses this data directory"
+    SILENT = "the store does not answer"
 
 
-FATAL = frozenset({Failure.IO_ERROR, Failure.CORRUPT, Failure.FORMAT, Failure.LOCKED})
+FATAL = frozenset({Failure.IO_ERROR, Failure.CORRUPT, Failure.FORMAT, Failure.LOCKED, Failure.SILENT})
 """After these nobody knows what the disk holds (a failed sync may have dropped written pages, and a later one
-would succeed): the store refuses everything until it is opened again."""
+would succeed): the store refuses everything until it is started again, in another process."""
 
 
 class StorageError(Exception):
@@ -42,27 +46,43 @@ class StorageError(Exception):
 
     @property
     def fatal(self) -> bool:
-        """Whether the store must be opened again before it can be trusted."""
+        """Whether the store must be started again before it can be trusted."""
         return self.failure in FATAL
 
 
 class Storage(Protocol):
     """A log of 50 (or as configured) partitions that may forget every record but the last one of each key.
 
-    All methods run on one event loop. `append_many` and `close` are not called twice at once.
+    All methods run on one event loop. An outcome that is not known (a connection was lost, say) is the
+    store's own business: it finds out, or fails fatally.
     """
 
-    async def open(self) -> None:
+    pipeline: int
+    """How many calls of `append` may be under way at once."""
+
+    async def start(self) -> None:
         """Take possession. Raises `StorageError`; then nothing was written."""
 
-    async def append_many(self, batches: Sequence[Batch]) -> list[int]:
+    async def open(self, partition: int, epoch: int) -> None:
+        """Own a partition under an epoch: appends under an older one are refused from here on. Raises
+        `StorageError`; FENCED when the partition has seen a newer epoch."""
+
+    def replay(self, partition: int) -> AsyncIterator[list[Row]]:
+        """What the partition holds, in chunks, positions increasing; at least the last record of each key
+        that has no tombstone. Raises `StorageError`."""
+
+    async def append(self, batches: Sequence[Batch]) -> list[int]:
         """Append all batches, all or none, and return the log position of each batch's last record. On return
         they are durable: they outlive a crash of the machine. Raises `StorageError`; FENCED when a batch has
-        an older epoch than its partition has seen."""
+        an older epoch than its partition has seen.
 
-    def replay(self, partition: int) -> AsyncIterator[tuple[int, int, bytes, bytes | None]]:
-        """What the partition holds, as (position, epoch, key, value), positions increasing; at least the last
-        record of each key that has no tombstone. Raises `StorageError`."""
+        May be called again before it has returned, `pipeline` calls at most; the log has them in the order
+        of the calls. After one that fails, those that were called before it returned fail too: no record is
+        in the log without those before it.
+        """
+
+    async def probe(self) -> None:
+        """After DISK_FULL: return if there is room again. Raises `StorageError`."""
 
     async def close(self) -> None:
-        """Give up possession; waits for an append that is on its way. Never raises; may be called twice."""
+        """Give up possession; waits for appends that are on their way. Never raises; may be called twice."""

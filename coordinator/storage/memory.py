@@ -1,14 +1,14 @@
-"""A store for tests: it can fail, it can be held back, and it can lose what was not synced."""
+"""A store for tests: it can fail, fill up, be held back or never answer, and lose what was not synced."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from ringleader.coordinator.storage.base import Batch, Failure, StorageError
+from ringleader.coordinator.storage.base import Batch, Failure, Row, StorageError
 
-Row = tuple[int, int, int, bytes, bytes | None]
-"""Partition, position, epoch, key, value."""
+REPLAY_CHUNK_ROWS = 3
+"""Few, so that tests see several chunks."""
 
 
 class MemoryStorage:
@@ -18,19 +18,30 @@ class MemoryStorage:
     drops is then what a crash of the machine would have dropped.
     """
 
-    def __init__(self, *, synchronous: bool = True) -> None:
+    def __init__(self, *, synchronous: bool = True, pipeline: int = 1) -> None:
         self.synchronous = synchronous
-        self.rows: list[Row] = []
+        self.pipeline = pipeline
+        self.rows: list[tuple[int, Row]] = []
+        """Partition and row."""
         self.synced = 0
         """How many of `rows` are on the "disk"."""
         self.appends = 0
-        """Calls of `append_many` so far, failed ones included."""
+        """Calls of `append` so far, failed ones included."""
+        self.under_way = 0
+        """Calls of `append` that have not returned."""
+        self.probes = 0
         self.syncs = 0
+        self.full = False
+        """Every append fails with DISK_FULL, and so does `probe`."""
         self.is_open = False
         self._epochs: dict[int, int] = {}
         self._failures: dict[int, Failure] = {}
         self._gate = asyncio.Event()
         self._gate.set()
+        self._order = asyncio.Lock()
+        self._failed = 0
+        """Failed appends so far: those that were called before the last one failed fail with it."""
+        self._last_failure = Failure.DISK_FULL
 
     # ---- what tests do with it ----
 
@@ -39,7 +50,8 @@ class MemoryStorage:
         self._failures[self.appends + nth] = failure
 
     def hold(self) -> None:
-        """Appends are written but neither synced nor acknowledged until `release`."""
+        """Appends are written but neither synced nor acknowledged until `release`; without it, the store
+        never answers."""
         self._gate.clear()
 
     def release(self) -> None:
@@ -48,53 +60,89 @@ class MemoryStorage:
 
     def power_loss(self) -> MemoryStorage:
         """The store that the machine finds when it is back: only what was synced."""
-        survivor = MemoryStorage(synchronous=self.synchronous)
+        survivor = MemoryStorage(synchronous=self.synchronous, pipeline=self.pipeline)
         survivor.rows = self.rows[: self.synced]
         survivor.synced = self.synced
-        for partition, _, epoch, _, _ in survivor.rows:
-            survivor._epochs[partition] = max(epoch, survivor._epochs.get(partition, epoch))
+        for partition, (_, epoch, _, _) in survivor.rows:
+            survivor._own(partition, epoch)
         return survivor
 
     # ---- Storage ----
 
-    async def open(self) -> None:
-        """See `Storage.open`."""
+    async def start(self) -> None:
+        """See `Storage.start`."""
         self.is_open = True
 
-    async def append_many(self, batches: Sequence[Batch]) -> list[int]:
-        """See `Storage.append_many`."""
-        if not self.is_open:
-            raise StorageError(Failure.CLOSED)
+    async def open(self, partition: int, epoch: int) -> None:
+        """See `Storage.open`."""
+        self._check_open()
+        if epoch < self._epochs.get(partition, epoch):
+            raise StorageError(Failure.FENCED)
+        self._own(partition, epoch)
+
+    async def append(self, batches: Sequence[Batch]) -> list[int]:
+        """See `Storage.append`."""
+        self._check_open()
+        assert self.under_way < self.pipeline, "more appends at once than the store said"
+        self.under_way += 1
         self.appends += 1
         failure = self._failures.pop(self.appends, None)
-        if failure is not None:
-            await self._gate.wait()
-            raise StorageError(failure)
-        if any(epoch < self._epochs.get(partition, epoch) for partition, epoch, _ in batches):
-            raise StorageError(Failure.FENCED)
+        failed = self._failed
+        try:
+            async with self._order:
+                if self._failed != failed:
+                    raise StorageError(self._last_failure)
+                if failure is None and self.full:
+                    failure = Failure.DISK_FULL
+                if failure is None and any(
+                    epoch < self._epochs.get(part, epoch) for part, epoch, _ in batches
+                ):
+                    failure = Failure.FENCED
+                if failure is not None:
+                    await self._gate.wait()
+                    self._failed, self._last_failure = self._failed + 1, failure
+                    raise StorageError(failure)
+                positions = self._write(batches)
+                if self.synchronous:
+                    end = len(self.rows)
+                    await self._gate.wait()
+                    self.syncs += 1
+                    self.synced = end
+                return positions
+        finally:
+            self.under_way -= 1
+
+    def _write(self, batches: Sequence[Batch]) -> list[int]:
         positions = []
         for partition, epoch, records in batches:
-            self._epochs[partition] = max(epoch, self._epochs.get(partition, epoch))
+            self._own(partition, epoch)
             for key, value in records:
-                self.rows.append((partition, len(self.rows), epoch, key, value))
+                self.rows.append((partition, (len(self.rows), epoch, key, value)))
             positions.append(len(self.rows) - 1)
-        if not self.synchronous:
-            return positions
-        end = len(self.rows)
-        await self._gate.wait()
-        self.syncs += 1
-        self.synced = max(self.synced, end)
         return positions
 
-    async def replay(self, partition: int) -> AsyncIterator[tuple[int, int, bytes, bytes | None]]:
+    async def probe(self) -> None:
+        """See `Storage.probe`."""
+        self._check_open()
+        self.probes += 1
+        if self.full:
+            raise StorageError(Failure.DISK_FULL)
+
+    async def replay(self, partition: int) -> AsyncIterator[list[Row]]:
         """See `Storage.replay`."""
-        if not self.is_open:
-            raise StorageError(Failure.CLOSED)
-        for owner, position, epoch, key, value in list(self.rows):
-            if owner == partition:
-                yield position, epoch, key, value
+        self._check_open()
+        rows = [row for owner, row in self.rows if owner == partition]
+        for start in range(0, len(rows), REPLAY_CHUNK_ROWS):
+            yield rows[start : start + REPLAY_CHUNK_ROWS]
 
     async def close(self) -> None:
         """See `Storage.close`."""
         self._gate.set()
         self.is_open = False
+
+    def _own(self, partition: int, epoch: int) -> None:
+        self._epochs[partition] = max(epoch, self._epochs.get(partition, epoch))
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise StorageError(Failure.CLOSED)

@@ -1,7 +1,7 @@
 """The default store: one SQLite file, one row for the last record of each key, one sync per transaction.
 
 The file is in WAL mode with `synchronous=FULL`: a transaction appends its pages to the WAL and syncs it once,
-before `append_many` returns. Checkpoints write the pages to the main file behind the syncs that SQLite needs.
+before `append` returns. Checkpoints write the pages to the main file behind the syncs that SQLite needs.
 The key-value table compacts itself: there is nothing to clean.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ringleader.coordinator.storage.base import Batch, Failure, StorageError
+from ringleader.coordinator.storage.base import Batch, Failure, Row, StorageError
 from ringleader.coordinator.storage.writer import WriterThread
 
 FORMAT_VERSION = 1
@@ -73,6 +73,8 @@ _REPLAY = "SELECT position, epoch, key, value FROM record WHERE partition = ? OR
 class SqliteStorage:
     """See `Storage`. Methods with an underscore run on the writer's thread and own the connection."""
 
+    pipeline = 1
+
     def __init__(
         self, path: Path, synchronous: Literal["full", "off"] = "full", *, partitions: int = 50
     ) -> None:
@@ -87,8 +89,8 @@ class SqliteStorage:
         self._epochs: dict[int, int] = {}
         self._broken: StorageError | None = None
 
-    async def open(self) -> None:
-        """See `Storage.open`. An unknown file is refused with FORMAT and stays as it is."""
+    async def start(self) -> None:
+        """See `Storage.start`. An unknown file is refused with FORMAT and stays as it is."""
         self._thread = WriterThread("ringleader-storage")
         self._broken = None
         self._positions.clear()
@@ -98,20 +100,28 @@ class SqliteStorage:
             await self.close()
             raise
 
-    async def append_many(self, batches: Sequence[Batch]) -> list[int]:
-        """See `Storage.append_many`."""
-        if self._thread is None:
-            raise StorageError(Failure.CLOSED)
-        return await self._thread.run(self._append, batches)
+    async def open(self, partition: int, epoch: int) -> None:
+        """See `Storage.open`."""
+        await self._writer().run(self._own, partition, epoch)
 
-    async def replay(self, partition: int) -> AsyncIterator[tuple[int, int, bytes, bytes | None]]:
+    async def append(self, batches: Sequence[Batch]) -> list[int]:
+        """See `Storage.append`."""
+        return await self._writer().run(self._append, batches)
+
+    async def replay(self, partition: int) -> AsyncIterator[list[Row]]:
         """See `Storage.replay`."""
+        cursor = await self._writer().run(self._cursor, partition)
+        while rows := await self._writer().run(self._fetch, cursor):
+            yield rows
+
+    async def probe(self) -> None:
+        """See `Storage.probe`."""
+        await self._writer().run(self._probe)
+
+    def _writer(self) -> WriterThread:
         if self._thread is None:
             raise StorageError(Failure.CLOSED)
-        cursor = await self._thread.run(self._cursor, partition)
-        while rows := await self._thread.run(self._fetch, cursor):
-            for row in rows:
-                yield row
+        return self._thread
 
     async def close(self) -> None:
         """See `Storage.close`. Folds the WAL into the main file, so that one file is all there is."""
@@ -202,6 +212,18 @@ class SqliteStorage:
                 f"{self._path} has offsets.topic.num.partitions {partitions}, not {self._partitions}",
             )
         self._epochs = dict(connection.execute("SELECT partition, epoch FROM owner"))
+
+    def _own(self, partition: int, epoch: int) -> None:
+        known = self._epochs.get(partition, -1)
+        if epoch < known:
+            raise StorageError(Failure.FENCED, f"partition {partition}, epoch {epoch} after {known}")
+
+    def _probe(self) -> None:
+        connection = self._usable()
+        try:
+            connection.execute("INSERT OR REPLACE INTO fact VALUES ('probe', zeroblob(65536))")
+        except sqlite3.Error as error:
+            raise self._failed(connection, error) from error
 
     def _append(self, batches: Sequence[Batch]) -> list[int]:
         connection = self._usable()

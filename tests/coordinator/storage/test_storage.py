@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -19,7 +20,7 @@ Make = Callable[[], Storage]
 @pytest.fixture(params=["memory", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Storage]:
     store: Storage = MemoryStorage() if request.param == "memory" else SqliteStorage(tmp_path / "groups.db")
-    await store.open()
+    await store.start()
     yield store
     await store.close()
 
@@ -27,15 +28,16 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def held(store: Storage, partition: int) -> dict[bytes, bytes | None]:
     """The last record of each key, tombstones left out; checks that positions increase."""
     before, found = -1, {}
-    async for position, _, key, value in store.replay(partition):
-        assert position > before
-        before, found[key] = position, value
+    async for rows in store.replay(partition):
+        for position, _, key, value in rows:
+            assert position > before
+            before, found[key] = position, value
     return {key: value for key, value in found.items() if value is not None}
 
 
 async def test_last_record_of_a_key_is_replayed_in_the_order_of_the_log(store: Storage) -> None:
-    await store.append_many([(3, 0, [(b"a", b"1"), (b"b", b"2")]), (4, 0, [(b"a", b"other")])])
-    await store.append_many([(3, 0, [(b"a", b"3"), (b"c", b"4"), (b"c", None)])])
+    await store.append([(3, 0, [(b"a", b"1"), (b"b", b"2")]), (4, 0, [(b"a", b"other")])])
+    await store.append([(3, 0, [(b"a", b"3"), (b"c", b"4"), (b"c", None)])])
     assert await held(store, 3) == {b"b": b"2", b"a": b"3"}
     assert list(await held(store, 3))[-1] in (b"a", b"b")
     assert await held(store, 4) == {b"a": b"other"}
@@ -43,26 +45,26 @@ async def test_last_record_of_a_key_is_replayed_in_the_order_of_the_log(store: S
 
 
 async def test_positions_grow_within_a_partition(store: Storage) -> None:
-    [first] = await store.append_many([(1, 0, [(b"a", b"1")])])
-    second, third = await store.append_many([(1, 0, [(b"a", b"2")]), (1, 0, [(b"b", b"1"), (b"c", b"1")])])
+    [first] = await store.append([(1, 0, [(b"a", b"1")])])
+    second, third = await store.append([(1, 0, [(b"a", b"2")]), (1, 0, [(b"b", b"1"), (b"c", b"1")])])
     assert first < second < third
 
 
 async def test_an_older_owner_is_refused_and_nothing_of_its_transaction_is_kept(store: Storage) -> None:
-    await store.append_many([(1, 5, [(b"a", b"1")])])
+    await store.append([(1, 5, [(b"a", b"1")])])
     with pytest.raises(StorageError) as refused:
-        await store.append_many([(2, 0, [(b"x", b"1")]), (1, 4, [(b"a", b"2")])])
+        await store.append([(2, 0, [(b"x", b"1")]), (1, 4, [(b"a", b"2")])])
     assert refused.value.failure is Failure.FENCED
     assert not refused.value.fatal
     assert await held(store, 1) == {b"a": b"1"}
     assert await held(store, 2) == {}
-    await store.append_many([(1, 5, [(b"a", b"3")])])
+    await store.append([(1, 5, [(b"a", b"3")])])
     assert await held(store, 1) == {b"a": b"3"}
 
 
 async def test_a_transaction_larger_than_a_statement_is_kept_whole(store: Storage) -> None:
     records = [(n.to_bytes(4, "big"), b"v%d" % n) for n in range(ROWS_PER_STATEMENT * 2 + 7)]
-    await store.append_many([(0, 0, records)])
+    await store.append([(0, 0, records)])
     assert await held(store, 0) == dict(records)
 
 
@@ -70,29 +72,56 @@ async def test_closed_store_refuses(store: Storage) -> None:
     await store.close()
     await store.close()
     with pytest.raises(StorageError) as refused:
-        await store.append_many([(0, 0, [(b"a", b"1")])])
+        await store.append([(0, 0, [(b"a", b"1")])])
     assert refused.value.failure is Failure.CLOSED
 
 
 async def test_memory_loses_what_was_not_synced() -> None:
     store = MemoryStorage(synchronous=False)
-    await store.open()
-    await store.append_many([(0, 0, [(b"a", b"1")])])
+    await store.start()
+    await store.append([(0, 0, [(b"a", b"1")])])
     after = store.power_loss()
-    await after.open()
+    await after.start()
     assert await held(after, 0) == {}
 
 
 async def test_memory_fails_the_chosen_append_only() -> None:
     store = MemoryStorage()
-    await store.open()
+    await store.start()
     store.fail_append(2, Failure.BUSY)
-    await store.append_many([(0, 0, [(b"a", b"1")])])
+    await store.append([(0, 0, [(b"a", b"1")])])
     with pytest.raises(StorageError) as failed:
-        await store.append_many([(0, 0, [(b"a", b"2")])])
+        await store.append([(0, 0, [(b"a", b"2")])])
     assert failed.value.failure is Failure.BUSY
-    await store.append_many([(0, 0, [(b"b", b"3")])])
+    await store.append([(0, 0, [(b"b", b"3")])])
     assert await held(store, 0) == {b"a": b"1", b"b": b"3"}
+
+
+async def test_memory_keeps_order_when_appends_overlap_and_fails_what_was_called_before_a_failure() -> None:
+    store = MemoryStorage(pipeline=4)
+    await store.start()
+    store.hold()
+    store.fail_append(2, Failure.BUSY)
+    calls = [asyncio.ensure_future(store.append([(0, 0, [(key, b"1")])])) for key in (b"a", b"b", b"c")]
+    await asyncio.sleep(0)
+    store.release()
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [list, StorageError, StorageError]
+    await store.append([(0, 0, [(b"d", b"1")])])
+    assert list(await held(store, 0)) == [b"a", b"d"]
+
+
+async def test_memory_may_be_full_for_a_while() -> None:
+    store = MemoryStorage()
+    await store.start()
+    store.full = True
+    for ask in (store.probe(), store.append([(0, 0, [(b"a", b"1")])])):
+        with pytest.raises(StorageError) as refused:
+            await ask
+        assert refused.value.failure is Failure.DISK_FULL
+    store.full = False
+    await store.probe()
+    assert await held(store, 0) == {}
 
 
 # ---- SQLite ----
@@ -101,29 +130,29 @@ async def test_memory_fails_the_chosen_append_only() -> None:
 async def test_file_is_found_again(tmp_path: Path) -> None:
     path = tmp_path / "groups.db"
     store = SqliteStorage(path)
-    await store.open()
-    [before] = await store.append_many([(7, 2, [(b"k", b"v"), (b"gone", b"x"), (b"gone", None)])])
+    await store.start()
+    [before] = await store.append([(7, 2, [(b"k", b"v"), (b"gone", b"x"), (b"gone", None)])])
     await store.close()
     assert os.listdir(tmp_path) == ["groups.db"]
     store = SqliteStorage(path)
-    await store.open()
+    await store.start()
     assert await held(store, 7) == {b"k": b"v"}
-    [after] = await store.append_many([(7, 2, [(b"k", b"w")])])
+    [after] = await store.append([(7, 2, [(b"k", b"w")])])
     assert after <= before + 1
     with pytest.raises(StorageError):
-        await store.append_many([(7, 1, [(b"k", b"old owner")])])
+        await store.append([(7, 1, [(b"k", b"old owner")])])
     await store.close()
 
 
 async def test_two_daemons_cannot_share_a_file(tmp_path: Path) -> None:
     first, second = SqliteStorage(tmp_path / "groups.db"), SqliteStorage(tmp_path / "groups.db")
-    await first.open()
+    await first.start()
     with pytest.raises(StorageError) as refused:
-        await second.open()
+        await second.start()
     assert refused.value.failure is Failure.LOCKED
-    await first.append_many([(0, 0, [(b"a", b"1")])])
+    await first.append([(0, 0, [(b"a", b"1")])])
     await first.close()
-    await second.open()
+    await second.start()
     assert await held(second, 0) == {b"a": b"1"}
     await second.close()
 
@@ -160,7 +189,7 @@ async def test_unknown_file_is_refused_and_not_touched(
     write(path)
     before = path.read_bytes()
     with pytest.raises(StorageError, match=says) as refused:
-        await SqliteStorage(path).open()
+        await SqliteStorage(path).start()
     assert refused.value.failure is Failure.FORMAT
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["groups.db"]
@@ -168,42 +197,42 @@ async def test_unknown_file_is_refused_and_not_touched(
 
 async def test_other_number_of_partitions_is_refused(tmp_path: Path) -> None:
     store = SqliteStorage(tmp_path / "groups.db", partitions=50)
-    await store.open()
+    await store.start()
     await store.close()
     with pytest.raises(StorageError, match=r"offsets\.topic\.num\.partitions 50, not 10"):
-        await SqliteStorage(tmp_path / "groups.db", partitions=10).open()
+        await SqliteStorage(tmp_path / "groups.db", partitions=10).start()
 
 
 async def test_full_disk_fails_that_append_only(tmp_path: Path) -> None:
     store = SqliteStorage(tmp_path / "groups.db")
-    await store.open()
-    await store.append_many([(0, 0, [(b"small", b"1")])])
+    await store.start()
+    await store.append([(0, 0, [(b"small", b"1")])])
     connection = store._connection
     assert connection is not None
     # SQLite's own ceiling on the file gives the error code that a full disk gives.
     [(pages,)] = connection.execute("PRAGMA page_count")
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StorageError) as failed:
-        await store.append_many([(0, 0, [(b"large", b"x" * 100_000)])])
+        await store.append([(0, 0, [(b"large", b"x" * 100_000)])])
     assert failed.value.failure is Failure.DISK_FULL
     assert not failed.value.fatal
-    await store.append_many([(0, 0, [(b"small", b"2")])])
+    await store.append([(0, 0, [(b"small", b"2")])])
     assert await held(store, 0) == {b"small": b"2"}
     await store.close()
 
 
 async def test_after_an_io_error_the_store_refuses_until_it_is_opened_again(tmp_path: Path) -> None:
     store = SqliteStorage(tmp_path / "groups.db")
-    await store.open()
-    await store.append_many([(0, 0, [(b"a", b"1")])])
+    await store.start()
+    await store.append([(0, 0, [(b"a", b"1")])])
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
     assert store._connection is not None
     assert store._failed(store._connection, error).fatal
     with pytest.raises(StorageError) as refused:
-        await store.append_many([(0, 0, [(b"a", b"2")])])
+        await store.append([(0, 0, [(b"a", b"2")])])
     assert refused.value.failure is Failure.IO_ERROR
     await store.close()
-    await store.open()
+    await store.start()
     assert await held(store, 0) == {b"a": b"1"}
     await store.close()
