@@ -135,6 +135,12 @@ class Settings(BaseSettings):
         description="`full`: a commit is acknowledged when it is on the disk. `off`: when the operating "
         "system has it; then a crash of the machine may lose acknowledged commits.",
     )
+    storage_timeout_ms: int = Field(
+        30_000,
+        ge=1_000,
+        le=INT32_MAX,
+        description="A node whose disk does not answer in this time stops, with exit code 1.",
+    )
     shutdown_grace_ms: int = Field(
         5_000,
         ge=0,

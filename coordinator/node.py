@@ -18,7 +18,8 @@ from typing import Any
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log, get_log
-from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.runtime.groups import GroupRuntime
+from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Services, build
 from ringleader.coordinator.server.server import Server
@@ -26,7 +27,6 @@ from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.topics import CatalogError, Topics
-from ringleader.coordinator.transactions.runtime import STORE_PARTITIONS, TransactionRuntime
 from ringleader.protocol.errors import KafkaError, MalformedError
 
 GROUPS_FILE = "groups.db"
@@ -61,6 +61,8 @@ class Node:
         """Where it listens; set by `start`."""
         self.port = 0
         self.log = log or get_log()
+        self.failure: Exception | None = None
+        """Why it can serve no more."""
         self._lock = DirectoryLock(settings.data_dir)
         self._storage = storage or SqliteStorage(
             settings.data_dir / GROUPS_FILE,
@@ -76,7 +78,8 @@ class Node:
             now_ms=now_ms,
             wall_ms=wall_ms,
             log=self.log,
-            on_failed=self._storage_failed,
+            storage_timeout_ms=settings.storage_timeout_ms,
+            on_failed=self._stop_serving,
         )
         self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
         self._now_ms = now_ms
@@ -162,7 +165,8 @@ class Node:
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
             log=self.log,
-            on_failed=self._storage_failed,
+            storage_timeout_ms=settings.storage_timeout_ms,
+            on_failed=self._stop_serving,
         )
 
     def _advertised(self) -> tuple[str, int]:
@@ -201,8 +205,8 @@ class Node:
         self.log.info("stopped")
 
     async def wait_failed(self) -> None:
-        """Returns when the node can serve groups no more because its store cannot be trusted: the process
-        should end, so that the next one replays what the disk really holds."""
+        """Returns when the node can serve no more (`failure` says why): the process should end, so that the
+        next one replays what the disk really holds."""
         await self._failed.wait()
 
     async def __aenter__(self) -> Node:
@@ -214,7 +218,8 @@ class Node:
     ) -> None:
         await self.stop()
 
-    def _storage_failed(self, error: StorageError) -> None:
+    def _stop_serving(self, error: Exception) -> None:
+        self.failure = self.failure or error
         self._failed.set()
 
     # ---- work that handlers start ----

@@ -1,18 +1,21 @@
-"""The transaction coordinator without sockets, files and clocks.
+"""One partition of __transaction_state as a machine: the transaction coordinator without sockets, files and
+clocks.
 
-Every change is a record first: it takes effect, and is answered, when `stored` says that the record is
-durable. Until then the transactional id is busy, and asking it for more gives CONCURRENT_TRANSACTIONS, as it
-does while a transaction is being finished. Source: KIP-98, KIP-360; Kafka's TransactionCoordinator.
+Its state changes as soon as a record is emitted; what it says leaves when the records that it depends on are
+durable (see `ringleader.coordinator.machine`). All answers are `Result`s. Source: KIP-98, KIP-360; Kafka's
+TransactionCoordinator.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ringleader.coordinator.transactions.records import decode_key, decode_value
+from ringleader.coordinator.machine import NOTHING, Notice, Outbox, Outgoing, Phase
+from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_key, encode_value
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.coordinator.transactions.states import (
     COMPLETE,
@@ -33,6 +36,12 @@ _COMPACT_ABOVE = 1_024
 
 NONE = int(ErrorCode.NONE)
 
+_PHASE_ERRORS = {
+    Phase.LOADING: int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    Phase.SERVING: NONE,
+    Phase.UNLOADED: int(ErrorCode.NOT_COORDINATOR),
+}
+
 
 class Result(NamedTuple):
     """An answer: error code, and for InitProducerId the producer id and epoch."""
@@ -42,10 +51,6 @@ class Result(NamedTuple):
     epoch: int = NO_EPOCH
 
 
-Reply = Callable[[Result], None]
-"""Gets the answer, once; at once or when a record is durable."""
-
-
 class Producer(NamedTuple):
     """Who a client says it is."""
 
@@ -53,15 +58,8 @@ class Producer(NamedTuple):
     epoch: int
 
 
-class Write(NamedTuple):
-    """A record to store; None forgets the transactional id. Then `stored` or `failed` must be called."""
-
-    transactional_id: str
-    transaction: Transaction | None
-
-
 class Finish(NamedTuple):
-    """A transaction whose end is decided: all its partitions get a marker. Then call `finished`."""
+    """An event: a transaction's end is decided, all its partitions get a marker. Then call `finished`."""
 
     transactional_id: str
     producer_id: int
@@ -70,86 +68,114 @@ class Finish(NamedTuple):
     partitions: frozenset[Partition]
 
 
-@dataclass(slots=True)
-class Outbox:
-    """What the machine wants done."""
-
-    writes: list[Write]
-    finishes: list[Finish]
-
-
 @dataclass(slots=True, eq=False)
 class _Entry:
     transactional_id: str
-    current: Transaction | None = None
-    """None until the first record is durable."""
-    pending: Write | None = None
-    then: Callable[[int], None] | None = None
-    """Gets the error code when `pending` is stored or has failed."""
-    marked: bool = False
-    """All partitions have the marker."""
+    latest: Transaction | None = None
+    """With what is on its way to the log; None: forgotten."""
+    durable: Transaction | None = None
+    position: int = NOTHING
+    """Of the last record."""
     armed: int = 0
     """Number of the deadline that holds, 0 for none."""
+    last_epoch: int = NO_EPOCH
+    """The epoch whose owner may have the present one: it asked for it before, or its transaction was aborted
+    and nobody has begun since. Not kept over a restart, as in Kafka."""
+    last_producer_id: int = NO_ID
+    """The producer id before, likewise."""
 
-    @property
-    def busy(self) -> bool:
-        """Something is being changed; a transaction that is being finished is, too."""
-        return self.pending is not None or self.current is None or self.current.state in PREPARED
 
+class TransactionShard:
+    """The transactional ids of one partition; a `Machine`."""
 
-class Machine:
-    """All transactional ids. `now_ms` is a monotonic clock, `wall_ms` Unix time."""
-
-    def __init__(self, settings: TransactionSettings) -> None:
+    def __init__(self, settings: TransactionSettings, count_ids: Callable[[], int] | None = None) -> None:
+        """`count_ids`: how many transactional ids there are in all partitions."""
         self.settings = settings
+        self.phase = Phase.LOADING
+        self._count_ids = count_ids or self.__len__
         self._entries: dict[str, _Entry] = {}
-        self._outbox = Outbox([], [])
+        self._out = Outgoing()
+        self._unsettled: deque[tuple[int, _Entry, Transaction | None]] = deque()
+        """What becomes durable next: position, whose, what."""
         self._deadlines: list[tuple[int, int, _Entry]] = []
         self._sequence = 0
         self._cleanup_ms = NEVER
+        self._wall_difference_ms = 0
+        self._full = False
+        self._marked: list[tuple[str, Producer]] = []
+        """Transactions that could not be completed as the store is full."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    # ---- loading ----
+    @property
+    def dirty(self) -> bool:
+        """See `Machine.dirty`."""
+        return self._out.dirty
 
-    def replay(self, key: bytes, value: bytes) -> None:
-        """A record from the store. Raises MalformedError."""
-        transactional_id = decode_key(key)
-        if transactional_id is not None:
-            self._entries[transactional_id] = _Entry(transactional_id, decode_value(value))
+    # ---- life ----
+
+    def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """See `Machine.replay`."""
+        for key, value in rows:
+            transactional_id = decode_key(key)
+            if transactional_id is not None:
+                self._apply(transactional_id, None if value is None else decode_value(value))
 
     def loaded(self, now_ms: int, wall_ms: int) -> None:
-        """After the last record: what was begun goes on."""
+        """See `Machine.loaded`. What was begun goes on: a transaction's time counts from its first partition,
+        and decided ones are told again to be finished."""
+        self.set_wall_clock(now_ms, wall_ms)
+        self.phase = Phase.SERVING
+        self._entries = {name: entry for name, entry in self._entries.items() if entry.latest is not None}
         for entry in self._entries.values():
-            transaction = entry.current
+            entry.durable = transaction = entry.latest
             assert transaction is not None
             if transaction.state == State.ONGOING:
                 left = transaction.started_ms + transaction.timeout_ms - wall_ms
                 self._arm(entry, now_ms + min(max(left, 0), transaction.timeout_ms))
             elif transaction.state in PREPARED:
-                self._finish(entry, transaction)
+                self._finish(entry, transaction, now_ms)
         self._cleanup_ms = now_ms + self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
+
+    def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
+        """See `Machine.set_wall_clock`."""
+        self._wall_difference_ms = wall_ms - now_ms
+
+    def set_full(self, full: bool, now_ms: int) -> None:
+        """See `Machine.set_full`. What is due, and what could be completed, waits."""
+        self._full = full
+        if not full:
+            marked, self._marked = self._marked, []
+            for transactional_id, producer in marked:
+                self.finished(transactional_id, *producer, now_ms)
+
+    def unload(self) -> None:
+        """See `Machine.unload`."""
+        self.phase = Phase.UNLOADED
+        self._entries.clear()
+        self._unsettled.clear()
+        self._deadlines.clear()
+        self._cleanup_ms = NEVER
 
     # ---- InitProducerId ----
 
     def check_init(self, transactional_id: str, timeout_ms: int) -> int:
-        """What is wrong with a request whatever the state."""
+        """What is wrong with a request whatever the state of its transaction."""
         if not 0 < len(transactional_id.encode()) <= self.settings.transactional_id_max_bytes:
             return ErrorCode.INVALID_REQUEST
         if not 0 < timeout_ms <= self.settings.transaction_max_timeout_ms:
             return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-        if transactional_id not in self._entries and len(self) >= self.settings.transaction_max_ids:
+        error = _PHASE_ERRORS[self.phase]
+        known = error or transactional_id in self._entries
+        if not known and self._count_ids() >= self.settings.transaction_max_ids:
             return ErrorCode.POLICY_VIOLATION
-        return NONE
+        return error
 
     def needs_producer_id(self, transactional_id: str) -> bool:
         """Whether `init_producer_id` would give out a new producer id."""
-        entry = self._entries.get(transactional_id)
-        if entry is None:
-            return True
-        found = entry.current
-        return not entry.busy and found is not None and found.state in IDLE and found.epoch >= MAX_EPOCH
+        latest = self._latest(transactional_id)
+        return latest is None or (latest.state in IDLE and latest.epoch >= MAX_EPOCH)
 
     def init_producer_id(
         self,
@@ -157,8 +183,8 @@ class Machine:
         timeout_ms: int,
         expected: Producer | None,
         fresh_id: int,
-        reply: Reply,
-        wall_ms: int,
+        ticket: Any,
+        now_ms: int,
     ) -> None:
         """A producer begins: whoever had the id before is fenced. `expected`: what the client holds, if it
         goes on after an error (KIP-360). `fresh_id`: used if `needs_producer_id` said so.
@@ -168,34 +194,35 @@ class Machine:
         """
         error = self.check_init(transactional_id, timeout_ms)
         if error:
-            reply(Result(error))
+            self._out.answer(ticket, Result(error))
             return
-        entry = self._entries.get(transactional_id)
-        if entry is None:
-            entry = self._entries[transactional_id] = _Entry(transactional_id)
-            self._begin(entry, Transaction(fresh_id, 0, timeout_ms, updated_ms=wall_ms), reply)
+        entry = self._entries.get(transactional_id) or _Entry(transactional_id)
+        latest = entry.latest
+        if latest is None:
+            entry.last_epoch, entry.last_producer_id = NO_EPOCH, NO_ID
+            begun: _Begun | None = _Begun(Producer(fresh_id, 0), Producer(NO_ID, NO_EPOCH))
+        elif latest.state in PREPARED:
+            self._refuse(ticket, entry, ErrorCode.CONCURRENT_TRANSACTIONS)
             return
-        current = entry.current
-        if entry.busy or current is None:
-            reply(Result(ErrorCode.CONCURRENT_TRANSACTIONS))
-        elif expected is not None and not _may_be(expected, current):
-            reply(Result(ErrorCode.PRODUCER_FENCED))
-        elif current.state == State.ONGOING:
-            self._abort(
-                entry, wall_ms, lambda error: reply(Result(error or ErrorCode.CONCURRENT_TRANSACTIONS))
-            )
+        elif expected is not None and not _may_be(expected, entry, latest):
+            self._refuse(ticket, entry, ErrorCode.PRODUCER_FENCED)
+            return
+        elif latest.state == State.ONGOING:
+            if not self._refused_as_full(ticket):
+                self._abort(entry, latest, now_ms)
+                self._refuse(ticket, entry, ErrorCode.CONCURRENT_TRANSACTIONS)
+            return
         else:
-            after = _next_epoch(current, expected, fresh_id)
-            if after is None:
-                reply(Result(ErrorCode.PRODUCER_FENCED))
-            else:
-                self._begin(entry, replace(after, timeout_ms=timeout_ms, updated_ms=wall_ms), reply)
-
-    def _begin(self, entry: _Entry, after: Transaction, reply: Reply) -> None:
-        def stored(error: int) -> None:
-            reply(Result(error) if error else Result(NONE, after.producer_id, after.epoch))
-
-        self._write(entry, after, stored)
+            begun = _begin(entry, latest, expected, fresh_id)
+        if begun is None:
+            self._refuse(ticket, entry, ErrorCode.PRODUCER_FENCED)
+        elif not self._refused_as_full(ticket):
+            producer_id, epoch = begun.producer
+            after = Transaction(producer_id, epoch, timeout_ms, updated_ms=self._wall_ms(now_ms))
+            position = self._write(transactional_id, after, now_ms)
+            entry = self._entries[transactional_id]
+            entry.last_producer_id, entry.last_epoch = begun.last
+            self._out.answer(ticket, Result(NONE, producer_id, epoch), position)
 
     # ---- AddPartitionsToTxn, AddOffsetsToTxn ----
 
@@ -204,143 +231,149 @@ class Machine:
         transactional_id: str,
         producer: Producer,
         partitions: Iterable[Partition],
-        reply: Reply,
-        wall_ms: int,
+        ticket: Any,
+        now_ms: int,
     ) -> None:
         """Take partitions into the transaction, which begins with the first ones. INVALID_REQUEST,
         INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED, POLICY_VIOLATION."""
-        entry = self._entries.get(transactional_id)
-        if not transactional_id:
-            reply(Result(ErrorCode.INVALID_REQUEST))
+        entry, latest, error = self._find(transactional_id)
+        if latest is None:
+            self._refuse(ticket, entry, error)
             return
-        if entry is None:
-            reply(Result(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        if latest.state in PREPARED:
+            self._refuse(ticket, entry, ErrorCode.CONCURRENT_TRANSACTIONS)
             return
-        current = entry.current
-        if entry.busy or current is None:
-            reply(Result(ErrorCode.CONCURRENT_TRANSACTIONS))
-            return
-        error = _check_producer(producer, current)
-        added = current.partitions.union(partitions)
+        error = _check_producer(producer, latest)
+        added = latest.partitions.union(partitions)
         if not error and len(added) > self.settings.transaction_max_partitions:
             error = ErrorCode.POLICY_VIOLATION
-        if error or (current.state == State.ONGOING and len(added) == len(current.partitions)):
-            reply(Result(error))
+        if error or (latest.state == State.ONGOING and len(added) == len(latest.partitions)):
+            self._refuse(ticket, entry, error)
             return
-        started_ms = current.started_ms if current.state == State.ONGOING else wall_ms
+        if self._refused_as_full(ticket):
+            return
+        wall_ms = self._wall_ms(now_ms)
+        started_ms = latest.started_ms if latest.state == State.ONGOING else wall_ms
         after = replace(
-            current, state=State.ONGOING, partitions=added, started_ms=started_ms, updated_ms=wall_ms
+            latest, state=State.ONGOING, partitions=added, started_ms=started_ms, updated_ms=wall_ms
         )
-        self._write(entry, after, lambda error: reply(Result(error)))
+        self._out.answer(ticket, Result(NONE), self._write(transactional_id, after, now_ms))
 
     # ---- EndTxn ----
 
     def end(
-        self, transactional_id: str, producer: Producer, committed: bool, reply: Reply, wall_ms: int
+        self, transactional_id: str, producer: Producer, committed: bool, ticket: Any, now_ms: int
     ) -> None:
         """Commit or abort. Answered when it is decided; the markers follow. INVALID_REQUEST,
         INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE."""
-        entry = self._entries.get(transactional_id)
-        if not transactional_id:
-            reply(Result(ErrorCode.INVALID_REQUEST))
+        entry, latest, error = self._find(transactional_id)
+        if latest is None:
+            self._refuse(ticket, entry, error)
             return
-        if entry is None or entry.current is None:
-            reply(Result(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
-            return
-        current = entry.current
-        error = _check_producer(producer, current)
+        error = _check_producer(producer, latest)
         if error:
-            reply(Result(error))
-        elif entry.busy:
-            reply(Result(ErrorCode.CONCURRENT_TRANSACTIONS))
-        elif current.state == State.ONGOING:
-            state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
-            after = replace(current, state=state, updated_ms=wall_ms)
-            self._write(entry, after, lambda error: reply(Result(error)))
-        else:
+            self._refuse(ticket, entry, error)
+        elif latest.state in PREPARED:
+            self._refuse(ticket, entry, ErrorCode.CONCURRENT_TRANSACTIONS)
+        elif latest.state != State.ONGOING:
             repeated = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
-            reply(Result(NONE if current.state == repeated else ErrorCode.INVALID_TXN_STATE))
+            same = latest.state == repeated
+            self._refuse(ticket, entry, NONE if same else ErrorCode.INVALID_TXN_STATE)
+        elif not self._refused_as_full(ticket):
+            state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
+            after = replace(latest, state=state, updated_ms=self._wall_ms(now_ms))
+            self._out.answer(ticket, Result(NONE), self._write(transactional_id, after, now_ms))
 
-    def finished(self, transactional_id: str, wall_ms: int) -> None:
-        """All partitions of a `Finish` have their marker, on the disk."""
-        entry = self._entries[transactional_id]
-        entry.marked = True
-        self._complete(entry, wall_ms)
+    def finished(self, transactional_id: str, producer_id: int, epoch: int, now_ms: int) -> None:
+        """All partitions of a `Finish` have their marker, on the disk. Of a transaction that is not being
+        finished (any more) it means nothing: after a load the same may be told twice."""
+        latest = self._latest(transactional_id)
+        if (
+            self.phase is not Phase.SERVING
+            or latest is None
+            or latest.state not in PREPARED
+            or (latest.producer_id, latest.epoch) != (producer_id, epoch)
+        ):
+            return
+        if self._full:
+            self._marked.append((transactional_id, Producer(producer_id, epoch)))
+            return
+        after = replace(
+            latest, state=COMPLETE[latest.state], partitions=frozenset(), updated_ms=self._wall_ms(now_ms)
+        )
+        self._write(transactional_id, after, now_ms)
 
     # ---- what partitions and groups ask ----
 
     def verify(self, transactional_id: str, producer: Producer, partition: Partition) -> int:
-        """Whether this producer may write to this partition in its transaction: an error code.
+        """Whether this producer may write to this partition in its transaction: an error code, of what is
+        durable at this moment.
 
         INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS,
         INVALID_TXN_STATE (KIP-890).
         """
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
-        entry = self._entries.get(transactional_id)
-        if entry is None or entry.current is None:
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        current = entry.current
-        error = _check_producer(producer, current)
+        error = _PHASE_ERRORS[self.phase]
         if error:
             return error
-        if current.state in PREPARED:
+        durable = self.find(transactional_id)
+        if durable is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        error = _check_producer(producer, durable)
+        if error:
+            return error
+        if durable.state in PREPARED:
             return ErrorCode.CONCURRENT_TRANSACTIONS
-        if current.state != State.ONGOING or partition not in current.partitions:
+        if durable.state != State.ONGOING or partition not in durable.partitions:
             return ErrorCode.INVALID_TXN_STATE
         return NONE
 
     def open(self) -> Iterator[tuple[int, Partition]]:
         """Producer id and partition of everything that waits for a marker."""
         for entry in self._entries.values():
-            if entry.current is not None and entry.current.state not in IDLE:
-                for partition in entry.current.partitions:
-                    yield entry.current.producer_id, partition
+            if entry.latest is not None and entry.latest.state not in IDLE:
+                for partition in entry.latest.partitions:
+                    yield entry.latest.producer_id, partition
 
     def find(self, transactional_id: str) -> Transaction | None:
         """What is durable of a transactional id."""
         entry = self._entries.get(transactional_id)
-        return None if entry is None else entry.current
+        return None if entry is None else entry.durable
 
     # ---- time ----
 
     def next_deadline(self) -> int | None:
-        """When `tick` should be called; never too late."""
+        """See `Machine.next_deadline`."""
+        if self._full:
+            return None
         while self._deadlines and self._stale(self._deadlines[0]):
             heappop(self._deadlines)
         due = min(self._deadlines[0][0] if self._deadlines else NEVER, self._cleanup_ms)
         return None if due == NEVER else due
 
-    def tick(self, now_ms: int, wall_ms: int) -> list[str]:
-        """Abort transactions whose time is over (whoever began them is fenced), try again what could not be
-        stored, forget what was not used for long. The transactional ids whose transactions are aborted."""
-        aborted = []
+    def tick(self, now_ms: int) -> None:
+        """See `Machine.tick`. Aborts transactions whose time is over (whoever began them is fenced), forgets
+        what was not used for long."""
+        if self._full:
+            return
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             found = heappop(self._deadlines)
             entry = found[2]
-            if self._stale(found):
-                continue
-            entry.armed = 0
-            # Until it is done; what is stored meanwhile moves the deadline.
-            self._arm(entry, now_ms + self.settings.transaction_retry_ms)
-            if entry.pending is not None or entry.current is None:
-                continue
-            if entry.current.state == State.ONGOING:
-                aborted.append(entry.transactional_id)
-                self._abort(entry, wall_ms, _nobody)
-            elif entry.marked:
-                self._complete(entry, wall_ms)
+            if not self._stale(found) and entry.latest is not None:
+                self._abort(entry, entry.latest, now_ms)
+                self._out.tell(_timed_out(entry.transactional_id), entry.position, now_ms)
         if self._cleanup_ms <= now_ms:
             interval_ms = self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
             self._cleanup_ms = now_ms + interval_ms
-            self._expire(wall_ms - self.settings.transactional_id_expiration_ms)
-        return aborted
+            self._expire(now_ms)
 
-    def _expire(self, before_ms: int) -> None:
+    def _expire(self, now_ms: int) -> None:
+        before_ms = self._wall_ms(now_ms) - self.settings.transactional_id_expiration_ms
         for entry in self._entries.values():
-            found = entry.current
-            if not entry.busy and found is not None and found.state in IDLE and found.updated_ms <= before_ms:
-                self._put(entry, Write(entry.transactional_id, None), _nobody)
+            latest = entry.latest
+            if latest is not None and latest.state in IDLE and latest.updated_ms <= before_ms:
+                self._write(entry.transactional_id, None, now_ms)
 
     def _arm(self, entry: _Entry, due_ms: int) -> None:
         self._sequence += 1
@@ -354,122 +387,130 @@ class Machine:
     def _stale(found: tuple[int, int, _Entry]) -> bool:
         return found[2].armed != found[1]
 
-    # ---- the store ----
+    def _wall_ms(self, now_ms: int) -> int:
+        return now_ms + self._wall_difference_ms
 
-    def take(self) -> Outbox:
-        """What is to be done, once."""
-        box, self._outbox = self._outbox, Outbox([], [])
-        return box
+    # ---- the log ----
 
-    def stored(self, transactional_id: str, now_ms: int) -> None:
-        """The record of a `Write` is durable."""
-        entry = self._entries[transactional_id]
-        write, then = entry.pending, entry.then
-        assert write is not None
-        entry.pending = entry.then = None
-        after = write.transaction
-        if after is None:
+    def drain(self) -> Outbox:
+        """See `Machine.drain`."""
+        return self._out.take()
+
+    def durable(self, position: int, now_ms: int) -> None:
+        """See `Machine.durable`."""
+        while self._unsettled and self._unsettled[0][0] <= position:
+            own, entry, transaction = self._unsettled.popleft()
+            entry.durable = transaction
+            if transaction is None and entry.position == own:
+                del self._entries[entry.transactional_id]
+        self._out.settle(position, now_ms)
+
+    def _apply(self, transactional_id: str, transaction: Transaction | None) -> _Entry:
+        """What a record says holds from here on: the only way in which what is stored changes."""
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            entry = self._entries[transactional_id] = _Entry(transactional_id)
+        entry.latest = transaction
+        return entry
+
+    def _write(self, transactional_id: str, after: Transaction | None, now_ms: int) -> int:
+        """Emit and apply a record; its position."""
+        before = self._latest(transactional_id)
+        assert before is None or after is None or after.state in NEXT[before.state], f"{before} -> {after}"
+        value = None if after is None else encode_value(after)
+        position = self._out.emit([(encode_key(transactional_id), value)])
+        entry = self._apply(transactional_id, after)
+        entry.position = position
+        self._unsettled.append((position, entry, after))
+        if after is None or after.state != State.ONGOING:
             entry.armed = 0
-            del self._entries[transactional_id]
-        else:
-            began = entry.current is None or entry.current.state != State.ONGOING
-            entry.current = after
-            if after.state != State.ONGOING:
-                entry.armed = 0
-            elif began:
-                self._arm(entry, now_ms + after.timeout_ms)
-            if after.state in PREPARED:
-                self._finish(entry, after)
-        if then is not None:
-            then(NONE)
+            if after is not None and after.state in PREPARED:
+                self._finish(entry, after, now_ms)
+        elif before is None or before.state != State.ONGOING:
+            self._arm(entry, now_ms + after.timeout_ms)
+        return position
 
-    def failed(self, transactional_id: str, error: int, now_ms: int) -> None:
-        """The record of a `Write` could not be stored: nothing has changed."""
-        entry = self._entries[transactional_id]
-        then = entry.then
-        entry.pending = entry.then = None
-        if entry.current is None:
-            del self._entries[transactional_id]
-        elif entry.marked:
-            self._arm(entry, now_ms + self.settings.transaction_retry_ms)
-        if then is not None:
-            then(error)
+    def _finish(self, entry: _Entry, prepared: Transaction, now_ms: int) -> None:
+        finish = Finish(
+            entry.transactional_id,
+            prepared.producer_id,
+            prepared.epoch,
+            prepared.state == State.PREPARE_COMMIT,
+            prepared.partitions,
+        )
+        self._out.tell(lambda now_ms: finish, entry.position, now_ms)
 
-    def _write(self, entry: _Entry, after: Transaction, then: Callable[[int], None]) -> None:
-        before = entry.current
-        assert before is None or after.state in NEXT[before.state], f"{before} -> {after}"
-        self._put(entry, Write(entry.transactional_id, after), then)
-
-    def _put(self, entry: _Entry, write: Write, then: Callable[[int], None]) -> None:
-        assert entry.pending is None, "one change at a time"
-        entry.pending, entry.then = write, then
-        self._outbox.writes.append(write)
-
-    def _abort(self, entry: _Entry, wall_ms: int, then: Callable[[int], None]) -> None:
+    def _abort(self, entry: _Entry, latest: Transaction, now_ms: int) -> None:
         """Abort without being asked by the producer, whose epoch is over. If nobody begins before it asks
         again, it may go on with the new one (KIP-588)."""
-        current = entry.current
-        assert current is not None
         after = replace(
-            current,
-            epoch=current.epoch + 1,
-            last_epoch=current.epoch,
-            state=State.PREPARE_ABORT,
-            updated_ms=wall_ms,
+            latest, epoch=latest.epoch + 1, state=State.PREPARE_ABORT, updated_ms=self._wall_ms(now_ms)
         )
-        self._write(entry, after, then)
+        self._write(entry.transactional_id, after, now_ms)
+        entry.last_epoch = latest.epoch
 
-    def _finish(self, entry: _Entry, prepared: Transaction) -> None:
-        entry.marked = False
-        self._outbox.finishes.append(
-            Finish(
-                entry.transactional_id,
-                prepared.producer_id,
-                prepared.epoch,
-                prepared.state == State.PREPARE_COMMIT,
-                prepared.partitions,
-            )
-        )
+    # ---- what all requests need ----
 
-    def _complete(self, entry: _Entry, wall_ms: int) -> None:
-        current = entry.current
-        assert current is not None
-        after = replace(current, state=COMPLETE[current.state], partitions=frozenset(), updated_ms=wall_ms)
-        self._write(entry, after, lambda error: self._completed(entry, error))
+    def _latest(self, transactional_id: str) -> Transaction | None:
+        entry = self._entries.get(transactional_id)
+        return None if entry is None else entry.latest
 
-    def _completed(self, entry: _Entry, error: int) -> None:
-        entry.marked = bool(error)
+    def _find(self, transactional_id: str) -> tuple[_Entry | None, Transaction | None, int]:
+        """What a request is about; the error code if there is nothing."""
+        if not transactional_id:
+            return None, None, ErrorCode.INVALID_REQUEST
+        error = _PHASE_ERRORS[self.phase]
+        if error:
+            return None, None, error
+        entry = self._entries.get(transactional_id)
+        return entry, None if entry is None else entry.latest, ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+    def _refuse(self, ticket: Any, entry: _Entry | None, error: int) -> None:
+        """An answer that changes nothing, when what it was drawn from is durable."""
+        self._out.answer(ticket, Result(error), NOTHING if entry is None else entry.position)
+
+    def _refused_as_full(self, ticket: Any) -> bool:
+        if self._full:
+            self._out.answer(ticket, Result(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return self._full
 
 
-def _nobody(error: int) -> None:
-    """Nobody waits for this."""
+class _Begun(NamedTuple):
+    """Whom a producer that begins becomes, and who was before."""
+
+    producer: Producer
+    last: Producer
 
 
-def _check_producer(producer: Producer, current: Transaction) -> int:
-    if producer.producer_id != current.producer_id:
+def _timed_out(transactional_id: str) -> Callable[[int], Notice]:
+    return lambda now_ms: Notice(transactional_id, "", "transaction timed out, aborted", expected=True)
+
+
+def _check_producer(producer: Producer, latest: Transaction) -> int:
+    if producer.producer_id != latest.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if producer.epoch != current.epoch:
+    if producer.epoch != latest.epoch:
         return ErrorCode.PRODUCER_FENCED
     return NONE
 
 
-def _may_be(expected: Producer, current: Transaction) -> bool:
+def _may_be(expected: Producer, entry: _Entry, latest: Transaction) -> bool:
     """Whether a client with this id and epoch may be the present producer, or one whose epochs ran out."""
-    return expected.producer_id == current.producer_id or (
-        expected.producer_id == current.last_producer_id and expected.epoch >= MAX_EPOCH
+    return expected.producer_id == latest.producer_id or (
+        expected.producer_id == entry.last_producer_id and expected.epoch >= MAX_EPOCH
     )
 
 
-def _next_epoch(current: Transaction, expected: Producer | None, fresh_id: int) -> Transaction | None:
+def _begin(entry: _Entry, latest: Transaction, expected: Producer | None, fresh_id: int) -> _Begun | None:
     """What a producer that begins gets; None if it is fenced."""
-    after = replace(current, state=State.EMPTY, partitions=frozenset(), started_ms=-1)
-    if expected is None or expected.epoch == current.epoch:
-        last = NO_EPOCH if expected is None else current.epoch
-        if current.epoch >= MAX_EPOCH:
-            return replace(
-                after, producer_id=fresh_id, epoch=0, last_epoch=last, last_producer_id=current.producer_id
-            )
-        return replace(after, epoch=current.epoch + 1, last_epoch=last, last_producer_id=current.producer_id)
+    if expected is None or expected.epoch == latest.epoch:
+        last = Producer(latest.producer_id, NO_EPOCH if expected is None else latest.epoch)
+        if latest.epoch >= MAX_EPOCH:
+            return _Begun(Producer(fresh_id, 0), last)
+        return _Begun(Producer(latest.producer_id, latest.epoch + 1), last)
     # It asked before, and did not get the answer.
-    repeated = expected.epoch == current.last_epoch and current.epoch <= MAX_EPOCH
-    return after if repeated else None
+    if expected.epoch == entry.last_epoch and latest.epoch <= MAX_EPOCH:
+        return _Begun(
+            Producer(latest.producer_id, latest.epoch), Producer(entry.last_producer_id, entry.last_epoch)
+        )
+    return None

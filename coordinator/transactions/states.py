@@ -47,7 +47,7 @@ COMPLETE = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: St
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is known of a transactional id; durable but for the two `last_` fields."""
+    """What is stored of a transactional id."""
 
     producer_id: int
     epoch: int
@@ -58,8 +58,3 @@ class Transaction:
     """Unix time when the first partition was added."""
     updated_ms: int = -1
     """Unix time of the last change."""
-    last_epoch: int = NO_EPOCH
-    """The epoch whose owner may have the present one: it asked for it before, or its transaction was aborted
-    and nobody has begun since. Not kept over a restart, as in Kafka."""
-    last_producer_id: int = NO_ID
-    """The producer id before, likewise."""

@@ -134,7 +134,8 @@ async def _serve(settings: Settings) -> int:
         stopped.cancel()
         await node.stop()
     if broken:
-        complain(f"The store in {settings.data_dir} failed; start again to go on from what the disk holds.")
+        reason = str(node.failure).rstrip(".")
+        complain(f"It stops ({reason}); start again to go on from what {settings.data_dir} holds.")
         return FAILED
     return 0
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ringleader.coordinator.transactions.machine import Finish, Machine, Producer, Result
-from ringleader.coordinator.transactions.records import encode_key, encode_value
+from ringleader.coordinator.machine import Append, Notice
+from ringleader.coordinator.transactions.machine import Finish, Producer, Result, TransactionShard
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.coordinator.transactions.states import State
 from ringleader.protocol.errors import ErrorCode
@@ -13,57 +14,95 @@ from ringleader.protocol.errors import ErrorCode
 WALL_MS = 1_700_000_000_000
 
 
+Reply = Callable[[Result], None]
+
+
+class _Answers(list[Result]):
+    """A ticket."""
+
+    def __init__(self, reply: Reply | None) -> None:
+        self._reply = reply
+
+    def append(self, result: Result) -> None:
+        """The answer is there."""
+        super().append(result)
+        if self._reply is not None:
+            self._reply(result)
+
+
 class World:
     """A machine, its store and its clock. Records become durable at once, unless `held`."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = TransactionSettings(**settings)
-        self.machine = Machine(self.settings)
         self.now_ms = 0
         self.held = False
         self.store: dict[bytes, bytes] = {}
         self.finishes: list[Finish] = []
+        """What is to be finished, once for each transactional id."""
         self.fresh = 100
-        self.written: list[Any] = []
-        self.machine.loaded(0, WALL_MS)
+        self.written: list[Append] = []
+        """What is on its way to the store."""
+        self.aborted: list[str] = []
+        """Transactions whose time was over."""
+        self.unanswered: list[list[Result]] = []
+        self.machine = self._loaded()
 
     @property
     def wall_ms(self) -> int:
         return WALL_MS + self.now_ms
 
+    def _loaded(self) -> TransactionShard:
+        machine = TransactionShard(self.settings)
+        machine.replay(list(self.store.items()))
+        machine.loaded(self.now_ms, self.wall_ms)
+        return machine
+
     def settle(self) -> None:
-        """Store what was written, and see what is to be finished."""
+        """Store what was written, hand out the answers, see what is to be finished."""
         while True:
-            box = self.machine.take()
-            self.finishes += box.finishes
-            self.written += box.writes
+            box = self.machine.drain()
+            assert not self.machine.dirty
+            for answer in box.answers:
+                assert not answer.ticket, "answered twice"
+                answer.ticket.append(answer.response)
+            self.unanswered = [answers for answers in self.unanswered if not answers]
+            for event in box.events:
+                if isinstance(event, Notice):
+                    self.aborted.append(event.subject)
+                elif all(found.transactional_id != event.transactional_id for found in self.finishes):
+                    self.finishes.append(event)
+            self.written += box.appends
             if self.held or not self.written:
                 return
-            writes, self.written = self.written, []
-            for write in writes:
-                key = encode_key(write.transactional_id)
-                if write.transaction is None:
-                    del self.store[key]
-                else:
-                    self.store[key] = encode_value(write.transaction)
-                self.machine.stored(write.transactional_id, self.now_ms)
+            appends, self.written = self.written, []
+            for append in appends:
+                for key, value in append.records:
+                    if value is None:
+                        del self.store[key]
+                    else:
+                        self.store[key] = value
+            self.machine.durable(appends[-1].position, self.now_ms)
 
-    def fail(self, error: int = ErrorCode.COORDINATOR_NOT_AVAILABLE) -> None:
-        """What is on its way cannot be stored."""
+    def fail(self) -> None:
+        """What is on its way cannot be stored: the next life of the machine begins."""
         self.held = False
-        writes, self.written = self.written, []
-        for write in writes:
-            self.machine.failed(write.transactional_id, error, self.now_ms)
+        self.written = []
+        unanswered, self.unanswered = self.unanswered, []
+        for answers in unanswered:
+            answers.append(Result(ErrorCode.NOT_COORDINATOR))
+        self.machine = self._loaded()
         self.settle()
 
     def release(self) -> None:
         self.held = False
         self.settle()
 
-    def ask(self, method: str, *arguments: Any) -> list[Result]:
-        """Ask the machine; the list has the answer when there is one."""
-        answers: list[Result] = []
-        getattr(self.machine, method)(*arguments, answers.append, self.wall_ms)
+    def ask(self, method: str, *arguments: Any, reply: Reply | None = None) -> list[Result]:
+        """Ask the machine; the list has the answer when there is one, and `reply` is called with it."""
+        answers: list[Result] = _Answers(reply)
+        self.unanswered.append(answers)
+        getattr(self.machine, method)(*arguments, answers, self.now_ms)
         self.settle()
         return answers
 
@@ -90,18 +129,22 @@ class World:
         """All markers of the only transaction that is to be finished are written."""
         (found,) = self.finishes
         self.finishes = []
-        self.machine.finished(found.transactional_id, self.wall_ms)
-        self.settle()
+        self.finished(found)
         return found
 
+    def finished(self, found: Finish) -> None:
+        """All markers of a transaction are written."""
+        self.machine.finished(found.transactional_id, found.producer_id, found.epoch, self.now_ms)
+        self.settle()
+
     def pass_ms(self, duration_ms: int) -> list[str]:
-        """Time goes by; what is aborted."""
+        """Time goes by; what is known to be aborted since the last time."""
         self.now_ms += duration_ms
         due = self.machine.next_deadline()
-        aborted = (
-            self.machine.tick(self.now_ms, self.wall_ms) if due is not None and due <= self.now_ms else []
-        )
+        if due is not None and due <= self.now_ms:
+            self.machine.tick(self.now_ms)
         self.settle()
+        aborted, self.aborted = self.aborted, []
         return aborted
 
     def state(self, name: str = "t") -> State | None:
@@ -113,9 +156,6 @@ class World:
         after = World()
         after.settings, after.now_ms, after.fresh = self.settings, self.now_ms, self.fresh
         after.store = dict(self.store)
-        after.machine = Machine(self.settings)
-        for key, value in self.store.items():
-            after.machine.replay(key, value)
-        after.machine.loaded(after.now_ms, after.wall_ms)
+        after.machine = after._loaded()
         after.settle()
         return after

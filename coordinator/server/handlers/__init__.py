@@ -12,8 +12,8 @@ from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswe
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
+    from ringleader.coordinator.runtime.transactions import TransactionRuntime
     from ringleader.coordinator.topics import Topics
-    from ringleader.coordinator.transactions.runtime import TransactionRuntime
 
 __all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services"]
 

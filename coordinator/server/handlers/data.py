@@ -197,6 +197,14 @@ def _once(asked: list[ListOffsetsRequestListOffsetsPartition]) -> list[_AskedOff
     return [(partition, counts[index] > 1) for index, partition in found.items()]
 
 
+_ASK_AGAIN = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+)
+"""Of the transaction coordinator: another answer comes soon."""
+
+
 def check_epoch(current_leader_epoch: int) -> None:
     """Raises KafkaError for a client that knows a later leader epoch than there is; -1: it does not say."""
     if current_leader_epoch > LEADER_EPOCH:
@@ -266,9 +274,9 @@ class _Produce:
         error = self._transactions.verify(transactional_id, Producer(producer_id, producer_epoch), partition)
         if error == ErrorCode.PRODUCER_FENCED:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, "a newer producer has this transactional id")
-        if error == ErrorCode.CONCURRENT_TRANSACTIONS:
+        if error in _ASK_AGAIN:
             # The one retriable error that producers of all ages handle.
-            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "the transaction is being finished")
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "the transaction is being finished, or loaded")
         if error:
             raise KafkaError(error, "the partition is not in an open transaction of this producer")
 

@@ -7,7 +7,7 @@ TxnOffsetCommit (28) v0-3: v2 leader epoch, v3 member and generation (KIP-447).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ringleader.coordinator.groups.replies import txn_commit_answer
 from ringleader.coordinator.server.handlers import Call, Handler, Services, existing
@@ -51,6 +51,23 @@ def register(services: Services) -> dict[int, Handler]:
     }
 
 
+class _Ticket:
+    """Of a request to the transaction coordinator, whose answers are `Result`s."""
+
+    __slots__ = ("_reply",)
+
+    def __init__(self, reply: Callable[[Result], None]) -> None:
+        self._reply = reply
+
+    def answer(self, result: Result) -> None:
+        """The answer."""
+        self._reply(result)
+
+    def refuse(self, error_code: int) -> None:
+        """Answer with an error."""
+        self._reply(Result(error_code))
+
+
 class _Transactions:
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -78,7 +95,7 @@ class _Transactions:
         self._services.spawn(
             None,
             self._transactions.init_producer_id(
-                request.transactional_id, request.transaction_timeout_ms, expected, reply
+                request.transactional_id, request.transaction_timeout_ms, expected, _Ticket(reply)
             ),
         )
         return None
@@ -115,7 +132,9 @@ class _Transactions:
             error = _fenced(result.error, call.api_version >= FENCED_VERSION)
             call.answer(_added(dict.fromkeys(asked, error)))
 
-        self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, asked, reply)
+        self._transactions.add_partitions(
+            request.v3_and_below_transactional_id, producer, asked, _Ticket(reply)
+        )
         return None
 
     def _exists(self, partition: Partition) -> bool:
@@ -135,7 +154,7 @@ class _Transactions:
             request.transactional_id,
             Producer(request.producer_id, request.producer_epoch),
             request.group_id,
-            reply,
+            _Ticket(reply),
         )
 
     def end(self, call: Call, request: EndTxnRequest) -> None:
@@ -149,7 +168,7 @@ class _Transactions:
             request.transactional_id,
             Producer(request.producer_id, request.producer_epoch),
             request.committed,
-            reply,
+            _Ticket(reply),
         )
 
     # ---- TxnOffsetCommit ----

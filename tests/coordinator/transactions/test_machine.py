@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.transactions.machine import Finish, Producer, Result
+from ringleader.coordinator.transactions.machine import Finish, Producer, Result, TransactionShard
 from ringleader.coordinator.transactions.records import encode_key, encode_value
 from ringleader.coordinator.transactions.states import (
     COMPLETE,
@@ -101,12 +101,17 @@ def test_a_begin_aborts_what_is_open() -> None:
 def test_epochs_that_run_out_lead_to_a_new_producer_id() -> None:
     world = World()
     last = Transaction(7, MAX_EPOCH, 60_000, State.COMPLETE_COMMIT, updated_ms=WALL_MS)
-    world.machine.replay(encode_key("t"), encode_value(last))
+
+    def again(world: World) -> World:
+        world.store = {encode_key("t"): encode_value(last)}
+        return world.restarted()
+
+    world = again(world)
     assert world.init() == (101, 0)
-    world.machine.replay(encode_key("t"), encode_value(last))
+    world = again(world)
     assert world.init(expected=(7, MAX_EPOCH)) == (102, 0)
     assert world.init(expected=(7, MAX_EPOCH)) == (102, 0), "the answer was lost"
-    world.machine.replay(encode_key("t"), encode_value(last))
+    world = again(world)
     assert world.add((7, MAX_EPOCH), A0) == 0
     assert world.init() == CONCURRENT
     assert world.finish().epoch == MAX_EPOCH + 1
@@ -140,14 +145,34 @@ def test_checks_come_in_kafkas_order() -> None:
     producer = world.init()
     assert world.end(producer, True) == TXN_STATE
     assert world.end(producer, False) == TXN_STATE
-    world.held = True
-    assert world.add(producer, A0) == []
-    # A change on its way comes first for AddPartitionsToTxn, and after the producer for EndTxn.
+    assert world.add(producer, A0) == 0
+    assert world.end(producer) == 0
+    # A transaction that is being finished comes first for AddPartitionsToTxn, after the producer for EndTxn.
     assert world.add((99, 7), A1) == CONCURRENT
     assert world.end((99, 7)) == MAPPING
     assert world.end((101, 7)) == FENCED
     assert world.end(producer) == CONCURRENT
     assert world.init() == CONCURRENT
+    assert world.init(expected=(99, 7)) == CONCURRENT
+
+
+def test_what_a_change_on_its_way_decides_is_told_with_it_in_order() -> None:
+    world = World()
+    producer = world.init()
+    world.held = True
+    told = [
+        world.add(producer, A0),
+        world.add((99, 7), A1),
+        world.add(producer, A0),
+        world.end(producer),
+        world.end(producer),
+        world.add(producer, A1),
+        world.init(),
+    ]
+    assert told == [[]] * 7, "all of it could still be lost"
+    world.release()
+    assert [answers[0].error for answers in told] == [0, MAPPING, 0, 0, CONCURRENT, CONCURRENT, CONCURRENT]
+    assert world.finish().partitions == {A0}
 
 
 def test_limits() -> None:
@@ -162,17 +187,19 @@ def test_limits() -> None:
 def test_nothing_is_said_before_it_is_durable() -> None:
     world = World()
     world.held = True
-    assert world.init() == []
-    assert world.init() == CONCURRENT
-    assert world.end((101, 0)) == MAPPING
+    first, ended = world.init(), world.end((101, 0))
+    assert first == ended == []
     assert world.machine.verify("t", Producer(101, 0), A0) == MAPPING
     world.release()
+    assert first == [Result(0, 101, 0)]
+    assert ended == [Result(TXN_STATE)]
     world.held = True
     assert world.add((101, 0), A0) == []
     assert world.machine.verify("t", Producer(101, 0), A0) == TXN_STATE
     world.release()
     world.held = True
     assert world.end((101, 0)) == []
+    assert world.machine.verify("t", Producer(101, 0), A0) == 0
     assert world.finishes == []
     world.release()
     assert len(world.finishes) == 1
@@ -183,38 +210,54 @@ def test_what_could_not_be_stored_has_not_happened() -> None:
     world.held = True
     answers = world.ask("init_producer_id", "t", 1, None, 101)
     world.fail()
-    assert answers == [Result(ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    assert answers == [Result(ErrorCode.NOT_COORDINATOR)]
     assert len(world.machine) == 0
     producer = world.init()
     world.held = True
     answers = world.ask("add_partitions", "t", Producer(*producer), [A0])
     world.fail()
-    assert answers == [Result(ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    assert answers == [Result(ErrorCode.NOT_COORDINATOR)]
     assert world.state() == State.EMPTY
     world.add(producer, A0)
     world.held = True
     answers = world.ask("end", "t", Producer(*producer), True)
-    world.fail(ErrorCode.NOT_COORDINATOR)
+    world.fail()
     assert answers == [Result(ErrorCode.NOT_COORDINATOR)]
     assert world.state() == State.ONGOING
     assert world.end(producer, False) == 0, "it may still go either way"
 
 
-def test_an_end_that_could_not_be_stored_is_tried_again() -> None:
+def test_an_end_that_could_not_be_stored_is_told_again() -> None:
     world = World()
     producer = world.init()
     world.add(producer, A0)
     world.end(producer)
     world.held = True
-    world.finish()
+    before = world.finish()
     world.fail()
     assert world.state() == State.PREPARE_COMMIT
-    world.pass_ms(world.settings.transaction_retry_ms)
+    assert world.finish() == before
     assert world.state() == State.COMPLETE_COMMIT
     assert (
         world.machine.next_deadline()
         == world.settings.transaction_remove_expired_transaction_cleanup_interval_ms
     )
+
+
+def test_an_end_that_is_told_twice_ends_one_transaction() -> None:
+    world = World()
+    world.add(first := world.init(), A0)
+    world.end(first)
+    finish = world.finish()
+    world.finished(finish)
+    assert world.state() == State.COMPLETE_COMMIT
+    world.add(second := world.init(), A0)
+    world.end(second, False)
+    world.finished(finish)
+    assert world.state() == State.PREPARE_ABORT, "the other one's markers are not written"
+    world.finished(finish._replace(transactional_id="unknown"))
+    world.finish()
+    assert world.state() == State.COMPLETE_ABORT
 
 
 def test_a_transaction_whose_time_is_over_is_aborted_and_its_producer_fenced() -> None:
@@ -249,10 +292,10 @@ def test_a_timeout_that_could_not_be_stored_comes_again() -> None:
     world = World()
     world.add(world.init(timeout_ms=5_000), A0)
     world.held = True
-    assert world.pass_ms(5_000) == ["t"]
+    assert world.pass_ms(5_000) == [], "not yet"
     world.fail()
     assert world.state() == State.ONGOING
-    assert world.pass_ms(world.settings.transaction_retry_ms) == ["t"]
+    assert world.pass_ms(0) == ["t"]
     assert world.finish().epoch == 1
 
 
@@ -305,8 +348,7 @@ def test_what_was_begun_goes_on_after_a_restart() -> None:
     assert after.pass_ms(2_999) == []
     assert after.pass_ms(1) == ["open"]
     for found in after.finishes:
-        after.machine.finished(found.transactional_id, after.wall_ms)
-    after.settle()
+        after.finished(found)
     assert after.init("decided") == (103, 1)
 
 
@@ -315,6 +357,80 @@ def test_time_that_passed_while_nobody_was_there_counts() -> None:
     world.add(world.init(timeout_ms=5_000), A0)
     world.now_ms += 3_600_000
     assert world.restarted().pass_ms(0) == ["t"]
+
+
+def test_after_a_restart_the_time_still_counts_from_the_first_partition() -> None:
+    world = World()
+    producer = world.init(timeout_ms=5_000)
+    world.pass_ms(1_000)
+    world.add(producer, A0)
+    world.pass_ms(3_000)
+    world.add(producer, A1)
+    after = world.restarted()
+    assert after.pass_ms(1_999) == []
+    assert after.pass_ms(1) == ["t"]
+
+
+def test_a_clock_that_was_set_back_gives_nobody_more_than_the_whole_time() -> None:
+    world = World()
+    world.add(world.init(timeout_ms=5_000), A0)
+    world.now_ms -= 3_600_000
+    after = world.restarted()
+    assert after.pass_ms(4_999) == []
+    assert after.pass_ms(1) == ["t"]
+
+
+def test_while_the_store_is_full_nothing_changes_and_what_changes_nothing_goes_on() -> None:
+    world = World()
+    late = world.init("late", timeout_ms=1_000)
+    world.add(late, A0, name="late")
+    producer = world.init()
+    world.add(producer, A0)
+    decided = world.init("decided")
+    world.add(decided, A0, name="decided")
+    world.end(decided, name="decided")
+    before = dict(world.store)
+    world.machine.set_full(True, world.now_ms)
+    full = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.init("new") == full
+    assert world.init() == full, "it would abort"
+    assert world.add(producer, A1) == full
+    assert world.end(producer) == full
+    assert world.add(producer, A0) == 0, "it is in already"
+    assert world.end((99, 0)) == MAPPING
+    assert world.machine.verify("t", Producer(*producer), A0) == 0
+    assert world.finish().transactional_id == "decided"
+    assert world.machine.next_deadline() is None
+    world.machine.tick(world.now_ms + DAY_MS)
+    world.settle()
+    assert world.store == before
+    world.machine.set_full(False, world.now_ms)
+    world.settle()
+    assert world.state("decided") == State.COMPLETE_COMMIT, "it is completed without being asked again"
+    assert world.pass_ms(1_000) == ["late"]
+    assert world.end(producer) == 0
+
+
+def test_who_asks_before_it_is_loaded_or_after_its_end() -> None:
+    world = World()
+    producer = Producer(*world.init())
+    loading, gone = TransactionShard(world.settings), world.restarted().machine
+    gone.unload()
+    codes = {loading: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, gone: ErrorCode.NOT_COORDINATOR}
+    for machine, code in codes.items():
+        machine.init_producer_id("t", 1_000, None, 7, "init", 0)
+        machine.add_partitions("t", producer, [A0], "add", 0)
+        machine.end("t", producer, True, "end", 0)
+        machine.finished("t", *producer, 0)
+        box = machine.drain()
+        assert [(answer.ticket, answer.response.error) for answer in box.answers] == [
+            ("init", code),
+            ("add", code),
+            ("end", code),
+        ]
+        assert not box.appends
+        assert machine.verify("t", producer, A0) == code
+        assert machine.next_deadline() is None
 
 
 def test_who_may_write_in_a_transaction() -> None:

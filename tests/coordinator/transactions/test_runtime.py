@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from ringleader.coordinator.machine import Phase
+from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.transactions.machine import Producer, Result
-from ringleader.coordinator.transactions.runtime import TransactionRuntime
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.coordinator.transactions.states import State
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from tests.support.served import until
 
 SETTINGS = TransactionSettings(transaction_retry_ms=1)
 
@@ -59,18 +61,38 @@ class Groups:
     partitions = 50
 
     def __init__(self) -> None:
-        self.markers: list[tuple[int, int, int, bool]] = []
+        self.markers: list[tuple[int, int, bool]] = []
         self.failures: list[int] = []
+        self.orphans: list[tuple[int, int]] = []
 
-    def end_transaction(
-        self, partition: int, producer_id: int, epoch: int, committed: bool, done: Callable[[int], None]
-    ) -> None:
+    async def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> int:
         """See `GroupOffsets`."""
+        await asyncio.sleep(0)
         if self.failures:
-            done(self.failures.pop())
-            return
-        self.markers.append((partition, producer_id, epoch, committed))
-        asyncio.get_running_loop().call_soon(done, 0)
+            return self.failures.pop()
+        self.markers.append((partition, producer_id, committed))
+        return 0
+
+    def open_producers(self) -> list[tuple[int, int]]:
+        """See `GroupOffsets`."""
+        return self.orphans
+
+
+class Ticket:
+    """Awaits its answer."""
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.answer = self._future.set_result
+
+    def refuse(self, error_code: int) -> None:
+        """The answer is an error."""
+        self.answer(Result(error_code))
+
+    async def result(self) -> Result:
+        """The answer."""
+        async with asyncio.timeout(20):
+            return await self._future
 
 
 class World:
@@ -78,19 +100,18 @@ class World:
 
     def __init__(self, storage: MemoryStorage, log: Log, groups: Groups) -> None:
         self.storage, self.log, self.groups = storage, log, groups
-        self.failed: list[StorageError] = []
+        self.failed: list[Exception] = []
         self.runtime = TransactionRuntime(SETTINGS, storage, log, groups, on_failed=self.failed.append)
 
     async def init(self, name: str = "t", expected: Producer | None = None) -> Result:
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        await self.runtime.init_producer_id(name, 60_000, expected, future.set_result)
-        return await future
+        ticket = Ticket()
+        await self.runtime.init_producer_id(name, 60_000, expected, ticket)
+        return await ticket.result()
 
     async def ask(self, method: str, *arguments: Any) -> int:
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        getattr(self.runtime, method)(*arguments, future.set_result)
-        async with asyncio.timeout(20):
-            return (await future).error
+        ticket = Ticket()
+        getattr(self.runtime, method)(*arguments, ticket)
+        return (await ticket.result()).error
 
     async def begin(self, name: str = "t") -> Producer:
         """A transaction with two partitions and a group."""
@@ -105,11 +126,18 @@ class World:
         """The state when nothing is being finished any more."""
         async with asyncio.timeout(20):
             while True:
-                found = self.runtime.machine.find(name)
-                assert found is not None
-                if found.state not in (State.PREPARE_ABORT, State.PREPARE_COMMIT):
+                found = self.runtime.shards[self.runtime.partition_of(name)].find(name)
+                if found is not None and found.state not in (State.PREPARE_ABORT, State.PREPARE_COMMIT):
                     return found.state
                 await asyncio.sleep(0.001)
+
+    def same_shard(self, name: str) -> bool:
+        """Whether this id is in the partition of "t"."""
+        return self.runtime.partition_of(name) == self.runtime.partition_of("t")
+
+    async def served(self, name: str = "t") -> None:
+        """Its shard is loaded."""
+        await until(lambda: self.runtime.shards[self.runtime.partition_of(name)].phase is Phase.SERVING)
 
 
 @contextlib.asynccontextmanager
@@ -135,7 +163,7 @@ async def test_all_partitions_and_groups_get_the_marker(committed: bool) -> None
         expected = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
         assert await world.settled() == expected
         assert world.log.markers == [("a", 0, 41, 0, committed), ("b", 1, 41, 0, committed)]
-        assert world.groups.markers == [(3, 41, 0, committed)]
+        assert world.groups.markers == [(3, 41, committed)]
 
 
 async def test_a_marker_that_fails_is_tried_again_and_only_that_one() -> None:
@@ -170,7 +198,7 @@ async def test_a_decided_transaction_is_finished_by_the_next_process(committed: 
     async with coordinator(world.storage.power_loss()) as after:
         assert await after.settled() == (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT)
         assert after.log.markers == [("a", 0, 41, 0, committed), ("b", 1, 41, 0, committed)]
-        assert after.groups.markers == [(3, 41, 0, committed)]
+        assert after.groups.markers == [(3, 41, committed)]
         assert await after.init() == Result(0, 41, 1)
 
 
@@ -179,28 +207,49 @@ async def test_a_decision_that_is_not_durable_is_none() -> None:
         producer = await world.begin()
         world.storage.hold()
         answer = asyncio.ensure_future(world.ask("end", "t", producer, True))
+        begun = asyncio.ensure_future(world.init())
         for _ in range(9):
             await asyncio.sleep(0)
-        assert (await world.init()).error == ErrorCode.CONCURRENT_TRANSACTIONS, "it is on its way"
         assert not answer.done()
+        assert not begun.done(), "that it is decided is not durable either"
         async with coordinator(world.storage.power_loss()) as after:
             assert after.runtime.verify("t", producer, ("a", 0)) == 0, "still open"
             assert after.log.markers == []
         world.storage.release()
         assert await answer == 0
+        assert (await begun).error == ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 async def test_a_failed_store_answers_and_goes_on() -> None:
     async with coordinator() as world:
-        world.storage.fail_append(1)
-        assert (await world.init()).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        world.storage.fail_append(1, Failure.BUSY)
+        assert (await world.init()).error == ErrorCode.NOT_COORDINATOR
+        await world.served()
         producer = await world.begin()
-        world.storage.fail_append(2)
+        world.storage.fail_append(2, Failure.BUSY)
         assert await world.ask("end", "t", producer, True) == 0
         assert await world.settled() == State.COMPLETE_COMMIT, "the end is stored at the second try"
+        assert world.log.markers == 2 * [("a", 0, 42, 0, True), ("b", 1, 42, 0, True)]
         assert world.failed == []
+        assert world.runtime.counters.reloads == world.runtime.counters.failed_appends == 2
         world.log.failures = [ErrorCode.KAFKA_STORAGE_ERROR]
         assert (await world.init("other")).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_markers_that_are_being_written_are_not_written_twice_at_once() -> None:
+    """A second set could end the next transaction of that producer before its time."""
+    async with coordinator() as world:
+        producer = await world.begin()
+        world.log.gate.clear()
+        assert await world.ask("end", "t", producer, True) == 0
+        other = next(name for name in map(str, range(9_999)) if world.same_shard(name))
+        world.storage.fail_append(1, Failure.BUSY)
+        assert (await world.init(other)).error == ErrorCode.NOT_COORDINATOR
+        await world.served()
+        assert (await world.init()).error == ErrorCode.CONCURRENT_TRANSACTIONS, "found again, decided"
+        world.log.gate.set()
+        assert await world.settled() == State.COMPLETE_COMMIT
+        assert world.log.markers == [("a", 0, 41, 0, True), ("b", 1, 41, 0, True)]
 
 
 async def test_a_store_that_cannot_be_trusted_decides_nothing_more() -> None:
@@ -208,7 +257,9 @@ async def test_a_store_that_cannot_be_trusted_decides_nothing_more() -> None:
         producer = await world.begin()
         world.storage.fail_append(1, Failure.IO_ERROR)
         assert await world.ask("end", "t", producer, True) == ErrorCode.NOT_COORDINATOR
-        assert [error.failure for error in world.failed] == [Failure.IO_ERROR]
+        [error] = world.failed
+        assert isinstance(error, StorageError)
+        assert error.failure is Failure.IO_ERROR
         assert await world.ask("end", "t", producer, True) == ErrorCode.NOT_COORDINATOR
         assert await world.ask("add_group", "t", producer, "h") == ErrorCode.NOT_COORDINATOR
         assert (await world.init()).error == ErrorCode.NOT_COORDINATOR
@@ -222,6 +273,15 @@ async def test_records_whose_transaction_nobody_knows_are_aborted_at_the_start()
     log.orphans = [("a", 0, 41, 0), ("a", 1, 41, 0), ("a", 0, 7, 3)]
     async with coordinator(world.storage, log):
         assert log.markers == [("a", 1, 41, 0, False), ("a", 0, 7, 3, False)]
+
+
+async def test_offsets_whose_transaction_nobody_knows_are_aborted_at_the_start() -> None:
+    async with coordinator() as world:
+        await world.begin()
+    groups = Groups()
+    groups.orphans = [(3, 41), (4, 41), (3, 7)]
+    async with coordinator(world.storage, groups=groups):
+        assert groups.markers == [(4, 41, False), (3, 7, False)]
 
 
 async def test_many_at_once_are_one_write() -> None:

@@ -1,0 +1,303 @@
+"""The groups of one node: routes their requests to the shards of __consumer_offsets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.machine import Notice, Phase, Ticket
+from ringleader.coordinator.runtime.shards import ShardRuntime
+from ringleader.coordinator.storage.base import Storage
+from ringleader.protocol.errors import ErrorCode, KafkaError
+
+REMEMBERED_BYTES = 16 * 1024 * 1024
+"""What the group ids whose partition is remembered may take in memory."""
+
+RETRY_S = 0.1
+"""What the node itself has to write, and a shard refused, is tried again after this time."""
+
+
+def fresh_id(prefix: str) -> str:
+    """A member id that nobody has and nobody can guess: the prefix and a random UUID (RFC 9562 v4)."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{prefix}-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a start found."""
+
+    records: int
+    groups: int
+    seconds: float
+
+
+class GroupRuntime(ShardRuntime[Shard]):
+    """All partitions of __consumer_offsets on one node, with their store.
+
+    A request's answer is returned, or None: then the ticket gets `answer(...)`, or `refuse(error code)`,
+    later.
+    """
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        storage: Storage,
+        *,
+        partitions: int = 50,
+        ids: Callable[[str], str] = fresh_id,
+        **more: Any,
+    ) -> None:
+        """`more`: see `ShardRuntime`."""
+        self._settings = settings
+        self._ids = ids
+        self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
+        super().__init__(storage, partitions, **more)
+
+    def _make(self, partition: int) -> Shard:
+        return Shard(partition, self._settings, self._ids)
+
+    async def start(self) -> Replayed:
+        """Open the store and rebuild the groups from it. Raises `StorageError`, or `MalformedError` for a
+        record that cannot be read."""
+        began = time.perf_counter()
+        records = await self.load_all()
+        groups = sum(len(shard.list_groups((), (), None) or ()) for shard in self.shards)
+        report = Replayed(records, groups, time.perf_counter() - began)
+        self._log.info(
+            "replayed",
+            text=f"replayed {report.records:,} records, {report.groups:,} groups in {report.seconds:.1f} s",
+            records=report.records,
+            groups=report.groups,
+            seconds=round(report.seconds, 3),
+        )
+        return report
+
+    # ---- requests ----
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition that a group belongs to."""
+        partition = self._routes.get(group_id)
+        if partition is None:
+            partition = partition_for(group_id, self.partitions)
+            self._routes.remember(group_id, partition)
+        return partition
+
+    def handle(self, request: Any, ticket: Ticket) -> Any | None:
+        """A request of one group (`request.group_id`); see `Shard.handle`."""
+        partition = self.partition_of(request.group_id)
+        try:
+            response = self.shards[partition].handle(request, ticket, self._now_ms())
+        except Exception:
+            self.fault(partition, type(request).__name__, request.group_id, ticket)
+            return None
+        if response is None:
+            self.pending[partition][ticket] = None
+        self.touch(partition)
+        return response
+
+    def heartbeat(
+        self,
+        partition: int,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        instance_id: str | None,
+        now_ms: int,
+    ) -> int:
+        """See `Shard.heartbeat`: an error code, or `NOT_YET`."""
+        try:
+            code = self.shards[partition].heartbeat(group_id, generation, member_id, instance_id, now_ms)
+        except Exception:
+            self.fault(partition, "Heartbeat", group_id)
+            return ErrorCode.NOT_COORDINATOR
+        if code:
+            # While a group rebalances, it may have armed a deadline. In all other cases a heartbeat moves one
+            # later at most.
+            self.touch(partition)
+        return code
+
+    def commit_one(
+        self,
+        partition: int,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        instance_id: str | None,
+        topic: str,
+        index: int,
+        offset: int,
+        leader_epoch: int,
+        ticket: Ticket,
+        now_ms: int,
+    ) -> bool:
+        """See `Shard.commit_one`: whether the ticket gets an error code."""
+        try:
+            taken = self.shards[partition].commit_one(
+                group_id,
+                generation,
+                member_id,
+                instance_id,
+                topic,
+                index,
+                offset,
+                leader_epoch,
+                ticket,
+                now_ms,
+            )
+        except Exception:
+            self.fault(partition, "OffsetCommit", group_id, ticket)
+            return True
+        if taken:
+            self.pending[partition][ticket] = None
+            self.touch(partition)
+        return taken
+
+    def fetch_offsets(
+        self,
+        group_id: str,
+        topics: Sequence[tuple[str, Sequence[int]]] | None,
+        require_stable: bool,
+        ticket: Ticket,
+    ) -> Any | None:
+        """See `Shard.fetch_offsets`."""
+        return self.call(
+            self.partition_of(group_id),
+            "OffsetFetch",
+            group_id,
+            ticket,
+            lambda shard, now_ms: shard.fetch_offsets(group_id, topics, require_stable, ticket, now_ms),
+        )
+
+    def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:
+        """See `Shard.describe`."""
+        return self.call(
+            self.partition_of(group_id),
+            "DescribeGroups",
+            group_id,
+            ticket,
+            lambda shard, now_ms: shard.describe(group_id, version, ticket),
+        )
+
+    def list_groups(
+        self, partition: int, states: Sequence[str], types: Sequence[str], ticket: Ticket
+    ) -> list[Any] | None:
+        """The groups of one partition; see `Shard.list_groups`. Raises KafkaError while it is loading."""
+        if self.shards[partition].phase is Phase.LOADING:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return self.call(
+            partition,
+            "ListGroups",
+            "",
+            ticket,
+            lambda shard, now_ms: shard.list_groups(states, types, ticket),
+        )
+
+    def delete_group(self, group_id: str, ticket: Ticket) -> Any | None:
+        """See `Shard.delete_group`."""
+        return self.call(
+            self.partition_of(group_id),
+            "DeleteGroups",
+            group_id,
+            ticket,
+            lambda shard, now_ms: shard.delete_group(group_id, ticket, now_ms),
+        )
+
+    def own_offsets(self, group_id: str) -> int | None:
+        """See `Shard.own_offsets`."""
+        return self.call(
+            self.partition_of(group_id),
+            "own_offsets",
+            group_id,
+            None,
+            lambda shard, now_ms: shard.own_offsets(group_id),
+        )
+
+    def expire_member(self, group_id: str, member_id: str) -> None:
+        """For tests of applications: see `Shard.expire_member`."""
+        partition = self.partition_of(group_id)
+        self.shards[partition].expire_member(group_id, member_id, self._now_ms())
+        self.touch(partition)
+
+    def ticket_closed(self, group_id: str, ticket: Ticket) -> None:
+        """The peer of a request that waits is gone."""
+        partition = self.partition_of(group_id)
+        self.pending[partition].pop(ticket, None)
+        self.call(
+            partition, "ticket_closed", group_id, None, lambda shard, now_ms: shard.ticket_closed(ticket)
+        )
+
+    # ---- what the node itself asks ----
+
+    async def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> int:
+        """A transaction that has offsets in this partition of __consumer_offsets has ended; an error code,
+        when that is durable. After an error ask again. The producer's epoch is the transaction coordinator's
+        business: it let nobody in with another one."""
+        return await self.ask(
+            partition,
+            "end of a transaction",
+            str(producer_id),
+            lambda shard, ticket, now_ms: shard.end_transaction(producer_id, committed, ticket, now_ms),
+        )
+
+    def open_producers(self) -> list[tuple[int, int]]:
+        """Partition and producer id of the transactions that have offsets here."""
+        return [
+            (partition, producer_id)
+            for partition, shard in enumerate(self.shards)
+            for producer_id in shard.open_producers()
+        ]
+
+    async def forget_topic(self, topic: str) -> None:
+        """Returns when no group has committed offsets of a topic any more, durably. Goes on when shards are
+        loaded again, and waits while the store is full."""
+        for partition in range(self.partitions):
+            while True:
+                error = await self.ask(
+                    partition,
+                    "topic_deleted",
+                    topic,
+                    lambda shard, ticket, now_ms: shard.topic_deleted(topic, ticket, now_ms),
+                )
+                if not error:
+                    break
+                await asyncio.sleep(RETRY_S)
+
+    # ---- what the shards tell ----
+
+    def _event(self, partition: int, event: Any) -> None:
+        if isinstance(event, JournalEntry):
+            self._journal(event)
+        elif isinstance(event, Notice):
+            say = self._log.info if event.expected else self._log.warning
+            say(event.text, group_id=event.subject, member_id=event.member_id)
+
+    def _journal(self, entry: JournalEntry) -> None:
+        self._log.info(
+            "rebalance",
+            text=entry.render(),
+            group_id=entry.group_id,
+            generation=entry.generation,
+            cause=entry.cause.value,
+            cause_member=entry.cause_member,
+            outcome=entry.outcome.value,
+            protocol=entry.protocol,
+            leader=entry.leader,
+            members=len(entry.members_after),
+            joined=len(entry.joined),
+            left=len(entry.left),
+            duration_ms=entry.duration_ms,
+            join_ms=entry.join_ms,
+            leader_ms=entry.leader_ms,
+            sync_ms=entry.sync_ms,
+        )

@@ -1,0 +1,530 @@
+"""Runs the shard machines of one log: time and durability go to them, what they write to the store.
+
+All shards run on the event loop's thread. What the requests of one loop turn write is one transaction of the
+store; while it is on its way to the disk, the next turns' records gather for the next one.
+
+A shard's life ends when an append of it fails or an exception leaves its machine: whoever waits is refused
+with NOT_COORDINATOR, a new machine is loaded from the store, and serves; the others go on. A second exception
+of the same shard within a minute, or a store that cannot be trusted any more, ends all of them: the node has
+to stop, and the next process replays what the store really holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
+from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.machine import Answer, Append, Machine
+from ringleader.coordinator.storage.base import Failure, Storage, StorageError
+from ringleader.protocol.errors import ErrorCode
+
+WALL_CLOCK_INTERVAL_S = 5.0
+"""How often the shards are told what Unix time is."""
+
+GATHER_TURNS = 2
+"""Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
+clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
+
+EPOCH = 0
+"""One node owns all partitions for ever, so there is one epoch."""
+
+FAULT_WINDOW_MS = 60_000
+"""A shard whose machine fails twice within this time is not worth a third life."""
+
+PROBE_INTERVAL_S = 1.0
+"""How often a full store is asked whether there is room again."""
+
+STORAGE_TIMEOUT_MS = 30_000
+
+M = TypeVar("M", bound=Machine)
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class Counters:
+    """What an operator wants to count, since the start."""
+
+    faults: int = 0
+    """Exceptions that left a machine."""
+    failed_appends: int = 0
+    reloads: int = 0
+    """Shards whose life ended, whatever ended it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Flight(Generic[M]):
+    """Appends on their way to the store, in one transaction. The machine, as it may be replaced meanwhile."""
+
+    batch: list[tuple[int, M, Append]]
+    landed: bool = False
+    error: StorageError | None = None
+
+
+class Waiting:
+    """The ticket of a question that the node itself asks."""
+
+    api_version = 0
+    client_id = None
+    client_host = ""
+    connection = None
+
+    def __init__(self) -> None:
+        self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def answer(self, response: Any) -> None:
+        """The answer is there."""
+        if not self.answered.done():
+            self.answered.set_result(response)
+
+    def refuse(self, error_code: int) -> None:
+        """The answer is an error code."""
+        self.answer(error_code)
+
+
+class ShardRuntime(ABC, Generic[M]):
+    """All shards of one log on this node, with their store. Methods are called on the loop's thread."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        partitions: int,
+        *,
+        storage_timeout_ms: int = STORAGE_TIMEOUT_MS,
+        now_ms: Clock = monotonic_ms,
+        wall_ms: WallClock = wall_ms,
+        log: Log | None = None,
+        on_failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """`on_failed(error)` is called once when nothing can be served any more; from then on every request
+        is answered NOT_COORDINATOR. `storage_timeout_ms`: a store that does not answer in this time cannot
+        be trusted."""
+        self.partitions = partitions
+        self.shards: list[M] = [self._make(partition) for partition in range(partitions)]
+        """By partition. Not to be kept: a new life is a new object."""
+        self.pending: list[dict[Any, None]] = [{} for _ in range(partitions)]
+        """By partition: the tickets that a shard has, and has not answered yet."""
+        self.counters = Counters()
+        self._storage = storage
+        self._storage_timeout_ms = storage_timeout_ms
+        self._now_ms = now_ms
+        self._wall_ms = wall_ms
+        self._log = log or get_log()
+        self._on_failed = on_failed
+        self._serving = False
+        self._failed = False
+        self._silent = False
+        """The store does not answer: it is not waited for."""
+        self._full = False
+        self._loaded = [False] * partitions
+        self._faulted_ms: dict[int, int] = {}
+        """By partition: when its machine failed last."""
+        self._dirty: dict[int, None] = {}
+        self._drain_scheduled = False
+        self._gathered: list[tuple[int, M, Append]] = []
+        self._gathering = False
+        self._flights: deque[_Flight[M]] = deque()
+        """In the order of their appends."""
+        self._appends: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        """Reloads, probes."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_ms = 0
+        self._wall_timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop
+
+    @abstractmethod
+    def _make(self, partition: int) -> M:
+        """A new machine, that is loading."""
+
+    @abstractmethod
+    def _event(self, partition: int, event: Any) -> None:
+        """What a machine told besides answers."""
+
+    # ---- life ----
+
+    async def load_all(self) -> int:
+        """Open the store and load all shards; how many records there were. Raises `StorageError`, or
+        `MalformedError` for a record that cannot be read."""
+        self._loop = asyncio.get_running_loop()
+        await self._storage.start()
+        records = 0
+        for partition, shard in enumerate(self.shards):
+            records += await self._load(partition, shard)
+        self._serving = True
+        for partition in range(self.partitions):
+            self._serve(partition)
+        self._tell_wall_clock()
+        return records
+
+    async def stop(self) -> None:
+        """Finish what is on its way to the disk, refuse everything that waits with NOT_COORDINATOR, and close
+        the store. May be called twice, and after a failed start."""
+        if self._serving:
+            # What is being written, then once what gathered meanwhile. Clients go on asking, so there is no
+            # end to wait for.
+            for _ in range(2):
+                self._drain()
+                if self._appends:
+                    await asyncio.wait(self._appends)
+        self._end()
+        if self._appends or self._tasks:
+            await asyncio.wait(self._appends | self._tasks)
+        if not self._silent:
+            await self._storage.close()
+
+    def _end(self) -> None:
+        """No shard serves from here on; whoever waits is told."""
+        if not self._serving:
+            return
+        self._serving = False
+        for timer in (self._timer, self._wall_timer):
+            if timer is not None:
+                timer.cancel()
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        self._gathered.clear()
+        self._dirty.clear()
+        for partition in range(self.partitions):
+            self._unload(partition)
+
+    def _fail(self, event: str, error: Exception) -> None:
+        """The node has to stop: acknowledge nothing more, and serve nothing more."""
+        if self._failed:
+            return
+        self._failed = True
+        self._silent = isinstance(error, StorageError) and error.failure is Failure.SILENT
+        self._log.critical(event, reason=str(error), text="nothing is served until a restart")
+        self._end()
+        if self._on_failed is not None:
+            self._on_failed(error)
+
+    # ---- the life of one shard ----
+
+    async def _load(self, partition: int, shard: M) -> int:
+        await self._within("open", self._storage.open(partition, EPOCH))
+        replay = self._storage.replay(partition)
+        records = 0
+        while (rows := await self._within("replay", anext(replay, None))) is not None:
+            shard.replay([(key, value) for _, _, key, value in rows])
+            records += len(rows)
+        return records
+
+    def _serve(self, partition: int) -> None:
+        now = self._now_ms()
+        shard = self.shards[partition]
+        shard.loaded(now, self._wall_ms())
+        self._loaded[partition] = True
+        if self._full:
+            shard.set_full(True, now)
+        self.touch(partition)
+
+    def _unload(self, partition: int) -> None:
+        self._loaded[partition] = False
+        try:
+            self.shards[partition].unload()
+        except Exception:
+            self._log.exception("shard failed", partition=partition, doing="unload")
+        self._refuse(self._take_pending(partition))
+
+    def _reload(self, partition: int) -> None:
+        """The end of a shard's life, and the beginning of the next one."""
+        self.counters.reloads += 1
+        self._loaded[partition] = False
+        self.shards[partition] = self._make(partition)
+        self._dirty.pop(partition, None)
+        self._gathered = [entry for entry in self._gathered if entry[0] != partition]
+        refused = self._take_pending(partition)
+        if refused:
+            # Not from within whatever is being asked right now.
+            self._loop.call_soon(self._refuse, refused)
+        if self._serving:
+            self._spawn(self._load_again(partition, self.shards[partition]))
+        else:
+            self._unload(partition)
+
+    async def _load_again(self, partition: int, shard: M) -> None:
+        try:
+            if self._appends:
+                # The records of the former life that are still on their way: they count, or they fail.
+                await asyncio.wait(list(self._appends))
+            records = await self._load(partition, shard)
+            if self.shards[partition] is shard:
+                self._serve(partition)
+                self._log.info("shard loaded again", partition=partition, records=records)
+        except StorageError as error:
+            self._fail("storage failed", error)
+        except Exception as error:
+            self._log.exception("shard cannot be loaded again", partition=partition)
+            self._fail("shard cannot be loaded again", error)
+
+    def fault(self, partition: int, doing: str, subject: str = "", ticket: Any = None) -> None:
+        """To be called for an exception that left a machine, while that is being handled: ends the shard's
+        life, and refuses `ticket` too. `doing` and `subject` say what led to it."""
+        self.counters.faults += 1
+        now = self._now_ms()
+        before = self._faulted_ms.get(partition)
+        self._faulted_ms[partition] = now
+        self._log.exception("shard failed", partition=partition, doing=doing, subject=subject)
+        if ticket is not None:
+            self.pending[partition][ticket] = None
+        self._reload(partition)
+        if before is not None and now - before < FAULT_WINDOW_MS:
+            error = RuntimeError(f"shard {partition} failed twice within a minute")
+            self._loop.call_soon(self._fail, "shard failed again", error)
+
+    def _take_pending(self, partition: int) -> dict[Any, None]:
+        tickets, self.pending[partition] = self.pending[partition], {}
+        return tickets
+
+    def _refuse(self, tickets: Iterable[Any]) -> None:
+        for ticket in tickets:
+            try:
+                ticket.refuse(ErrorCode.NOT_COORDINATOR)
+            except Exception:
+                self._log.exception("refusal not sent")
+
+    # ---- requests ----
+
+    def call(
+        self, partition: int, doing: str, subject: str, ticket: Any, method: Callable[[M, int], R | None]
+    ) -> R | None:
+        """Ask a shard: `method(shard, now_ms)` gives the answer, or None and it comes to `ticket`, as does
+        the refusal when it fails."""
+        try:
+            response = method(self.shards[partition], self._now_ms())
+        except Exception:
+            self.fault(partition, doing, subject, ticket)
+            return None
+        if response is None and ticket is not None:
+            self.pending[partition][ticket] = None
+        self.touch(partition)
+        return response
+
+    async def ask(
+        self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting, int], int | None]
+    ) -> int:
+        """Ask a shard for something that is answered with an error code, and wait for that."""
+        ticket = Waiting()
+        code = self.call(
+            partition, doing, subject, ticket, lambda shard, now_ms: method(shard, ticket, now_ms)
+        )
+        return int(await ticket.answered) if code is None else code
+
+    # ---- what the shards want done ----
+
+    def touch(self, partition: int) -> None:
+        """After a call of the shard: see to its outbox and its deadline."""
+        if not self.shards[partition].dirty:
+            self._watch(partition)
+            return
+        self._dirty[partition] = None
+        if not self._drain_scheduled:
+            self._drain_scheduled = True
+            self._loop.call_soon(self._drain)
+
+    def _watch(self, partition: int) -> None:
+        try:
+            due = self.shards[partition].next_deadline()
+        except Exception:
+            self.fault(partition, "next_deadline")
+            return
+        if due is not None and self._serving and (self._timer is None or due < self._timer_due_ms):
+            self._arm(due)
+
+    def _drain(self) -> None:
+        """Hand the shards' records to the store, then send the answers that are free to go."""
+        self._drain_scheduled = False
+        dirty, self._dirty = self._dirty, {}
+        answers: list[Answer] = []
+        for partition in dirty:
+            shard = self.shards[partition]
+            try:
+                box = shard.drain()
+            except Exception:
+                self.fault(partition, "drain")
+                continue
+            if box.answers:
+                pending = self.pending[partition]
+                for answer in box.answers:
+                    pending.pop(answer.ticket, None)
+                answers += box.answers
+            for append in box.appends:
+                self._gathered.append((partition, shard, append))
+            for event in box.events:
+                try:
+                    self._event(partition, event)
+                except Exception:
+                    self._log.exception("event lost", partition=partition)
+            self._watch(partition)
+        # The disk first: it works while the answers are encoded and sent.
+        self._write()
+        for answer in answers:
+            try:
+                answer.ticket.answer(answer.response)
+            except Exception:
+                self._log.exception("answer not sent")
+
+    # ---- the log ----
+
+    def _write(self) -> None:
+        if (
+            self._gathered
+            and not self._gathering
+            and len(self._flights) < self._storage.pipeline
+            and self._serving
+        ):
+            self._gathering = True
+            task = self._loop.create_task(self._append())
+            self._appends.add(task)
+            task.add_done_callback(self._appends.discard)
+
+    async def _append(self) -> None:
+        for _ in range(GATHER_TURNS):
+            await asyncio.sleep(0)
+        self._gathering = False
+        batch, self._gathered = self._gathered, []
+        if not batch:
+            return  # those who wrote it have ended meanwhile, and have told whoever waited
+        flight = _Flight(batch)
+        self._flights.append(flight)
+        self._write()
+        batches = [(partition, EPOCH, append.records) for partition, _, append in batch]
+        try:
+            await self._within("append", self._storage.append(batches))
+        except StorageError as error:
+            flight.error = error
+        except Exception as error:
+            self._log.exception("append failed")
+            flight.error = StorageError(Failure.IO_ERROR, repr(error))
+        flight.landed = True
+        while self._flights and self._flights[0].landed:
+            self._landed(self._flights.popleft())
+        self._drain()
+
+    def _landed(self, flight: _Flight[M]) -> None:
+        if flight.error is not None:
+            self._append_failed(flight, flight.error)
+            return
+        if not self._serving:
+            return
+        now = self._now_ms()
+        last = {partition: (shard, append.position) for partition, shard, append in flight.batch}
+        for partition, (shard, position) in last.items():
+            if self.shards[partition] is not shard:
+                continue  # that life is over
+            try:
+                shard.durable(position, now)
+            except Exception:
+                self.fault(partition, "durable", f"position {position}")
+                continue
+            if shard.dirty:
+                self._dirty[partition] = None
+
+    def _append_failed(self, flight: _Flight[M], error: StorageError) -> None:
+        self.counters.failed_appends += 1
+        self._log.error("append failed", reason=str(error), operations=len(flight.batch))
+        if error.fatal:
+            self._fail("storage failed", error)
+        if not self._serving:
+            return
+        for partition, shard in {entry[0]: entry[1] for entry in flight.batch}.items():
+            if self.shards[partition] is shard:
+                self._reload(partition)
+        if error.failure is Failure.DISK_FULL and not self._full:
+            self._set_full(True)
+            self._spawn(self._probe())
+
+    async def _within(self, doing: str, work: Awaitable[R]) -> R:
+        """The store's answer, or `StorageError` (SILENT) if it takes too long."""
+        try:
+            async with asyncio.timeout(self._storage_timeout_ms / 1000):
+                return await work
+        except TimeoutError:
+            limit = f"{doing} took longer than storage.timeout.ms ({self._storage_timeout_ms})"
+            raise StorageError(Failure.SILENT, limit) from None
+
+    # ---- a full store ----
+
+    def _set_full(self, full: bool) -> None:
+        self._full = full
+        text = "what would write is refused until there is room" if full else "everything is served again"
+        (self._log.error if full else self._log.info)("store full" if full else "store has room", text=text)
+        for partition, loaded in enumerate(self._loaded):
+            if loaded:
+                self.call(partition, "set_full", "", None, lambda shard, now: shard.set_full(full, now))
+
+    async def _probe(self) -> None:
+        while self._full:
+            await asyncio.sleep(PROBE_INTERVAL_S)
+            try:
+                await self._within("probe", self._storage.probe())
+            except StorageError as error:
+                if error.fatal:
+                    self._fail("storage failed", error)
+                    return
+            except Exception as error:
+                self._log.exception("probe failed")
+                self._fail("storage failed", error)
+                return
+            else:
+                self._set_full(False)
+
+    def _spawn(self, coroutine: Any) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # ---- time ----
+
+    def wake(self) -> None:
+        """The clock has moved ahead: see to what is due."""
+        if self._serving:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._wake()
+
+    def _arm(self, due_ms: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due_ms = due_ms
+        self._timer = self._loop.call_later(max(0, due_ms - self._now_ms()) / 1000, self._wake)
+
+    def _wake(self) -> None:
+        """Everything that is due; then wait for what is due next."""
+        self._timer = None
+        now = self._now_ms()
+        soonest: int | None = None
+        for partition, shard in enumerate(self.shards):
+            try:
+                due = shard.next_deadline()
+                if due is not None and due <= now:
+                    shard.tick(now)
+                    due = shard.next_deadline()
+            except Exception:
+                self.fault(partition, "tick")
+                continue
+            if shard.dirty:
+                self._dirty[partition] = None
+            if due is not None and (soonest is None or due < soonest):
+                soonest = due
+        if soonest is not None:
+            # At least a millisecond: the loop may wake us a moment early.
+            self._arm(max(soonest, now + 1))
+        if self._dirty:
+            self._drain()
+
+    def _tell_wall_clock(self) -> None:
+        wall = self._wall_ms()
+        for partition, loaded in enumerate(self._loaded):
+            if loaded:
+                self.call(
+                    partition, "set_wall_clock", "", None, lambda shard, now: shard.set_wall_clock(now, wall)
+                )
+        self._wall_timer = self._loop.call_later(WALL_CLOCK_INTERVAL_S, self._tell_wall_clock)

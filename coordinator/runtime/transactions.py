@@ -1,0 +1,252 @@
+"""The transactions of one node: routes their requests to the shards of __transaction_state, sends markers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.machine import Notice
+from ringleader.coordinator.runtime.shards import ShardRuntime
+from ringleader.coordinator.storage.base import Storage
+from ringleader.coordinator.transactions.machine import Finish, Producer, TransactionShard
+from ringleader.coordinator.transactions.settings import TransactionSettings
+from ringleader.coordinator.transactions.states import OFFSETS_TOPIC, Partition
+from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
+
+STORE_PARTITIONS = 50
+"""Of the store (`transaction.state.log.num.partitions` of Kafka)."""
+
+
+class PartitionLog(Protocol):
+    """What is asked of the topic log (`Topics`)."""
+
+    async def end_transaction(
+        self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
+    ) -> None:
+        """Durable on return. Raises KafkaError; UNKNOWN_TOPIC_OR_PARTITION if there is no such partition."""
+
+    def open_transactions(self) -> list[tuple[str, int, int, int]]:
+        """Topic, partition, producer id and epoch of what waits for a marker."""
+
+    async def new_producer_id(self) -> int:
+        """Never given out before. Raises KafkaError."""
+
+
+class GroupOffsets(Protocol):
+    """What is asked of the groups (`GroupRuntime`)."""
+
+    partitions: int
+
+    async def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> int:
+        """An error code, when the marker is durable and took effect."""
+
+    def open_producers(self) -> list[tuple[int, int]]:
+        """Partition and producer id of the transactions that have offsets of groups."""
+
+
+class TransactionRuntime(ShardRuntime[TransactionShard]):
+    """All transactions of one node, with their store. Tickets get `Result`s."""
+
+    def __init__(
+        self,
+        settings: TransactionSettings,
+        storage: Storage,
+        log_of_topics: PartitionLog,
+        groups: GroupOffsets,
+        **more: Any,
+    ) -> None:
+        """`more`: see `ShardRuntime`."""
+        self._settings = settings
+        self._topics = log_of_topics
+        self._groups = groups
+        self._finishing: dict[str, asyncio.Task[None]] = {}
+        """By transactional id."""
+        super().__init__(storage, STORE_PARTITIONS, **more)
+
+    def _make(self, partition: int) -> TransactionShard:
+        return TransactionShard(self._settings, self._count_ids)
+
+    def _count_ids(self) -> int:
+        return sum(map(len, self.shards))
+
+    # ---- life ----
+
+    async def start(self) -> None:
+        """Open the store, and finish what was begun: markers of decided transactions are sent again. Raises
+        `StorageError`, `MalformedError` for a record that cannot be read, KafkaError for a marker that cannot
+        be written."""
+        await self.load_all()
+        await self._abort_orphans()
+        self._log.info("transactions replayed", transactional_ids=self._count_ids())
+
+    async def _abort_orphans(self) -> None:
+        """Records and offsets whose transaction nobody knows would hold back readers for ever: a crash of the
+        machine took the marker, or the store of transactions is another one."""
+        known = {found for shard in self.shards for found in shard.open()}
+        orphans = [
+            ((topic, index), producer_id, epoch)
+            for topic, index, producer_id, epoch in self._topics.open_transactions()
+        ]
+        orphans += [
+            ((OFFSETS_TOPIC, index), producer_id, -1) for index, producer_id in self._groups.open_producers()
+        ]
+        for partition, producer_id, epoch in orphans:
+            if (producer_id, partition) not in known:
+                self._log.warning(
+                    "a transaction without an end is aborted",
+                    topic=partition[0],
+                    partition=partition[1],
+                    producer_id=producer_id,
+                )
+                await self._write_marker(partition, Producer(producer_id, epoch), committed=False)
+
+    async def stop(self) -> None:
+        """See `ShardRuntime.stop`. Markers that are not sent by then are sent after the next start."""
+        await super().stop()
+        tasks = list(self._finishing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ---- requests ----
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition that a transactional id belongs to."""
+        return partition_for(transactional_id, self.partitions)
+
+    async def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: Producer | None, ticket: Any
+    ) -> None:
+        """See `TransactionShard.init_producer_id`. COORDINATOR_NOT_AVAILABLE when no producer id can be
+        had."""
+        partition, fresh_id = self.partition_of(transactional_id), -1
+        try:
+            while (
+                fresh_id < 0
+                and not self.shards[partition].check_init(transactional_id, timeout_ms)
+                and self.shards[partition].needs_producer_id(transactional_id)
+            ):
+                fresh_id = await self._topics.new_producer_id()
+        except KafkaError as error:
+            self._log.error("no producer id", reason=str(error))
+            ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
+        except Exception:
+            self.fault(partition, "InitProducerId", transactional_id, ticket)
+            return
+        self.call(
+            partition,
+            "InitProducerId",
+            transactional_id,
+            ticket,
+            lambda shard, now_ms: shard.init_producer_id(
+                transactional_id, timeout_ms, expected, fresh_id, ticket, now_ms
+            ),
+        )
+
+    def add_partitions(
+        self, transactional_id: str, producer: Producer, partitions: list[Partition], ticket: Any
+    ) -> None:
+        """See `TransactionShard.add_partitions`."""
+        self.call(
+            self.partition_of(transactional_id),
+            "AddPartitionsToTxn",
+            transactional_id,
+            ticket,
+            lambda shard, now_ms: shard.add_partitions(
+                transactional_id, producer, partitions, ticket, now_ms
+            ),
+        )
+
+    def add_group(self, transactional_id: str, producer: Producer, group_id: str, ticket: Any) -> None:
+        """Take the offsets of a group into the transaction; see `TransactionShard.add_partitions`."""
+        self.add_partitions(transactional_id, producer, [self._of_group(group_id)], ticket)
+
+    def end(self, transactional_id: str, producer: Producer, committed: bool, ticket: Any) -> None:
+        """See `TransactionShard.end`."""
+        self.call(
+            self.partition_of(transactional_id),
+            "EndTxn",
+            transactional_id,
+            ticket,
+            lambda shard, now_ms: shard.end(transactional_id, producer, committed, ticket, now_ms),
+        )
+
+    def verify(self, transactional_id: str, producer: Producer, partition: Partition) -> int:
+        """See `TransactionShard.verify`."""
+        own = self.partition_of(transactional_id)
+        try:
+            return self.shards[own].verify(transactional_id, producer, partition)
+        except Exception:
+            self.fault(own, "verify", transactional_id)
+            return ErrorCode.NOT_COORDINATOR
+
+    def verify_group(self, transactional_id: str, producer: Producer, group_id: str) -> int:
+        """Whether the offsets of this group are in the transaction; see `TransactionShard.verify`."""
+        return self.verify(transactional_id, producer, self._of_group(group_id))
+
+    def _of_group(self, group_id: str) -> Partition:
+        return OFFSETS_TOPIC, partition_for(group_id, self._groups.partitions)
+
+    # ---- markers ----
+
+    def _event(self, partition: int, event: Any) -> None:
+        if isinstance(event, Notice):
+            self._log.info(event.text, transactional_id=event.subject)
+        # A shard that is loaded again tells again what is being finished. Then one is enough: two might end
+        # the next transaction as well.
+        elif isinstance(event, Finish) and event.transactional_id not in self._finishing and self._serving:
+            task = self._loop.create_task(self._finish(partition, event))
+            self._finishing[event.transactional_id] = task
+
+    async def _finish(self, partition: int, finish: Finish) -> None:
+        left = sorted(finish.partitions)
+        while left:
+            done = await asyncio.gather(*(self._mark(finish, found) for found in left))
+            left = [found for found, ok in zip(left, done, strict=True) if not ok]
+            if left:
+                await asyncio.sleep(self._settings.transaction_retry_ms / 1000)
+        del self._finishing[finish.transactional_id]
+        self.call(
+            partition,
+            "finished",
+            finish.transactional_id,
+            None,
+            lambda shard, now_ms: shard.finished(
+                finish.transactional_id, finish.producer_id, finish.epoch, now_ms
+            ),
+        )
+
+    async def _mark(self, finish: Finish, partition: Partition) -> bool:
+        """Whether the partition has its marker, or needs none."""
+        try:
+            producer = Producer(finish.producer_id, finish.epoch)
+            await self._write_marker(partition, producer, committed=finish.committed)
+        except KafkaError as error:
+            # A deleted topic needs no marker.
+            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return True
+            reason = str(error)
+        except Exception as error:
+            self._log.exception("marker failed")
+            reason = repr(error)
+        else:
+            return True
+        self._log.warning(
+            "marker not written, tried again later",
+            topic=partition[0],
+            partition=partition[1],
+            transactional_id=finish.transactional_id,
+            reason=reason,
+        )
+        return False
+
+    async def _write_marker(self, partition: Partition, producer: Producer, *, committed: bool) -> None:
+        topic, index = partition
+        if topic != OFFSETS_TOPIC:
+            await self._topics.end_transaction(topic, index, *producer, committed=committed)
+            return
+        error = await self._groups.end_transaction(index, producer.producer_id, committed=committed)
+        if error:
+            raise KafkaError(error, f"group offsets: {error_name(error)}")

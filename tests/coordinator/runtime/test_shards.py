@@ -1,0 +1,557 @@
+"""The runtime of shards with a machine of a few lines: a table of numbers, in as many partitions as needed.
+
+What is acknowledged is durable, what fails is contained and told, and one shard's end is no other one's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+import structlog
+
+from ringleader.coordinator.machine import NOTHING, Outbox, Outgoing, Phase
+from ringleader.coordinator.runtime import shards
+from ringleader.coordinator.runtime.shards import FAULT_WINDOW_MS, ShardRuntime
+from ringleader.coordinator.storage.base import Batch, Failure, StorageError
+from ringleader.coordinator.storage.memory import MemoryStorage
+from ringleader.protocol.errors import ErrorCode
+from tests.support.served import WAIT_S, until
+
+PARTITIONS = 4
+NOT_COORDINATOR, LOADING = ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+NOT_AVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+class BugError(Exception):
+    """An exception that leaves a machine."""
+
+
+class Table:
+    """A shard: keys with numbers. It can be told which of its methods raises next."""
+
+    def __init__(self, broken: dict[str, int]) -> None:
+        self.phase = Phase.LOADING
+        self.numbers: dict[bytes, int] = {}
+        self.due_ms: int | None = None
+        self.ticks = 0
+        self.full = False
+        self._out = Outgoing()
+        self._broken = broken
+        """How often each method still raises."""
+
+    def _maybe(self, method: str) -> None:
+        if self._broken.get(method):
+            self._broken[method] -= 1
+            raise BugError(method)
+
+    @property
+    def dirty(self) -> bool:
+        return self._out.dirty
+
+    def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        self._maybe("replay")
+        for key, value in rows:
+            self.numbers[key] = int(value or b"0")
+
+    def loaded(self, now_ms: int, wall_ms: int) -> None:
+        self.phase = Phase.SERVING
+
+    def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
+        pass
+
+    def set_full(self, full: bool, now_ms: int) -> None:
+        self.full = full
+
+    def unload(self) -> None:
+        self.phase = Phase.UNLOADED
+
+    def tick(self, now_ms: int) -> None:
+        self._maybe("tick")
+        self.ticks += 1
+        self.due_ms = None
+
+    def next_deadline(self) -> int | None:
+        self._maybe("next_deadline")
+        return self.due_ms
+
+    def drain(self) -> Outbox:
+        self._maybe("drain")
+        return self._out.take()
+
+    def durable(self, position: int, now_ms: int) -> None:
+        self._maybe("durable")
+        self._out.settle(position, now_ms)
+
+    # ---- requests ----
+
+    def put(self, key: bytes, number: int, ticket: Ticket) -> None:
+        """Answered with 0 when it is durable."""
+        self._maybe("put")
+        if self.phase is not Phase.SERVING:
+            self._out.answer(ticket, LOADING if self.phase is Phase.LOADING else NOT_COORDINATOR)
+        elif self.full:
+            self._out.answer(ticket, NOT_AVAILABLE)
+        else:
+            self.numbers[key] = number
+            self._out.answer(ticket, 0, self._out.emit([(key, b"%d" % number)]))
+
+    def get(self, key: bytes, ticket: Ticket) -> None:
+        """The number, when all that was written before is durable."""
+        if self.phase is not Phase.SERVING:
+            self._out.answer(ticket, LOADING)
+        else:
+            position = self._out.emitted if key in self.numbers else NOTHING
+            self._out.answer(ticket, (self.numbers.get(key, -1),), position)
+
+    def park(self, ticket: Ticket) -> None:
+        """Never answered."""
+
+
+class Ticket:
+    """Awaits its answer."""
+
+    def __init__(self) -> None:
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def answer(self, response: Any) -> None:
+        """It has come; a second one would raise."""
+        self.future.set_result(response)
+
+    def refuse(self, error_code: int) -> None:
+        """Likewise."""
+        self.future.set_result(int(error_code))
+
+    async def result(self) -> Any:
+        """The answer."""
+        async with asyncio.timeout(WAIT_S):
+            return await self.future
+
+
+class DeafTicket(Ticket):
+    """One whose connection has a bug."""
+
+    def answer(self, response: Any) -> None:
+        raise BugError("answer")
+
+    def refuse(self, error_code: int) -> None:
+        raise BugError("refuse")
+
+
+class Tables(ShardRuntime[Table]):
+    """The runtime, and what tests ask of it."""
+
+    def __init__(self, storage: MemoryStorage, **more: Any) -> None:
+        self.broken: list[dict[str, int]] = [{} for _ in range(PARTITIONS)]
+        """By partition: how often which method raises."""
+        self.storage = storage
+        self.failures: list[Exception] = []
+        self.lines: list[Mapping[str, Any]] = []
+        self.now = 1_000
+        super().__init__(
+            storage,
+            PARTITIONS,
+            now_ms=lambda: self.now,
+            log=structlog.wrap_logger(
+                None, processors=[self._keep], wrapper_class=structlog.make_filtering_bound_logger(0)
+            ),
+            on_failed=self.failures.append,
+            **more,
+        )
+
+    def _keep(
+        self, logger: Any, method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        self.lines.append({"level": method, **event})
+        raise structlog.DropEvent
+
+    def _make(self, partition: int) -> Table:
+        return Table(self.broken[partition])
+
+    def _event(self, partition: int, event: Any) -> None:
+        raise BugError("no event was told")
+
+    def events(self, name: str) -> list[Mapping[str, Any]]:
+        """Log lines of one event."""
+        return [line for line in self.lines if line["event"] == name]
+
+    def put(self, partition: int, key: bytes, number: int, ticket: Ticket | None = None) -> Ticket:
+        """Ask; the ticket is answered later."""
+        ticket = ticket or Ticket()
+        self.call(
+            partition, "put", key.decode(), ticket, lambda shard, now_ms: shard.put(key, number, ticket)
+        )
+        return ticket
+
+    def get(self, partition: int, key: bytes) -> Ticket:
+        """Likewise."""
+        ticket = Ticket()
+        self.call(partition, "get", key.decode(), ticket, lambda shard, now_ms: shard.get(key, ticket))
+        return ticket
+
+    def park(self, partition: int) -> Ticket:
+        """Likewise, but nothing answers it."""
+        ticket = Ticket()
+        self.call(partition, "park", "", ticket, lambda shard, now_ms: shard.park(ticket))
+        return ticket
+
+    async def served(self, partition: int) -> None:
+        """A shard serves (again)."""
+        await until(lambda: self.shards[partition].phase is Phase.SERVING)
+
+
+@contextlib.asynccontextmanager
+async def tables(storage: MemoryStorage | None = None, **more: Any) -> AsyncIterator[Tables]:
+    runtime = Tables(storage or MemoryStorage(), **more)
+    await runtime.load_all()
+    try:
+        yield runtime
+    finally:
+        await runtime.stop()
+        assert not any(runtime.pending), "whoever waited was told"
+
+
+async def turns(count: int = 20) -> None:
+    """Everything that needs nothing from outside goes on."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+# ---- durability ----
+
+
+async def test_what_is_read_depends_on_what_was_written_before_it_and_on_nothing_else() -> None:
+    async with tables() as runtime:
+        runtime.storage.hold()
+        written, read, other = runtime.put(0, b"a", 1), runtime.get(0, b"a"), runtime.get(1, b"a")
+        assert await other.result() == (-1,)
+        await turns()
+        assert not written.future.done()
+        assert not read.future.done()
+        runtime.storage.release()
+        assert await written.result() == 0
+        assert await read.result() == (1,)
+
+
+async def test_a_restart_finds_what_was_acknowledged() -> None:
+    async with tables() as runtime:
+        for number in range(10):
+            assert await runtime.put(number % PARTITIONS, b"%d" % number, number).result() == 0
+    async with tables(runtime.storage.power_loss()) as runtime:
+        for number in range(10):
+            assert await runtime.get(number % PARTITIONS, b"%d" % number).result() == (number,)
+
+
+class Shuffled(MemoryStorage):
+    """Keeps the order of the log, and returns in any order that a test wants."""
+
+    def __init__(self) -> None:
+        super().__init__(pipeline=3)
+        self.returns: list[asyncio.Event] = []
+
+    async def append(self, batches: Sequence[Batch]) -> list[int]:
+        """See `Storage.append`."""
+        gate = asyncio.Event()
+        self.returns.append(gate)
+        positions = await super().append(batches)
+        self.under_way += 1
+        try:
+            await gate.wait()
+        finally:
+            self.under_way -= 1
+        return positions
+
+
+async def test_appends_overlap_and_no_answer_leaves_before_what_it_depends_on() -> None:
+    storage = Shuffled()
+    async with tables(storage) as runtime:
+        asked = []
+        for number in range(5):
+            asked += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
+            await turns()
+        assert len(storage.returns) == 3, "as many as the store takes"
+        storage.returns[2].set()
+        storage.returns[1].set()
+        await turns()
+        assert not any(ticket.future.done() for ticket in asked), "the first one may still fail"
+        storage.returns[0].set()
+        await turns()
+        assert [ticket.future.done() for ticket in asked] == [True] * 6 + [False] * 4
+        for gate in storage.returns:
+            gate.set()
+        await turns()
+        for gate in storage.returns:
+            gate.set()
+        results = [await ticket.result() for ticket in asked]
+        assert results == [found for number in range(5) for found in (0, (number,))]
+        assert len(storage.returns) == 4, "the last two went together"
+
+
+async def test_what_overlaps_a_failed_append_fails_with_it() -> None:
+    storage = MemoryStorage(pipeline=3)
+    async with tables(storage) as runtime:
+        assert await runtime.put(0, b"a", 1).result() == 0
+        storage.hold()
+        storage.fail_append(1, Failure.BUSY)
+        asked = []
+        for number in range(2, 5):
+            asked += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
+            await turns()
+        storage.release()
+        assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 6
+        await runtime.served(0)
+        assert await runtime.get(0, b"a").result() == (1,)
+        assert runtime.failures == []
+
+
+# ---- the end of a shard's life ----
+
+
+@pytest.mark.parametrize("method", ["put", "drain", "durable", "tick", "next_deadline"])
+async def test_an_exception_of_a_machine_ends_that_shards_life_and_no_other_ones(method: str) -> None:
+    async with tables() as runtime:
+        assert await runtime.put(1, b"a", 1).result() == 0
+        parked, elsewhere = runtime.park(1), runtime.park(2)
+        runtime.broken[1][method] = 1
+        if method == "tick":
+            runtime.shards[1].due_ms = runtime.now
+            runtime.wake()
+        else:
+            assert await runtime.put(1, b"b", 2).result() == NOT_COORDINATOR
+        assert await parked.result() == NOT_COORDINATOR
+        [line] = runtime.events("shard failed")
+        assert line["partition"] == 1
+        assert line["exc_info"]
+        assert line["doing"] == method
+        # Whoever shares the store's transactions with it is not harmed.
+        assert await runtime.put(2, b"a", 2).result() == 0
+        await runtime.served(1)
+        assert await runtime.put(1, b"c", 3).result() == 0
+        assert await runtime.get(1, b"a").result() == (1,)
+        assert not elsewhere.future.done()
+        assert (runtime.counters.faults, runtime.counters.reloads) == (1, 1)
+        assert runtime.failures == []
+
+
+async def test_a_shard_that_is_loaded_again_says_so_while_the_others_serve() -> None:
+    storage = SlowReplay()
+    async with tables(storage) as runtime:
+        assert await runtime.put(0, b"a", 1).result() == 0
+        storage.gate.clear()
+        runtime.broken[0]["put"] = 1
+        assert await runtime.put(0, b"b", 2).result() == NOT_COORDINATOR
+        for number in range(3):
+            assert await runtime.put(0, b"a", number).result() == LOADING
+            assert await runtime.put(1, b"a", number).result() == 0
+        storage.gate.set()
+        await runtime.served(0)
+        assert await runtime.get(0, b"a").result() == (1,)
+
+
+class SlowReplay(MemoryStorage):
+    """Replays when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def replay(self, partition: int) -> AsyncIterator[list[Any]]:
+        """See `Storage.replay`."""
+        await self.gate.wait()
+        async for rows in super().replay(partition):
+            yield rows
+
+
+async def test_records_of_the_former_life_that_are_on_their_way_are_loaded_too() -> None:
+    async with tables() as runtime:
+        runtime.storage.hold()
+        first = runtime.put(0, b"a", 1)
+        await turns()
+        runtime.broken[0]["put"] = 1
+        second = runtime.put(0, b"b", 2)
+        assert await first.result() == await second.result() == NOT_COORDINATOR
+        await turns()
+        assert runtime.shards[0].phase is Phase.LOADING, "they may still come"
+        runtime.storage.release()
+        await runtime.served(0)
+        assert await runtime.get(0, b"a").result() == (1,), "nobody was told, and it happened"
+        assert await runtime.put(0, b"a", 3).result() == 0
+
+
+@pytest.mark.parametrize(("between_ms", "stops"), [(FAULT_WINDOW_MS - 1, True), (FAULT_WINDOW_MS, False)])
+async def test_the_same_shard_again_within_a_minute_stops_the_node(between_ms: int, stops: bool) -> None:
+    async with tables() as runtime:
+        for partition in (1, 0, 2):
+            runtime.broken[partition]["durable" if partition else "put"] = 1
+            assert await runtime.put(partition, b"a", 1).result() == NOT_COORDINATOR
+            await runtime.served(partition)
+        assert runtime.failures == [], "three shards once is not one shard twice"
+        runtime.now += between_ms
+        parked = runtime.park(3)
+        runtime.broken[0]["put"] = 1
+        assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
+        if not stops:
+            await runtime.served(0)
+            assert runtime.failures == []
+            return
+        assert await parked.result() == NOT_COORDINATOR
+        assert [str(error) for error in runtime.failures] == ["shard 0 failed twice within a minute"]
+        assert runtime.events("shard failed again")[0]["level"] == "critical"
+        assert await runtime.put(3, b"a", 1).result() == NOT_COORDINATOR
+
+
+async def test_a_shard_that_cannot_be_loaded_again_stops_the_node() -> None:
+    async with tables() as runtime:
+        assert await runtime.put(0, b"a", 1).result() == 0
+        runtime.storage.fail_append(1, Failure.BUSY)
+        runtime.broken[0]["replay"] = 1
+        assert await runtime.put(0, b"a", 2).result() == NOT_COORDINATOR
+        await until(lambda: bool(runtime.failures))
+        assert isinstance(runtime.failures[0], BugError)
+        assert runtime.events("shard cannot be loaded again")[0]["exc_info"]
+
+
+async def test_a_connection_with_a_bug_harms_nobody_else() -> None:
+    async with tables() as runtime:
+        deaf = DeafTicket()
+        runtime.put(0, b"a", 1, deaf)
+        assert await runtime.put(0, b"b", 2).result() == 0
+        assert runtime.events("answer not sent")[0]["exc_info"]
+        runtime.broken[0]["put"] = 1
+        runtime.put(0, b"a", 1, DeafTicket())
+        await runtime.served(0)
+        assert await runtime.put(0, b"c", 3).result() == 0
+        assert runtime.events("refusal not sent")[0]["exc_info"]
+        assert runtime.counters.faults == 1
+
+
+# ---- the store fails ----
+
+
+async def test_a_failed_append_is_undone_by_loading_and_what_waited_is_refused() -> None:
+    async with tables() as runtime:
+        assert await runtime.put(0, b"a", 1).result() == 0
+        parked, elsewhere = runtime.park(0), runtime.park(1)
+        runtime.storage.fail_append(1, Failure.BUSY)
+        written, read = runtime.put(0, b"a", 2), runtime.get(0, b"a")
+        assert await written.result() == await read.result() == await parked.result() == NOT_COORDINATOR
+        await runtime.served(0)
+        assert await runtime.get(0, b"a").result() == (1,)
+        assert not elsewhere.future.done()
+        [line] = runtime.events("append failed")
+        assert line["reason"] == "the database is locked by another program"
+        assert (runtime.counters.failed_appends, runtime.counters.reloads) == (1, 1)
+
+
+async def test_failed_appends_alone_never_stop_the_node() -> None:
+    async with tables() as runtime:
+        for _ in range(5):
+            runtime.storage.fail_append(1, Failure.BUSY)
+            assert await runtime.put(0, b"a", 2).result() == NOT_COORDINATOR
+            await runtime.served(0)
+        assert await runtime.put(0, b"a", 2).result() == 0
+        assert runtime.failures == []
+
+
+async def test_while_the_store_is_full_what_would_write_is_refused_and_it_opens_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shards, "PROBE_INTERVAL_S", 0.001)
+    async with tables() as runtime:
+        for partition in range(PARTITIONS):
+            assert await runtime.put(partition, b"a", 1).result() == 0
+        parked = runtime.park(1)
+        runtime.storage.full = True
+        assert await runtime.put(0, b"a", 2).result() == NOT_COORDINATOR
+        await runtime.served(0)
+        appends = runtime.storage.appends
+        for partition in range(PARTITIONS):
+            assert await runtime.put(partition, b"a", 3).result() == NOT_AVAILABLE
+            assert await runtime.get(partition, b"a").result() == (1,)
+        assert runtime.storage.appends == appends
+        await until(lambda: runtime.storage.probes >= 2)
+        assert runtime.shards[3].full
+        runtime.storage.full = False
+        await until(lambda: not any(shard.full for shard in runtime.shards))
+        for partition in range(PARTITIONS):
+            assert await runtime.put(partition, b"a", 4).result() == 0
+        assert not parked.future.done(), "that shard had nothing on its way"
+        assert runtime.counters.reloads == 1
+        assert len(runtime.events("store full")) == len(runtime.events("store has room")) == 1
+        await until(lambda: not runtime._tasks)
+
+
+async def test_a_store_that_cannot_be_trusted_ends_all_shards() -> None:
+    async with tables() as runtime:
+        parked = runtime.park(2)
+        runtime.storage.fail_append(1, Failure.IO_ERROR)
+        assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
+        assert await parked.result() == NOT_COORDINATOR
+        assert await runtime.put(2, b"a", 1).result() == NOT_COORDINATOR
+        [error] = runtime.failures
+        assert isinstance(error, StorageError)
+        assert error.failure is Failure.IO_ERROR
+        assert runtime.events("storage failed")[0]["level"] == "critical"
+
+
+class Broken(MemoryStorage):
+    """Fails in a way that nobody foresaw."""
+
+    async def append(self, batches: Sequence[Batch]) -> list[int]:
+        """See `Storage.append`."""
+        raise BugError("store")
+
+
+async def test_a_store_with_a_bug_is_not_trusted() -> None:
+    async with tables(Broken()) as runtime:
+        assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
+        assert len(runtime.failures) == 1
+        assert runtime.events("append failed")[0]["exc_info"]
+
+
+def _append(runtime: Tables) -> None:
+    runtime.put(0, b"a", 1)
+
+
+def _replay(runtime: Tables) -> None:
+    runtime.broken[0]["put"] = 1
+    runtime.put(0, b"a", 1)
+
+
+@pytest.mark.parametrize(("ask", "doing"), [(_append, "append"), (_replay, "replay")])
+async def test_a_store_that_does_not_answer_stops_the_node(ask: Callable[[Tables], None], doing: str) -> None:
+    storage = SlowReplay()
+    async with tables(storage, storage_timeout_ms=20) as runtime:
+        storage.hold()
+        storage.gate.clear()
+        ask(runtime)
+        await until(lambda: bool(runtime.failures))
+        [error] = runtime.failures
+        assert isinstance(error, StorageError)
+        assert error.failure is Failure.SILENT
+        assert f"{doing} took longer than storage.timeout.ms (20)" in str(error)
+        assert storage.is_open, "it is not waited for once more"
+
+
+# ---- the end ----
+
+
+async def test_stop_finishes_what_is_on_its_way_and_refuses_what_waits() -> None:
+    async with tables() as runtime:
+        runtime.storage.hold()
+        written, parked = runtime.put(0, b"a", 1), runtime.park(1)
+        await turns()
+        gathered = runtime.put(1, b"a", 2)
+        stopping = asyncio.ensure_future(runtime.stop())
+        await turns()
+        assert not stopping.done()
+        runtime.storage.release()
+        await stopping
+        assert await written.result() == await gathered.result() == 0
+        assert await parked.result() == NOT_COORDINATOR
+        assert await runtime.put(0, b"b", 1).result() == NOT_COORDINATOR
+        assert not runtime.storage.is_open
