@@ -17,9 +17,10 @@ from aiokafka import TopicPartition as AioPartition
 from aiokafka.errors import ProducerFenced
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from ringleader.coordinator.runtime.shards import EPOCH
+from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_value
-from ringleader.coordinator.transactions.runtime import EPOCH, STORE_PARTITIONS
 from ringleader.coordinator.transactions.states import State
 from tests.support.daemon import Daemon
 from tests.support.mover import GROUP, QUICK, WAIT_S, consumer, producer
@@ -172,9 +173,9 @@ def test_a_decided_transaction_is_completed_by_the_next_process(daemon: Daemon) 
 async def decide(path: Path, state: State) -> None:
     """Write the next state of the only transaction, as the daemon does it."""
     storage = SqliteStorage(path, partitions=STORE_PARTITIONS)
-    await storage.open()
+    await storage.start()
     for partition in range(STORE_PARTITIONS):
-        rows = [row async for row in storage.replay(partition)]
+        rows = [row async for chunk in storage.replay(partition) for row in chunk]
         for _, _, key, value in rows:
             assert value is not None
             assert decode_key(key) == "mover"
@@ -191,7 +192,7 @@ async def decide(path: Path, state: State) -> None:
                     transaction.updated_ms,
                 )
             )
-            await storage.append_many([(partition, EPOCH, [(key, decided)])])
+            await storage.append([(partition, EPOCH, [(key, decided)])])
     await storage.close()
 
 

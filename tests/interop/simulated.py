@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import structlog
 
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import Commits
 from ringleader.coordinator.server.connection import Connection
@@ -20,7 +20,6 @@ from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics.catalog import TopicInfo
-from ringleader.coordinator.transactions.runtime import TransactionRuntime
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario
 from tests.interop.play import Player, Receiver
@@ -291,7 +290,7 @@ class SimulatedWorld:
     async def delete_topic(self, name: str) -> None:
         """See `World`."""
         self._catalogue.remove(name)
-        self.runtime.topic_deleted(name)
+        await self.runtime.forget_topic(name)
 
 
 def _drop(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 
-from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.machine import Phase
+from ringleader.coordinator.runtime import shards
+from ringleader.coordinator.storage.base import Failure
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -17,7 +21,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestTopic,
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
-from tests.support.served import Client, serving
+from tests.support.served import Client, Served, serving, until
 
 COMMIT_VERSION, FETCH_VERSION = 7, 5
 
@@ -46,17 +50,22 @@ async def settle() -> None:
 
 async def test_acknowledgement_waits_for_the_sync() -> None:
     storage = MemoryStorage()
-    async with serving(storage) as served, served.connect() as client, served.connect() as reader:
+    async with contextlib.AsyncExitStack() as stack:
+        served = await stack.enter_async_context(serving(storage))
+        client, reader, other = [await stack.enter_async_context(served.connect()) for _ in range(3)]
         member = await form(client, "group")
         storage.hold()
         client.send(member.commit(42), COMMIT_VERSION)
         waiting = asyncio.ensure_future(client.frame())
         await settle()
+        reading = asyncio.ensure_future(committed(reader, "group"))
+        await settle()
         assert not waiting.done()
-        assert await committed(reader, "group") == -1, "what is not durable was read"
+        assert not reading.done(), "what is not durable was read"
+        assert (await other.call(member.heartbeat(), 3)).error_code == 0, "it depends on the group only"
         storage.release()
         await waiting
-        assert await committed(reader, "group") == 42
+        assert await reading == 42
 
 
 @pytest.mark.parametrize("synchronous", [True, False], ids=["synced", "not synced"])
@@ -113,47 +122,106 @@ async def test_restart_keeps_generation_members_and_offsets() -> None:
 
 async def test_failed_write_is_told_to_whom_it_concerns_and_the_next_one_works() -> None:
     storage = MemoryStorage()
-    async with serving(storage) as served, served.connect() as client:
+    async with serving(storage) as served, served.connect() as client, served.connect() as other:
         member = await form(client, "group")
-        storage.fail_append(1, Failure.DISK_FULL)
-        code = error_of(await client.call(member.commit(1), COMMIT_VERSION))
-        assert ErrorCode(code) in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        other.send(join_request("group"), JOIN_VERSION)
+        await settle()
+        storage.fail_append(1, Failure.BUSY)
+        client.send(member.commit(1), COMMIT_VERSION)
+        client.send(member.heartbeat(), 3)
+        answer = (await client.receive(OffsetCommitRequest, COMMIT_VERSION))[1]
+        assert error_of(answer) == ErrorCode.NOT_COORDINATOR
+        parked = (await other.receive(type(join_request("group")), JOIN_VERSION))[1]
+        assert parked.error_code == ErrorCode.NOT_COORDINATOR
+        assert (await client.receive(type(member.heartbeat()), 3))[1].error_code == 0
+        await loaded(served)
         assert await committed(client, "group") == -1
         assert error_of(await client.call(member.commit(2), COMMIT_VERSION)) == 0
         assert await committed(client, "group") == 2
-        [line] = served.events("commit failed")
-        assert line["reason"] == "the disk is full"
+        [line] = served.events("append failed")
+        assert line["reason"] == "the database is locked by another program"
         assert (await client.call(member.heartbeat(), 3)).error_code == 0
 
 
-class Picky(MemoryStorage):
-    """Takes no record above a size, and then nothing of the transaction."""
+async def test_while_the_disk_is_full_members_stay_and_commits_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shards, "PROBE_INTERVAL_S", 0.001)
+    storage = MemoryStorage()
+    async with serving(storage) as served, served.connect() as client:
+        member = await form(client, "group")
+        assert error_of(await client.call(member.commit(1), COMMIT_VERSION)) == 0
+        storage.full = True
+        assert error_of(await client.call(member.commit(2), COMMIT_VERSION)) == ErrorCode.NOT_COORDINATOR
+        await loaded(served)
+        for _ in range(3):
+            refused = error_of(await client.call(member.commit(3), COMMIT_VERSION))
+            assert refused == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+            assert await committed(client, "group") == 1
+        storage.full = False
+        await until(lambda: bool(served.events("store has room")))
+        assert error_of(await client.call(member.commit(4), COMMIT_VERSION)) == 0
+        assert await committed(client, "group") == 4
 
-    async def append_many(self, batches: Any) -> list[int]:
-        if any(len(value or b"") > 1_000 for _, _, records in batches for _, value in records):
-            raise StorageError(Failure.TOO_LARGE)
-        return await super().append_many(batches)
+
+async def loaded(served: Served) -> None:
+    """All shards serve."""
+    await until(lambda: all(shard.phase is Phase.SERVING for shard in served.runtime.shards))
 
 
-async def test_record_that_is_too_large_fails_alone() -> None:
-    storage = Picky()
-    async with serving(storage) as served, served.connect() as first, served.connect() as second:
-        one, other = await form(first, "one"), await form(second, "other")
-        storage.hold()
-        first.send(one.commit(1), COMMIT_VERSION)
-        await settle()
-        large = other.commit(7)
-        large.topics[0].partitions[0].committed_metadata = "x" * 2_000
-        second.send(large, COMMIT_VERSION)
-        async with served.connect() as third:
-            third.send(one.commit(2, partition=1), COMMIT_VERSION)
-            await settle()
-            storage.release()
-            assert error_of((await third.receive(OffsetCommitRequest, COMMIT_VERSION))[1]) == 0
-        assert error_of((await first.receive(OffsetCommitRequest, COMMIT_VERSION))[1]) == 0
-        refused = (await second.receive(OffsetCommitRequest, COMMIT_VERSION))[1]
-        assert error_of(refused) == ErrorCode.UNKNOWN_SERVER_ERROR
-        assert await committed(first, "one", 1) == 2
+async def test_a_topic_is_forgotten_through_failed_writes_and_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shards, "PROBE_INTERVAL_S", 0.001)
+    storage = MemoryStorage()
+    async with serving(storage) as served, served.connect() as client:
+        members = [await form(client, f"group-{number}") for number in range(9)]
+        for member in members:
+            assert error_of(await client.call(member.commit(1), COMMIT_VERSION)) == 0
+        storage.fail_append(2, Failure.BUSY)
+        storage.fail_append(4, Failure.DISK_FULL)
+        async with asyncio.timeout(20):
+            await served.runtime.forget_topic("orders")
+        assert served.runtime.counters.reloads >= 2
+        survivor = storage.power_loss()
+    async with serving(survivor) as served, served.connect() as client:
+        assert [await committed(client, f"group-{number}") for number in range(9)] == [-1] * 9
+
+
+async def test_a_request_that_raises_is_refused_and_its_group_found_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving() as served, served.connect() as client:
+        member = await form(client, "group")
+        assert error_of(await client.call(member.commit(1), COMMIT_VERSION)) == 0
+
+        def fail(*arguments: Any) -> Any:
+            raise RuntimeError("a bug")
+
+        for method, ask, version in (
+            ("fetch_offsets", OffsetFetchRequest(group_id="group", topics=None), 7),
+            ("describe", DescribeGroupsRequest(groups=["group"]), 4),
+            ("handle", member.commit(2, partition=1), COMMIT_VERSION),
+            ("commit_one", member.commit(2), COMMIT_VERSION),
+        ):
+            with monkeypatch.context() as patched:
+                patched.setattr(Shard, method, fail)
+                answer = await client.call(ask, version)
+            assert str(ErrorCode.NOT_COORDINATOR.value) in str(answer)
+            await loaded(served)
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+            assert await committed(client, "group") == 1
+            served.clock.ahead_ms += 60_000 - 30_000
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+            served.clock.ahead_ms += 60_000 - 30_000
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        assert [line["doing"] for line in served.events("shard failed")] == [
+            "OffsetFetch",
+            "DescribeGroups",
+            "OffsetCommitRequest",
+            "OffsetCommit",
+        ]
 
 
 async def test_store_that_cannot_be_trusted_ends_the_service_of_groups() -> None:
@@ -182,10 +250,10 @@ async def test_silent_member_is_removed_when_its_session_ends() -> None:
         served.clock.ahead_ms += 29_000
         assert (await client.call(member.heartbeat(), 3)).error_code == 0
         served.clock.ahead_ms += 29_000
-        served.runtime._wake()
+        served.runtime.wake()
         assert (await client.call(member.heartbeat(), 3)).error_code == 0
         served.clock.ahead_ms += 31_000
-        served.runtime._wake()
+        served.runtime.wake()
         await settle()
         assert (await client.call(member.heartbeat(), 3)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
-from ringleader.coordinator.transactions.runtime import TransactionRuntime
 from ringleader.protocol.frames import response_class
 from tests.support.topiclog import WallClock
 
@@ -37,11 +37,13 @@ class NoOffsets:
 
     partitions = 50
 
-    def end_transaction(
-        self, partition: int, producer_id: int, epoch: int, committed: bool, done: Callable[[int], None]
-    ) -> None:
+    async def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> int:
         """As `GroupRuntime.end_transaction`."""
-        done(0)
+        return 0
+
+    def open_producers(self) -> list[tuple[int, int]]:
+        """As `GroupRuntime.open_producers`."""
+        return []
 
 
 class Ask:
