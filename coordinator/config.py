@@ -25,14 +25,11 @@ from ringleader.coordinator.config_text import (
     options_of,
     read_settings_file,
 )
-from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.settings import INT32_MAX, INT64_MAX, GroupSettings
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
-
-INT32_MAX = 2_147_483_647
-INT64_MAX = 9_223_372_036_854_775_807
 
 
 class Address(NamedTuple):
@@ -97,7 +94,7 @@ TopicsField = Annotated[
 ]
 
 
-class Settings(BaseSettings):
+class Settings(BaseSettings, GroupSettings, TransactionSettings):
     """Everything an operator may change. The descriptions are the documentation (docs/settings.md)."""
 
     model_config = SettingsConfigDict(
@@ -196,36 +193,7 @@ class Settings(BaseSettings):
         "next requests wait, and it is not read from.",
     )
 
-    # --- groups ---
-    group_min_session_timeout_ms: int = Field(
-        6_000, ge=1, le=INT32_MAX, description="Shortest session timeout that a member may ask for."
-    )
-    group_max_session_timeout_ms: int = Field(
-        1_800_000, ge=1, le=INT32_MAX, description="Longest session timeout that a member may ask for."
-    )
-    group_initial_rebalance_delay_ms: int = Field(
-        3_000,
-        ge=0,
-        le=INT32_MAX,
-        description="How long a rebalance that starts from an empty group waits for more members.",
-    )
-    group_max_size: int = Field(INT32_MAX, ge=1, le=INT32_MAX, description="Members of one group.")
-    offset_metadata_max_bytes: int = Field(
-        4_096,
-        ge=0,
-        le=INT32_MAX,
-        description="Length of the text that may go with a committed offset (counted in UTF-16 units).",
-    )
-    offsets_retention_minutes: int = Field(
-        10_080,
-        ge=1,
-        le=INT32_MAX,
-        description="How long committed offsets outlive the last member of their group, or their commit in a "
-        "group that never had members.",
-    )
-    offsets_retention_check_interval_ms: int = Field(
-        600_000, ge=1, le=INT64_MAX, description="How often expired offsets and empty groups are looked for."
-    )
+    # --- groups, besides those of `GroupSettings` ---
     offsets_topic_num_partitions: int = Field(
         50,
         ge=1,
@@ -233,41 +201,6 @@ class Settings(BaseSettings):
         description="Partitions over which groups are spread. A data directory keeps the number it was made "
         "with; another one is refused.",
     )
-    group_max_pending_members: int = Field(
-        10_000,
-        ge=1,
-        le=INT32_MAX,
-        description="Member ids per group that were given out and have not come back to join.",
-    )
-    shard_max_groups: int = Field(
-        100_000, ge=1, le=INT32_MAX, description="Groups of one partition of the offsets topic."
-    )
-    member_max_metadata_bytes: int = Field(
-        1_048_576,
-        ge=1_024,
-        le=INT32_MAX,
-        description="Protocol names and metadata that one member may offer when it joins, together.",
-    )
-    group_max_record_bytes: int = Field(
-        16_777_216,
-        ge=16_384,
-        le=INT32_MAX,
-        description="Size of a group's stored record: all members with metadata and assignment.",
-    )
-    generation_block: int = Field(
-        32,
-        ge=1,
-        le=1_000_000,
-        description="Generation numbers are reserved on the disk in blocks of this size, so that a crash "
-        "never leads to a number being used twice; it skips the rest of the block.",
-    )
-    group_save_retry_ms: int = Field(
-        1_000,
-        ge=1,
-        le=INT32_MAX,
-        description="When an emptied group could not be stored, it is tried again after this time.",
-    )
-
     group_max_own_offsets: int = Field(
         100_000,
         ge=0,
@@ -327,40 +260,11 @@ class Settings(BaseSettings):
         description="The newest records that are kept in memory for readers at the end, over all partitions.",
     )
 
-    # --- transactions ---
-    transaction_max_timeout_ms: int = Field(
-        900_000, ge=1, le=INT32_MAX, description="Longest transaction timeout that a producer may ask for."
-    )
-    transactional_id_expiration_ms: int = Field(
-        604_800_000,
-        ge=1,
-        le=INT64_MAX,
-        description="A transactional id without an open transaction is forgotten when it was not used for "
-        "this long.",
-    )
-    transaction_remove_expired_transaction_cleanup_interval_ms: int = Field(
-        3_600_000, ge=1, le=INT64_MAX, description="How often such transactional ids are looked for."
-    )
-    transaction_max_ids: int = Field(100_000, ge=1, le=INT32_MAX, description="Transactional ids.")
-    transaction_max_partitions: int = Field(
-        100_000, ge=1, le=INT32_MAX, description="Partitions and groups of one transaction."
-    )
-
-    def group_settings(self) -> GroupSettings:
-        """What the group machine is told."""
-        return GroupSettings(**self._for(GroupSettings))
-
     def topic_settings(self) -> TopicSettings:
         """What the topic log is told."""
         return TopicSettings(**self._for(TopicSettings))
 
-    def transaction_settings(self) -> TransactionSettings:
-        """What the transaction coordinator is told."""
-        return TransactionSettings(**self._for(TransactionSettings))
-
-    def _for(
-        self, kind: type[GroupSettings] | type[TopicSettings] | type[TransactionSettings]
-    ) -> dict[str, Any]:
+    def _for(self, kind: type[TopicSettings]) -> dict[str, Any]:
         names = (field.name for field in fields(kind))
         return {name: getattr(self, name) for name in names if name in type(self).model_fields}
 
@@ -383,7 +287,7 @@ def load_settings(
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     if file is not None:
-        for name, value in read_settings_file(file, set(Settings.model_fields)).items():
+        for name, value in read_settings_file(file, [option.field for option in options()]).items():
             values[name], origin[name] = value, f"{dotted(name)} in {file}"
     for option in options():
         if environ is not None and option.env in environ:

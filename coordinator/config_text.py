@@ -61,8 +61,11 @@ def dotted(field: str) -> str:
 
 
 def options_of(model: type[BaseModel]) -> list[Option]:
-    """Every field of the model as an option, in the order of declaration."""
-    return [_option(name, info) for name, info in model.model_fields.items()]
+    """Every field of the model as an option, its own first, each in the order of declaration."""
+    own = [name for name in model.__annotations__ if name in model.model_fields]
+    names = dict.fromkeys([*own, *model.model_fields])
+    fields = model.model_fields
+    return [_option(name, fields[name]) for name in names if not fields[name].exclude]
 
 
 def _option(name: str, info: FieldInfo) -> Option:

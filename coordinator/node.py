@@ -72,7 +72,7 @@ class Node:
         self.topics: Topics
         self.transactions: TransactionRuntime | None = None
         self.runtime = GroupRuntime(
-            settings.group_settings(),
+            settings,
             self._storage,
             partitions=settings.offsets_topic_num_partitions,
             now_ms=now_ms,
@@ -158,7 +158,7 @@ class Node:
             settings.data_dir / TRANSACTIONS_FILE, settings.storage_sync, partitions=STORE_PARTITIONS
         )
         return TransactionRuntime(
-            settings.transaction_settings(),
+            settings,
             storage,
             topics,
             self.runtime,

@@ -2,51 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict, Field
+
+INT32_MAX = 2_147_483_647
+INT64_MAX = 9_223_372_036_854_775_807
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSettings:
-    """What an operator may change about groups. Times in milliseconds unless the name says otherwise."""
+class GroupSettings(BaseModel):
+    """What an operator may change about groups, but for what is `exclude`d: that only tests change. The
+    descriptions are the documentation (docs/settings.md)."""
+
+    model_config = ConfigDict(frozen=True)
 
     # --- Kafka's own (defaults as Apache Kafka 4.x) ---
 
-    group_min_session_timeout_ms: int = 6_000
-    """JoinGroup with a shorter session timeout is refused with INVALID_SESSION_TIMEOUT (bound included)."""
-    group_max_session_timeout_ms: int = 1_800_000
-    """JoinGroup with a longer session timeout is refused with INVALID_SESSION_TIMEOUT (bound included)."""
-    group_initial_rebalance_delay_ms: int = 3_000
-    """How long a rebalance that starts from an empty group waits for more members (KIP-134)."""
-    group_max_size: int = 2_147_483_647
-    """Members of one group; more are refused with GROUP_MAX_SIZE_REACHED (KIP-389)."""
-    offset_metadata_max_bytes: int = 4_096
-    """Length of the text that may go with a committed offset, counted as Kafka does: in UTF-16 units."""
-    offsets_retention_minutes: int = 10_080
-    """How long offsets outlive their use (KIP-211): see `Offsets.expire` for when the clock starts."""
-    offsets_retention_check_interval_ms: int = 600_000
-    """How often expired offsets and empty groups are looked for."""
-
-    # --- fixed in Kafka ---
-
-    new_member_join_timeout_ms: int = 300_000
-    """How long a new member may wait for its first join phase to complete (fixed in Kafka, KAFKA-7610)."""
+    group_min_session_timeout_ms: int = Field(
+        6_000, ge=1, le=INT32_MAX, description="Shortest session timeout that a member may ask for."
+    )
+    group_max_session_timeout_ms: int = Field(
+        1_800_000, ge=1, le=INT32_MAX, description="Longest session timeout that a member may ask for."
+    )
+    group_initial_rebalance_delay_ms: int = Field(
+        3_000,
+        ge=0,
+        le=INT32_MAX,
+        description="How long a rebalance that starts from an empty group waits for more members.",
+    )
+    group_max_size: int = Field(INT32_MAX, ge=1, le=INT32_MAX, description="Members of one group.")
+    offset_metadata_max_bytes: int = Field(
+        4_096,
+        ge=0,
+        le=INT32_MAX,
+        description="Length of the text that may go with a committed offset (counted in UTF-16 units).",
+    )
+    offsets_retention_minutes: int = Field(
+        10_080,
+        ge=1,
+        le=INT32_MAX,
+        description="How long committed offsets outlive the last member of their group, or their commit in a "
+        "group that never had members.",
+    )
+    offsets_retention_check_interval_ms: int = Field(
+        600_000,
+        ge=1,
+        le=INT64_MAX,
+        description="How often expired offsets and empty groups are looked for. A wall clock that jumps, and "
+        "back again within this time, makes nothing expire.",
+    )
 
     # --- our own limits; Kafka has none of them ---
 
-    group_max_pending_members: int = 10_000
-    """Member ids given out with MEMBER_ID_REQUIRED that have not come back, per group. Above it:
-    GROUP_MAX_SIZE_REACHED. They expire after the session timeout of their request."""
-    shard_max_groups: int = 100_000
-    """Groups of one partition of __consumer_offsets. A request that would create one more:
-    POLICY_VIOLATION."""
-    member_max_metadata_bytes: int = 1_048_576
-    """Protocol names and metadata that one member may offer in JoinGroup, together. Above it:
-    POLICY_VIOLATION."""
-    group_max_record_bytes: int = 16_777_216
-    """Size of a group's record (all members with metadata and assignment). A leader's SyncGroup above it gets
-    UNKNOWN_SERVER_ERROR, which is what Kafka answers when the record is larger than its log takes."""
-    generation_block: int = 32
-    """Generation numbers are reserved durably in blocks of this size, so that none is ever used twice, a
-    crash included. After a crash a group skips the rest of its block."""
-    group_full_retry_ms: int = 1_000
+    group_max_pending_members: int = Field(
+        10_000,
+        ge=1,
+        le=INT32_MAX,
+        description="Member ids per group that were given out and have not come back to join.",
+    )
+    shard_max_groups: int = Field(
+        100_000, ge=1, le=INT32_MAX, description="Groups of one partition of the offsets topic."
+    )
+    member_max_metadata_bytes: int = Field(
+        1_048_576,
+        ge=1_024,
+        le=INT32_MAX,
+        description="Protocol names and metadata that one member may offer when it joins, together.",
+    )
+    group_max_record_bytes: int = Field(
+        16_777_216,
+        ge=16_384,
+        le=INT32_MAX,
+        description="Size of a group's stored record: all members with metadata and assignment.",
+    )
+    generation_block: int = Field(
+        32,
+        ge=1,
+        le=1_000_000,
+        description="Generation numbers are reserved on the disk in blocks of this size, so that a crash "
+        "never leads to a number being used twice; it skips the rest of the block.",
+    )
+
+    # --- fixed ---
+
+    new_member_join_timeout_ms: int = Field(300_000, exclude=True)
+    """How long a new member may wait for its first join phase to complete (fixed in Kafka, KAFKA-7610)."""
+    group_full_retry_ms: int = Field(1_000, exclude=True)
     """While the store is full, what is due is tried again after this time."""

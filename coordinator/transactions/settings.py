@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict, Field
+
+INT32_MAX = 2_147_483_647
+INT64_MAX = 9_223_372_036_854_775_807
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionSettings:
-    """What an operator may change about transactions. Times in milliseconds."""
+class TransactionSettings(BaseModel):
+    """What an operator may change about transactions, but for what is `exclude`d: that only tests change. The
+    descriptions are the documentation (docs/settings.md)."""
 
-    transaction_max_timeout_ms: int = 900_000
-    """InitProducerId with a longer transaction timeout is refused with INVALID_TRANSACTION_TIMEOUT."""
-    transactional_id_expiration_ms: int = 604_800_000
-    """A transactional id without an open transaction is forgotten when nothing was done with it this long."""
-    transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
-    """How often such ids are looked for."""
+    model_config = ConfigDict(frozen=True)
+
+    transaction_max_timeout_ms: int = Field(
+        900_000, ge=1, le=INT32_MAX, description="Longest transaction timeout that a producer may ask for."
+    )
+    transactional_id_expiration_ms: int = Field(
+        604_800_000,
+        ge=1,
+        le=INT64_MAX,
+        description="A transactional id without an open transaction is forgotten when it was not used for "
+        "this long.",
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = Field(
+        3_600_000, ge=1, le=INT64_MAX, description="How often such transactional ids are looked for."
+    )
 
     # --- our own limits; Kafka has none of them ---
 
-    transaction_max_ids: int = 100_000
-    """Transactional ids. InitProducerId that would make one more: POLICY_VIOLATION."""
-    transaction_max_partitions: int = 100_000
-    """Partitions of one transaction, groups included. Above it: POLICY_VIOLATION."""
-    transactional_id_max_bytes: int = 4_096
+    transaction_max_ids: int = Field(100_000, ge=1, le=INT32_MAX, description="Transactional ids.")
+    transaction_max_partitions: int = Field(
+        100_000, ge=1, le=INT32_MAX, description="Partitions and groups of one transaction."
+    )
+    transactional_id_max_bytes: int = Field(4_096, exclude=True)
     """Length of a transactional id in UTF-8. InitProducerId above it: INVALID_REQUEST."""
-    transaction_retry_ms: int = 1_000
+    transaction_retry_ms: int = Field(1_000, exclude=True)
     """What could not be written (a marker, the end of a transaction) is tried again after this time."""

@@ -9,7 +9,6 @@ import pytest
 
 from ringleader.coordinator.config import Address, Settings, SettingsError, TopicSpec, load_settings, options
 from ringleader.coordinator.config_text import render_settings
-from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.topics.settings import TopicSettings
 
 ROOT = Path(__file__).parents[2]
@@ -29,19 +28,27 @@ def test_every_setting_has_kafkas_form_in_all_four_places() -> None:
     assert all(option.description.endswith(".") for option in options())
 
 
-@pytest.mark.parametrize("kind", [GroupSettings, TopicSettings])
-def test_rooms_and_settings_agree_on_defaults(kind: type[GroupSettings] | type[TopicSettings]) -> None:
-    """A room's own settings may be fewer (what cannot be changed is no setting), but never different."""
-    settings = Settings()
-    made = settings.group_settings() if kind is GroupSettings else settings.topic_settings()
-    assert made == kind()
-    missing = {field.name for field in fields(kind)} - set(Settings.model_fields)
-    assert missing <= {"new_member_join_timeout_ms"}
+def test_rooms_and_settings_agree_on_defaults() -> None:
+    assert Settings().topic_settings() == TopicSettings()
+    assert {field.name for field in fields(TopicSettings)} <= set(Settings.model_fields)
+
+
+def test_what_only_tests_change_is_no_setting(tmp_path: Path) -> None:
+    assert {name for name, field in Settings.model_fields.items() if field.exclude} == {
+        "group_full_retry_ms",
+        "new_member_join_timeout_ms",
+        "transaction_retry_ms",
+        "transactional_id_max_bytes",
+    }
+    file = tmp_path / "r.properties"
+    file.write_text("transaction.retry.ms=1\n")
+    with pytest.raises(SettingsError, match="which is no setting"):
+        load_settings(file=file)
 
 
 def test_values_reach_the_rooms() -> None:
     settings = load_settings({"group_max_size": 7, "num_partitions": "3"})
-    assert settings.group_settings().group_max_size == 7
+    assert settings.group_max_size == 7
     assert settings.topic_settings().num_partitions == 3
 
 

@@ -210,7 +210,7 @@ class SimulatedWorld:
         now_ms, wall_ms, log = self._loop.now_ms, self._wall_ms, self._log
         groups, transactions = self._stores
         self.runtime = GroupRuntime(
-            settings.group_settings(),
+            settings,
             groups,
             partitions=PARTITIONS,
             now_ms=now_ms,
@@ -218,7 +218,7 @@ class SimulatedWorld:
             log=log,
         )
         self._transactions = TransactionRuntime(
-            settings.transaction_settings(),
+            settings,
             transactions,
             self._catalogue,
             self.runtime,

@@ -157,7 +157,7 @@ async def serving(
     chosen = Settings(**told)
     store = storage or MemoryStorage()
     clock = Clock()
-    runtime = GroupRuntime(chosen.group_settings(), store, now_ms=clock, log=log)
+    runtime = GroupRuntime(chosen, store, now_ms=clock, log=log)
     await runtime.start()
     server = Server(chosen, runtime, now_ms=clock, log=log)
     table = TopicTable()

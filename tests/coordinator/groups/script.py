@@ -215,7 +215,9 @@ class Script:
 
     def do_settings(self, **named: str) -> None:
         """Start anew with these settings (Kafka's names in snake case)."""
-        self._start(GroupSettings(**{key: duration_ms(value) for key, value in named.items()}))
+        self._start(
+            GroupSettings.model_construct(**{key: duration_ms(value) for key, value in named.items()})
+        )
 
     def do_tick(self, duration: str) -> None:
         """Let time pass; everything that is due happens at its time."""
@@ -265,7 +267,9 @@ class Script:
         self.in_flight = []
         self.waiting.clear()
         self._start(
-            GroupSettings(**{k: duration_ms(v) for k, v in named.items()}) if named else self.settings
+            GroupSettings.model_construct(**{k: duration_ms(v) for k, v in named.items()})
+            if named
+            else self.settings
         )
 
     def do_loading(self) -> None:

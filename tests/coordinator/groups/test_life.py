@@ -143,7 +143,9 @@ def test_a_group_that_was_deleted_further_on_in_the_log_is_forgotten() -> None:
 
 def test_every_group_of_a_large_shard_is_cleaned_up_in_steps() -> None:
     count = itertools.count()
-    shard = Shard(0, GroupSettings(offsets_retention_minutes=1), lambda prefix: f"{prefix}{next(count)}")
+    shard = Shard(
+        0, GroupSettings.model_construct(offsets_retention_minutes=1), lambda prefix: f"{prefix}{next(count)}"
+    )
     value = records.offset_value(1, -1, "", 0, -1)
     # Many small groups, and one that is larger than a step.
     shard.replay((records.offset_key(f"g{number}", "t", 0), value) for number in range(1_200))

@@ -126,9 +126,7 @@ async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[A
         if call is not None:
             call.on_closed = task.cancel
 
-    coordinator = TransactionRuntime(
-        settings.transaction_settings(), MemoryStorage(), log, NoOffsets(), wall_ms=log.wall_ms
-    )
+    coordinator = TransactionRuntime(settings, MemoryStorage(), log, NoOffsets(), wall_ms=log.wall_ms)
     await coordinator.start()
     services = Services(
         settings=settings,

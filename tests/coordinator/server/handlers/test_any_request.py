@@ -69,9 +69,9 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
     def spawn(call: Call | None, coroutine: Any) -> None:
         tasks.add(asyncio.get_running_loop().create_task(coroutine))
 
-    groups = GroupRuntime(config.group_settings(), MemoryStorage())
+    groups = GroupRuntime(config, MemoryStorage())
     await groups.start()
-    coordinator = TransactionRuntime(config.transaction_settings(), MemoryStorage(), log, groups)
+    coordinator = TransactionRuntime(config, MemoryStorage(), log, groups)
     await coordinator.start()
     services = Services(config, groups, log, 1, "host", 9092, "cluster", spawn, coordinator)
     handlers = {}
