@@ -8,13 +8,10 @@ from typing import Any
 
 import psutil
 import pytest
-from hypothesis import settings
 
 from tools.java_home import java_home
 
-# A test is no stopwatch: on a busy machine any example may take long.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+pytest_plugins = ["tests.support.seeds"]
 
 # Spark's JVM and its workers end when the process that started them does; so does Python's own tracker.
 ENDS_WITH_ITS_PARENT = ("org.apache.spark", "pyspark", "multiprocessing")

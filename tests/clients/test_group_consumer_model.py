@@ -86,7 +86,7 @@ class Model:
                     coordinator.faults.error("Fetch", chance.choice(TROUBLES))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(6), indirect=True)
 async def test_random_use(coordinator: Coordinator, seed: int) -> None:
     chance = random.Random(seed)
     source = Source(coordinator)

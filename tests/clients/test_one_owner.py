@@ -66,7 +66,7 @@ def cooperative(coordinator: Coordinator, name: str, diary: Diary) -> GroupMembe
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3), indirect=True)
 @pytest.mark.parametrize(("make", "pieces"), [(eager, shards), (cooperative, partitions_of)])
 async def test_nobody_works_on_what_somebody_else_works_on(
     caplog: pytest.LogCaptureFixture,

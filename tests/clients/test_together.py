@@ -12,8 +12,8 @@ CALM_MS = 90_000
 """Longer than all timeouts one after the other."""
 
 
-def test_members_come_and_go() -> None:
-    world = World(1)
+def test_members_come_and_go(seed: int) -> None:
+    world = World(seed)
     counts = []
     for _ in range(4):
         world.add()
@@ -29,8 +29,8 @@ def test_members_come_and_go() -> None:
     assert not any(m.lost for m in world.members)
 
 
-def test_a_killed_member_is_replaced_after_its_session() -> None:
-    world = World(2)
+def test_a_killed_member_is_replaced_after_its_session(seed: int) -> None:
+    world = World(seed)
     for _ in range(3):
         world.add()
     world.run(30_000)
@@ -41,9 +41,9 @@ def test_a_killed_member_is_replaced_after_its_session() -> None:
     world.check_calm()
 
 
-def test_a_crashed_coordinator_costs_nobody_its_share() -> None:
+def test_a_crashed_coordinator_costs_nobody_its_share(seed: int) -> None:
     """Down for longer than the sessions: they start anew when it is back."""
-    world = World(3)
+    world = World(seed)
     for _ in range(5):
         world.add()
     world.run(60_000)
@@ -58,8 +58,8 @@ def test_a_crashed_coordinator_costs_nobody_its_share() -> None:
     assert not any(m.lost for m in world.members)
 
 
-def test_a_member_that_holds_on_too_long_is_told_and_comes_back() -> None:
-    world = World(4)
+def test_a_member_that_holds_on_too_long_is_told_and_comes_back(seed: int) -> None:
+    world = World(seed)
     slow = world.add()
     slow.slow_ms = 10**9
     world.run(20_000)
@@ -69,8 +69,8 @@ def test_a_member_that_holds_on_too_long_is_told_and_comes_back() -> None:
     world.check_calm()
 
 
-def test_a_rejoin_of_the_leader_makes_a_new_generation() -> None:
-    world = World(5)
+def test_a_rejoin_of_the_leader_makes_a_new_generation(seed: int) -> None:
+    world = World(seed)
     for _ in range(3):
         world.add()
     world.run(30_000)
@@ -83,10 +83,10 @@ def test_a_rejoin_of_the_leader_makes_a_new_generation() -> None:
     assert any("topics changed" in line for line in world.journal)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_whatever_happens_calm_follows(seed: int) -> None:
     """No shard has two owners in one generation, ever; when all is calm, every shard has one."""
-    world = World(1000 + seed)
+    world = World(seed)
     world.prepares = seed % 2 == 0
     settings = {"max_poll_interval_ms": 15_000} if seed % 3 == 0 else {}
     for _ in range(world.random.randint(1, 6)):
@@ -121,9 +121,9 @@ def test_whatever_happens_calm_follows(seed: int) -> None:
     assert not any(m.over for m in world.members)
 
 
-def test_the_same_seed_gives_the_same_run() -> None:
+def test_the_same_seed_gives_the_same_run(seed: int) -> None:
     def run() -> list[str]:
-        world = World(77)
+        world = World(seed)
         for _ in range(4):
             world.add()
             world.run(2_000)
@@ -134,8 +134,8 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert run() == run()
 
 
-def test_many_members() -> None:
-    world = World(6)
+def test_many_members(seed: int) -> None:
+    world = World(seed)
     for _ in range(200):
         world.add()
     world.run(60_000)

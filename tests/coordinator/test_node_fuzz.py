@@ -89,7 +89,7 @@ def _damaged(keys: list[int], source: random.Random) -> bytes:
         return struct.pack(">i", len(body)) + bytes(body)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4), indirect=True)
 async def test_damaged_requests_harm_nobody(
     seed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,8 +18,8 @@ ROWS = 6_000
 CARRIERS = ["UA", "B6", "EV", "DL", "AA", "MQ", "US", "9E", "WN", "VX"]
 
 
-def _departures(path: Path) -> None:
-    source = random.Random(2013)
+def _departures(path: Path, seed: int) -> None:
+    source = random.Random(seed)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["year", "month", "day", "dep_delay", "carrier", "origin"])
@@ -36,9 +36,9 @@ def test_what_no_demo_wrote_is_not_removed(tmp_path: Path) -> None:
     assert precious.read_text() == "mine"
 
 
-def test_the_demo_passes_its_own_checks(tmp_path: Path) -> None:
+def test_the_demo_passes_its_own_checks(tmp_path: Path, seed: int) -> None:
     departures = tmp_path / "departures.csv"
-    _departures(departures)
+    _departures(departures, seed)
     out = tmp_path / "out"
     command = [sys.executable, "-m", "demo", "--without-spark", "--seconds", "12"]
     done = subprocess.run(

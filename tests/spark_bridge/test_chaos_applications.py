@@ -297,7 +297,7 @@ def long(world: World, dice: random.Random) -> None:
 
 @pytest.mark.parametrize(("world", "run"), [(run, run) for run in range(RUNS)], indirect=["world"])
 def test_no_record_is_lost_and_each_double_is_explained(
-    world: World, run: int, record_property: Callable[[str, object], None]
+    world: World, run: int, seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     for application in world.applications.values():
         application.start()
@@ -305,7 +305,7 @@ def test_no_record_is_lost_and_each_double_is_explained(
     if run == 0:
         short(world)
     else:
-        long(world, random.Random(run))
+        long(world, random.Random(seed))
     world.nothing_is_left()
     for application in world.applications.values():
         application.stop()

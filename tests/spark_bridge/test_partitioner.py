@@ -52,8 +52,8 @@ def test_keys_in_columns_have_the_partitions_of_keys_one_by_one(keys: list[bytes
     assert partitions_of_keys(pa.array([], pa.binary()), count).to_pylist() == []
 
 
-def test_records_without_a_key_visit_all_partitions_in_turn() -> None:
-    sticky = StickyPartitions([2, 5, 9], random.Random(3))
+def test_records_without_a_key_visit_all_partitions_in_turn(seed: int) -> None:
+    sticky = StickyPartitions([2, 5, 9], random.Random(seed))
     visited = []
     for _ in range(6):
         visited.append(sticky.current)

@@ -209,7 +209,7 @@ def test_errors_that_pass_keep_the_order(broker: SinkBroker, idempotent: bool) -
     assert broker.values("t", 0) == values(600)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12), indirect=True)
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_no_mix_of_failures_loses_or_reorders_rows(broker: SinkBroker, seed: int, idempotent: bool) -> None:
     """Any request may be refused, lost before or after it is served, and leaders move between two brokers."""

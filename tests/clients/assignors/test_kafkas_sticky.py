@@ -369,8 +369,10 @@ def test_assignment_and_group_with_non_equal_subscription_not_timeout(
 
 @BOTH
 @RACKS
-def test_large_assignment_with_multiple_consumers_leaving_and_random_subscription(group: StickyGroup) -> None:
-    draw = random.Random(5)
+def test_large_assignment_with_multiple_consumers_leaving_and_random_subscription(
+    group: StickyGroup, seed: int
+) -> None:
+    draw = random.Random(seed)
     group.counts = {f"t{number:02}": draw.randint(1, 10) for number in range(40)}
     for number in range(200):
         group.member(f"c{number:03}", " ".join(draw.sample(list(group.counts), draw.randrange(20))))

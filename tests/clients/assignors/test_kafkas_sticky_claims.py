@@ -53,8 +53,8 @@ def test_no_exception_thrown_when_only_subscribed_topic_deleted(group: StickyGro
 
 @BOTH
 @RACKS
-def test_reassignment_with_random_subscriptions_and_changes(group: StickyGroup) -> None:
-    draw = random.Random(7)
+def test_reassignment_with_random_subscriptions_and_changes(group: StickyGroup, seed: int) -> None:
+    draw = random.Random(seed)
     for _ in range(20):
         topics = [f"t{number:02}" for number in range(draw.randrange(10, 20))]
         group.counts = {topic: number + 1 for number, topic in enumerate(topics)}

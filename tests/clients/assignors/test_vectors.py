@@ -227,8 +227,8 @@ def test_member_info_sorting_some_group_instance_id() -> None:
     assert order_of(member("a"), member("b", instance="y"), member("c", instance="x")) == "c b a"
 
 
-def test_merge_sort_many_member_info() -> None:
-    draw = random.Random(2)
+def test_merge_sort_many_member_info(seed: int) -> None:
+    draw = random.Random(seed)
     members = [member(str(n), instance=draw.choice([str(n), None])) for n in range(100, 200)]
     expected = sorted(members, key=lambda one: one.group_instance_id is None)
     draw.shuffle(members)

@@ -220,7 +220,7 @@ def step(world: World, rng: random.Random) -> None:
             world.burst([rng.randint(1, 4) for _ in range(20)])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS, indirect=True)
 def test_readers_see_what_is_committed(seed: int) -> None:
     rng = random.Random(seed)
     world = World()

@@ -151,7 +151,7 @@ class Schedule:
             told.outcome, told.added, told.commit_asked = found.committed, set(), -1
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(60), indirect=True)
 def test_a_transaction_has_one_outcome(seed: int) -> None:
     schedule = Schedule(seed)
     for _ in range(STEPS):
