@@ -99,7 +99,7 @@ class Broker:
         self.script: Callable[[Message], bool] = lambda request: True
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.host, self.port = self._listener.getsockname()
-        self._open: list[socket.socket] = []
+        self._open: set[socket.socket] = set()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -118,10 +118,11 @@ class Broker:
         self.cut()
         for thread in self._threads:
             thread.join(10)
+            assert not thread.is_alive(), "a connection goes on"
 
     def cut(self) -> None:
         """Break all connections."""
-        for sock in self._open:
+        for sock in self._open.copy():
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
@@ -132,7 +133,10 @@ class Broker:
             except OSError:
                 return
             self.connections += 1
-            self._open.append(sock)
+            if self._tls is not None:
+                # Wrapped before anybody can cut it: the socket that came is an empty shell from here on.
+                sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            self._open.add(sock)
             thread = threading.Thread(target=self._serve, args=(sock,), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -141,9 +145,10 @@ class Broker:
         known = self._users is None
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.suppress(OSError, EOFError))
-            if self._tls is not None:
-                sock = self._tls.wrap_socket(sock, server_side=True)
+            stack.callback(self._open.discard, sock)
             stack.enter_context(sock)
+            if isinstance(sock, ssl.SSLSocket):
+                sock.do_handshake()
             stream = sock.makefile("rb")
             with stream:
                 while size := int.from_bytes(stream.read(4), "big"):
