@@ -309,6 +309,8 @@ class _Link:
         if rule is not None and kind == "delay":
             await asyncio.sleep(rule.seconds)
         assert self._behind is not None
+        if self._behind.is_closing():
+            return False  # by `close`, while the request waited
         self._behind.write(len(frame).to_bytes(4, "big") + frame)
         if api == "Produce" and getattr(request, "acks", 1) == 0:
             return True
