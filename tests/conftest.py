@@ -1,20 +1,15 @@
-"""What holds for all tests: Spark finds a Java and is started once, and nothing is left running."""
+"""What holds for all tests: chance is fresh, nothing is left, Spark finds a Java and is started once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
-import psutil
 import pytest
 
 from tools.java_home import java_home
 
-pytest_plugins = ["tests.support.seeds"]
-
-# Spark's JVM and its workers end when the process that started them does; so does Python's own tracker.
-ENDS_WITH_ITS_PARENT = ("org.apache.spark", "pyspark", "multiprocessing")
+pytest_plugins = ["tests.support.leftovers", "tests.support.seeds"]
 
 
 @pytest.hookimpl(trylast=True)
@@ -39,16 +34,3 @@ def _keep_groups_together(items: list[pytest.Item]) -> None:
         inner: Any = item
         if groups and hasattr(inner, "_id") and not item.nodeid.endswith(suffix):
             inner._id = type(inner._id).parse(item.nodeid + suffix)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_left_running() -> Iterator[None]:
-    """Fails the run when a test leaves a process behind."""
-    yield
-    commands = [
-        f"{child.pid}: {' '.join(child.cmdline())}"
-        for child in psutil.Process().children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE
-    ]
-    left = [command for command in commands if not any(word in command for word in ENDS_WITH_ITS_PARENT)]
-    assert not left, "left running:\n" + "\n".join(left)

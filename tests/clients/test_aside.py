@@ -20,6 +20,7 @@ async def test_results_and_errors() -> None:
         await aside(fail)
 
 
+@pytest.mark.leaves("aside()")
 def test_nobody_wants_the_result_any_more() -> None:
     """Cancelled, or the loop is gone: the thread ends by itself, without a word."""
     may_end, threads = threading.Event(), []

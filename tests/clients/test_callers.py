@@ -91,6 +91,7 @@ async def test_a_callback_that_does_not_end_is_cancelled_at_the_end(caplog: pyte
     assert "does not end" in caplog.text
 
 
+@pytest.mark.leaves("LoopCaller._work")
 def test_a_loop_that_has_ended() -> None:
     ends, gone = Ends(), []
 

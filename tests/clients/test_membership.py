@@ -329,6 +329,7 @@ async def test_members_that_stop_while_they_join_hold_nobody_up(coordinator: Coo
             await settled(one, two)
 
 
+@pytest.mark.leaves("LoopCaller._work")
 def test_an_application_that_ends_without_stopping_leaves_the_group(coordinator: Coordinator) -> None:
     async def forgetful() -> GroupMember:
         one = member(coordinator)

@@ -22,6 +22,7 @@ def unconfigured() -> Iterator[None]:
         structlog.configure(**before)
 
 
+@pytest.mark.leaves("RuntimeError: a bug")
 def test_library_logs_through_the_standard_library(
     unconfigured: None, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

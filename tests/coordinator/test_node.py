@@ -176,6 +176,7 @@ async def test_stop_ends_long_polls_and_parked_joins(tmp_path: Path) -> None:
     await node.stop()
 
 
+@pytest.mark.leaves("RuntimeError: a bug")
 async def test_work_that_fails_is_contained(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def fail() -> None:
         raise RuntimeError("a bug")

@@ -2,6 +2,8 @@
 
 For tests that need a real process (crashes, signals, other programs). Tests that only need a coordinator to
 talk to use ``ringleader.clients.testing``, which is ready much sooner.
+
+It fails the test when it logs a traceback, ends by itself, or does not stop cleanly when told to.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from types import TracebackType
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+SIGNALLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT)
+TRACEBACK = "Traceback (most recent call last)"
 
 
 class DaemonError(Exception):
-    """The daemon did not come up or did not stop; the text ends with its log."""
+    """The daemon did not do what a test asked of it, or more; the text ends with its log."""
 
 
 class Daemon:
@@ -41,6 +45,8 @@ class Daemon:
         self.data_dir = directory / "data"
         self.log_path = directory / "daemon.log"
         self.port = 0
+        self.tracebacks_expected = False
+        """Whether it may log tracebacks, because the test breaks it on purpose."""
         self._topics = topics
         self._options = options
         self._environ = environ
@@ -94,7 +100,8 @@ class Daemon:
                 raise DaemonError(f"expected the ready line, got {line!r}\n{self.log()}")
             self.port = int(address.rpartition(":")[2])
         except BaseException:
-            self.kill()
+            self._process.kill()
+            self.wait()
             raise
         return self
 
@@ -113,15 +120,29 @@ class Daemon:
     def kill(self) -> None:
         """SIGKILL, and wait until it is gone. Does nothing when it is not running."""
         self._end(signal.SIGKILL)
+        self._check_log()
 
-    def stop(self) -> int:
-        """SIGTERM, and wait for a clean stop; returns the exit code."""
-        return self._end(signal.SIGTERM)
+    def stop(self) -> None:
+        """SIGTERM, and wait for a clean stop. Does nothing when it is not running."""
+        if (code := self._end(signal.SIGTERM)) != 0:
+            raise DaemonError(f"stopped with exit code {code}\n{self.log()}")
+        self._check_log()
+
+    def wait(self) -> int:
+        """Wait until it ends by itself, as the test wants it to; returns the exit code."""
+        try:
+            return self.process.wait(STOP_TIMEOUT_S)
+        finally:
+            self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> int:
         if self._process is None:
             return 0
         process, self._process = self._process, None
+        noticed = process.returncode is not None  # a test has waited for its end
+        if not noticed and (code := process.poll()) is not None and code not in SIGNALLED:
+            self._close(process)
+            raise DaemonError(f"had ended by itself, with exit code {code}\n{self.log()}")
         process.send_signal(number)
         try:
             return process.wait(STOP_TIMEOUT_S)
@@ -130,8 +151,15 @@ class Daemon:
             process.wait()
             raise DaemonError(f"did not stop within {STOP_TIMEOUT_S} s\n{self.log()}") from None
         finally:
-            if process.stdout is not None:
-                process.stdout.close()
+            self._close(process)
+
+    def _close(self, process: subprocess.Popen[str]) -> None:
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def _check_log(self) -> None:
+        if TRACEBACK in (log := self.log()) and not self.tracebacks_expected:
+            raise DaemonError(f"logged a traceback:\n{log}")
 
     def restart(self) -> float:
         """Kill it and start it again in place; returns the seconds from the start to its ready line."""
@@ -146,4 +174,7 @@ class Daemon:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.kill()
+        if kind is None:
+            self.stop()
+        else:
+            self._end(signal.SIGKILL)

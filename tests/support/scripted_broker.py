@@ -52,6 +52,7 @@ class ScriptedBroker:
         self.port = 0
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[Any]] = set()
         self._asked = asyncio.Condition()
 
     @property
@@ -79,6 +80,9 @@ class ScriptedBroker:
         assert self._server is not None
         self._server.close()
         self.hang_up()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving)
         await self._server.wait_closed()
 
     def hang_up(self) -> None:
@@ -89,6 +93,9 @@ class ScriptedBroker:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -117,7 +124,10 @@ class ScriptedBroker:
                     writer.write(encode_response(reply, version, header.correlation_id))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
+        except asyncio.CancelledError:
+            pass  # the broker ends; Python 3.11 would log this as an error of the server
         finally:
+            self._serving.discard(task)
             self._writers.discard(writer)
             writer.close()
 
@@ -143,4 +153,6 @@ class ScriptedBroker:
             return FindCoordinatorResponse(
                 coordinators=[FindCoordinatorResponseCoordinator(key="g", **where)]
             )
+        if key == 17:
+            return CLOSE  # as a broker hangs up that knows nothing of SASL
         raise AssertionError(f"no handler for {type(request).__name__}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
+import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from ringleader.coordinator.storage.base import Storage
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.schema import Message
+from tests.support import leftovers
 
 WAIT_S = 20.0
 
@@ -148,6 +150,8 @@ async def serving(
 
     def keep(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
         lines.append({"level": method, **event})
+        if "exc_info" in event:
+            leftovers.note(f"logged by the server: {lines[-1]}\n{traceback.format_exc()}")
         raise structlog.DropEvent
 
     log = structlog.wrap_logger(

@@ -383,6 +383,7 @@ def _unfit(call: Call, request: Message) -> Message:
     return MetadataResponse(controller_id="not a number")  # type: ignore[arg-type]
 
 
+@pytest.mark.leaves("Traceback")
 @pytest.mark.parametrize("handler", [_raises, _unfit])
 async def test_handler_that_fails_costs_one_connection_and_one_traceback(handler: Handler) -> None:
     async with serving(handlers=lambda services: {METADATA: handler}) as served, served.connect() as other:

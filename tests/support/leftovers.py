@@ -1,0 +1,170 @@
+"""What every test is held to: the coordinator logs no traceback, and nothing that was started is left.
+
+No test asks for it. One that is about such a thing says so: `@pytest.mark.leaves("a bug")`, with a part of
+the traceback or of the name of what is left, which has to be there then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+GRACE_S = float(os.environ.get("RINGLEADER_TESTS_GRACE_S", "5"))
+"""What was told to end, but is not waited for, may take this long on a busy machine."""
+
+TASKS_GRACE_S = GRACE_S / 5
+"""The same for tasks: they need nothing but their loop."""
+
+POOLED = re.compile(r"_\d+$")
+
+# Spark's JVM and its workers end when the process that started them does; so does Python's own tracker.
+ENDS_WITH_ITS_PARENT = ("org.apache.spark", "pyspark", "multiprocessing")
+
+# Those of the way to its JVM, as many as have been needed at once.
+OF_SPARKS_SESSION = ("thread Thread-", "socket:")
+
+# A client's own thread leaves it to its runner to cancel what goes round for as long as it lives.
+HELD_TO_TASKS = ("MainThread", "ringleader coordinator")
+
+
+class Leftovers(logging.Handler):
+    """What a test must not leave; and what it is expected to leave, because it is about that."""
+
+    def __init__(self, expected: list[str], ignored: tuple[str, ...]) -> None:
+        super().__init__()
+        self._expected = expected
+        self._ignored = ignored
+        self.found: list[str] = []
+        self._before = _here()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A log line. Those of clients do not count: there, an application's own exceptions are logged."""
+        if (record.name == "ringleader" and record.exc_info) or record.name == "asyncio":
+            self.found.append(logging.Formatter("logged by %(name)s: %(message)s").format(record))
+
+    def check(self) -> None:
+        """Raises AssertionError unless all is as expected."""
+        deadline_s = time.monotonic() + GRACE_S
+        while (left := self._left()) and time.monotonic() < deadline_s:
+            gc.collect()
+            time.sleep(0.01)
+        found = [*self.found, *left]
+        wrong = [one for one in found if not any(text in one for text in self._expected)]
+        wrong += [f"not there: {text}" for text in self._expected if not any(text in one for one in found)]
+        assert not wrong, "\n".join(wrong)
+
+    def _left(self) -> list[str]:
+        left = [text for one, text in _here().items() if one not in self._before]
+        return [text for text in left if not any(word in text for word in self._ignored)]
+
+
+_current: Leftovers | None = None
+
+
+@pytest.fixture(autouse=True)
+def leftovers(request: pytest.FixtureRequest) -> Iterator[Leftovers]:
+    """See the module."""
+    global _current
+    expected = [mark.args[0] for mark in request.node.iter_markers("leaves")]
+    session = request.node.get_closest_marker("spark")
+    ignored = ENDS_WITH_ITS_PARENT + (OF_SPARKS_SESSION if session else ())
+    _current = one = Leftovers(expected, ignored)
+    loggers = [logging.getLogger(name) for name in ("ringleader", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(one)
+    yield one
+    for logger in loggers:
+        logger.removeHandler(one)
+    _current = None
+    one.check()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Fails the run when a test leaves a process behind."""
+    yield
+    commands = [
+        f"{child.pid}: {' '.join(child.cmdline())}"
+        for child in psutil.Process().children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE
+    ]
+    left = [command for command in commands if not any(word in command for word in ENDS_WITH_ITS_PARENT)]
+    assert not left, "left running:\n" + "\n".join(left)
+
+
+def note(text: str) -> None:
+    """Something that the test which runs must not leave."""
+    if _current is not None:
+        _current.found.append(text)
+
+
+# ---- what there is ----
+
+
+def _here() -> dict[object, str]:
+    """Threads, sockets and processes of this process."""
+    here: dict[object, str] = {
+        thread: f"thread {thread.name}"
+        for thread in threading.enumerate()
+        if not POOLED.search(thread.name)  # a pool of a wider fixture may grow
+    }
+    here.update((pid, f"process {_command(pid)}") for pid in _children())
+    here.update((name, name) for name in _sockets())
+    return here
+
+
+def _sockets() -> Iterator[str]:
+    for path in Path("/proc/self/fd").glob("*"):
+        try:
+            target = os.readlink(path)
+        except OSError:
+            continue
+        if target.startswith("socket:"):
+            yield target
+
+
+def _children() -> Iterator[int]:
+    for path in Path("/proc/self/task").glob("*/children"):
+        yield from map(int, path.read_text().split())
+
+
+def _command(pid: int) -> str:
+    try:
+        return f"{pid}: {' '.join(psutil.Process(pid).cmdline())}"
+    except psutil.NoSuchProcess:
+        return f"{pid}, just ended"
+
+
+# ---- tasks: seen when their loop ends, before it cancels them ----
+
+_close_runner = asyncio.Runner.close
+
+
+def _close(self: asyncio.Runner) -> None:
+    if getattr(self, "_loop", None) is not None and threading.current_thread().name in HELD_TO_TASKS:
+        self.run(_note_tasks())
+    _close_runner(self)
+
+
+async def _note_tasks() -> None:
+    deadline_s = time.monotonic() + TASKS_GRACE_S
+    this = asyncio.current_task()
+    while left := [task for task in asyncio.all_tasks() if task is not this and not task.cancelling()]:
+        if time.monotonic() > deadline_s:
+            break
+        await asyncio.sleep(0.001)
+    for task in left:
+        note(f"left: {task!r}")
+
+
+asyncio.Runner.close = _close  # type: ignore[method-assign]
