@@ -12,11 +12,12 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo test mutants interop lint bench clean
+.PHONY: help demo test test-bench mutants interop lint bench clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
-	@echo "make test    all tests"
+	@echo "make test    all tests but those of the benchmarks"
+	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make mutants does the simulation notice a broken group machine? (about a minute)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
@@ -30,10 +31,14 @@ demo: $(READY) ## Show a group form, hand over partitions, survive a killed memb
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m demo $(ARGS)
 
 # One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process.
-test: $(READY) ## Run all tests; ARGS="-k name" chooses some
+test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 	@echo "Running the tests on two processes"
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
-		&& export JAVA_HOME CC && $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+		&& export JAVA_HOME CC && $(PY) -m pytest -n 2 --dist loadgroup -m "not bench" $(ARGS)
+
+# Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
+test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
+	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m pytest tests/bench -m bench $(ARGS)
 
 mutants: $(READY) ## Break the group machine on purpose, in each way that is known: is it caught? ARGS="name" chooses
 	@$(PY) -m tests.simulation.mutants $(ARGS)

@@ -102,6 +102,7 @@ def can_run(name: str) -> bool:
     return True
 
 
+@pytest.mark.bench
 def test_rebalances_are_measured_with_every_peer_that_can_run(tmp_path: Path) -> None:
     saved = rebalance.run(quick_plan(tmp_path / "data", tmp_path / "out"))
     running = {name for name in (KAFKA, KFAKE) if can_run(name)}
@@ -111,12 +112,14 @@ def test_rebalances_are_measured_with_every_peer_that_can_run(tmp_path: Path) ->
         assert medians.keys() == {RINGLEADER} | running
 
 
+@pytest.mark.bench
 def test_heartbeats_are_measured_beside_kfake(tmp_path: Path) -> None:
     saved = heartbeats.run(quick_plan(tmp_path / "data", tmp_path / "out").without([KAFKA]))
     ran = saved["results"]["depth 1"]["medians"].keys()
     assert ran == {RINGLEADER, YARDSTICK} | ({KFAKE} if can_run(KFAKE) else set())
 
 
+@pytest.mark.bench
 def test_commits_are_measured_beside_kfake_in_memory_and_synced(tmp_path: Path) -> None:
     saved = commits.run(quick_plan(tmp_path / "data", tmp_path / "out").without([KAFKA]))
     ran = saved["results"]["depth 1"]["medians"].keys()

@@ -13,6 +13,8 @@ from bench.document import numbers
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import KAFKA, KFAKE, quick_plan
 
+pytestmark = pytest.mark.bench
+
 
 def run(name: str, tmp_path: Path) -> dict[str, Any]:
     """Without the brokers: tests/bench/test_brokers.py has them."""
