@@ -154,14 +154,16 @@ class Leaders:
             complete = self._take(topic) and complete
         if complete:
             self._backoff.reset()
+        else:
+            self._wake.set()  # whoever waits for a leader is woken by one only
         self._looked.set()
         self._looked = asyncio.Event()
 
     def _take(self, topic: TopicMetadata) -> bool:
-        """Learn about one topic; whether all its partitions have leaders."""
+        """Learn about one topic; whether there is no reason to look again soon."""
         if topic.error_code:
             self._cannot_see(topic.name, topic.error_code)
-            return False
+            return topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic.name in self._missing:
             self._missing.discard(topic.name)
             logger.info("topic %s is there now", topic.name)

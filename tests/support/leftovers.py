@@ -49,7 +49,9 @@ class Leftovers(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """A log line. Those of clients do not count: there, an application's own exceptions are logged."""
-        if (record.name == "ringleader" and record.exc_info) or record.name == "asyncio":
+        if (record.name == "ringleader" and record.exc_info) or (
+            record.name == "asyncio" and record.levelno >= logging.ERROR
+        ):
             self.found.append(logging.Formatter("logged by %(name)s: %(message)s").format(record))
 
     def check(self) -> None:
