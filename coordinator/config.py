@@ -26,7 +26,7 @@ from ringleader.coordinator.config_text import (
     read_settings_file,
 )
 from ringleader.coordinator.groups.settings import INT32_MAX, INT64_MAX, GroupSettings
-from ringleader.coordinator.topics.settings import TopicSettings
+from ringleader.coordinator.topics.configs import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]

@@ -26,7 +26,7 @@ from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
-from ringleader.coordinator.topics import CatalogError, Topics
+from ringleader.coordinator.topics import DamagedError, Topics
 from ringleader.protocol.errors import KafkaError, MalformedError
 
 GROUPS_FILE = "groups.db"
@@ -99,7 +99,7 @@ class Node:
         address that cannot be listened on; then nothing is left running."""
         try:
             await self._start()
-        except (StorageError, MalformedError, KafkaError, CatalogError) as error:
+        except (StorageError, MalformedError, KafkaError, DamagedError) as error:
             await self.stop()
             raise StartError(str(error)) from error
         except BaseException:
@@ -113,9 +113,15 @@ class Node:
         self._lock.acquire()
         cluster_id = _cluster_id(settings.data_dir / IDENTITY_FILE)
         await self.runtime.start()
-        topics = Topics(settings.data_dir / TOPICS_DIRECTORY, settings.topic_settings(), self._wall_ms)
+        topics = Topics(
+            settings.data_dir / TOPICS_DIRECTORY,
+            settings.topic_settings(),
+            self._wall_ms,
+            on_failed=self._stop_serving,
+        )
         await topics.open()
         self.topics, self._topics_open = topics, True
+        await topics.finish_deletions(self.runtime.forget_topic)
         for name, partitions in settings.topic:
             info = self.topics.describe(name)
             if info is None:

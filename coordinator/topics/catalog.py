@@ -1,16 +1,24 @@
-"""Which topics there are: one small file, replaced as a whole, durable before anybody sees the change."""
+"""Which topics there are, and which producer ids were given out: small files, replaced as a whole, durable
+before anybody sees the change."""
 
 from __future__ import annotations
 
-import asyncio
 import json
+import os
 import re
-from collections.abc import Awaitable, Mapping
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ringleader.coordinator.topics.files import write_whole
+from ringleader.coordinator.topics.configs import validate
+from ringleader.coordinator.topics.disk import (
+    DamagedError,
+    Disk,
+    GroupCommit,
+    read_number,
+    write_number,
+    write_whole,
+)
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 FORMAT = 1
@@ -19,6 +27,10 @@ MAX_PARTITIONS = 10_000
 """Of one topic."""
 MAX_ALL_PARTITIONS = 100_000
 """Of all topics together."""
+MAX_CONFIG_BYTES = 16 * 1024 * 1024
+"""Of all topics' configurations together: keys and values that were set."""
+PRODUCER_ID_BLOCK = 1_000
+"""Producer ids per reservation; a crash skips what is left of one."""
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -31,11 +43,13 @@ class TopicInfo:
     id: bytes
     partitions: int
     configs: Mapping[str, str] = field(default_factory=dict)
-    internal: bool = False
+    deleting: bool = False
+    """Its deletion was decided: nobody sees it any more, and its name is not free yet."""
 
-
-class CatalogError(OSError):
-    """The file cannot be read or is of another version; it is never overwritten then."""
+    @property
+    def config_bytes(self) -> int:
+        """See `MAX_CONFIG_BYTES`."""
+        return sum(len(key) + len(value.encode()) for key, value in self.configs.items())
 
 
 def check_name(name: str) -> None:
@@ -48,113 +62,193 @@ def check_name(name: str) -> None:
         )
 
 
-def load(path: Path) -> dict[str, TopicInfo]:
-    """The topics in the file, none if there is no file. Raises CatalogError, OSError."""
+def load(path: Path) -> dict[str, TopicInfo] | None:
+    """The topics in the file, None if there is no file. Raises OSError (DamagedError among them)."""
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    try:
-        document = json.loads(data)
+        document = json.loads(path.read_bytes())
         if document["format"] != FORMAT:
-            raise CatalogError(f"{path} has format {document['format']!r}, this version knows {FORMAT}")
+            raise DamagedError(f"{path} has format {document['format']!r}, this version knows {FORMAT}")
         return {
-            name: TopicInfo(name, bytes.fromhex(row["id"]), int(row["partitions"]), dict(row["configs"]))
+            name: TopicInfo(
+                name,
+                bytes.fromhex(row["id"]),
+                int(row["partitions"]),
+                dict(row["configs"]),
+                bool(row.get("deleting")),
+            )
             for name, row in document["topics"].items()
         }
+    except FileNotFoundError:
+        return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CatalogError(f"{path} is not a list of topics: {error}") from None
+        raise DamagedError(f"{path} is not a list of topics: {error}") from None
 
 
-def dump(topics: Mapping[str, TopicInfo]) -> bytes:
-    """The file's content."""
-    rows = {
-        info.name: {"id": info.id.hex(), "partitions": info.partitions, "configs": dict(info.configs)}
-        for info in topics.values()
-    }
-    return json.dumps({"format": FORMAT, "topics": rows}, indent=1).encode()
+def _row(info: TopicInfo) -> dict[str, object]:
+    row = {"id": info.id.hex(), "partitions": info.partitions, "configs": dict(info.configs)}
+    return {**row, "deleting": True} if info.deleting else row
+
+
+Make = Callable[[TopicInfo | None], TopicInfo | None]
+"""Gets a topic as it is (None: there is none) and returns what it shall be; raises KafkaError."""
+
+
+@dataclass(slots=True, eq=False)
+class _Change:
+    name: str
+    make: Make
+    info: TopicInfo | None = None
+    error: Exception | None = None
 
 
 class Catalog:
-    """The topics as of the last durable change. Changes that come together are one write."""
+    """The topics as of the last durable change. Changes that come together are one write.
 
-    def __init__(self, path: Path, executor: Executor) -> None:
+    Changes go on when the caller is cancelled. They raise KafkaError: KAFKA_STORAGE_ERROR, and
+    POLICY_VIOLATION for more partitions or configurations than all topics together may have.
+    """
+
+    def __init__(self, path: Path, disk: Disk) -> None:
         self._path = path
-        self._executor = executor
-        self._staged: dict[str, TopicInfo | None] = {}
-        self._ticket: asyncio.Future[None] | None = None
-        self._saver: asyncio.Task[None] | None = None
-        self._busy: dict[str, asyncio.Future[None]] = {}
-        self._reserved = 0
+        self._disk = disk
+        self._all: dict[str, TopicInfo] = {}
+        self._commits = GroupCommit(self._commit)
+        self._config_bytes = 0
         self.topics: dict[str, TopicInfo] = {}
+        """Those that are not being deleted."""
         self.by_id: dict[bytes, TopicInfo] = {}
         self.partitions = 0
         """Of all topics."""
+        self.settle = self._commits.settle
 
-    def adopt(self, topics: dict[str, TopicInfo]) -> None:
-        """These are the topics now."""
-        self.topics = topics
-        self.by_id = {info.id: info for info in topics.values()}
-        self.partitions = sum(info.partitions for info in topics.values())
+    def adopt(self, changed: Mapping[str, TopicInfo | None]) -> None:
+        """These are so now; None: gone."""
+        for name, info in changed.items():
+            before = self._all.pop(name, None)
+            if before is not None:
+                self.topics.pop(name, None)
+                self.by_id.pop(before.id, None)
+                self.partitions -= before.partitions
+                self._config_bytes -= before.config_bytes
+            if info is not None:
+                self._all[name] = info
+                self.partitions += info.partitions
+                self._config_bytes += info.config_bytes
+                if not info.deleting:
+                    self.topics[name] = self.by_id[info.id] = info
 
-    async def settled(self, name: str) -> None:
-        """Wait until no change of this topic is on its way."""
-        while name in self._busy:
-            await asyncio.wait([self._busy[name]])
+    def deleting(self) -> list[TopicInfo]:
+        """Topics whose deletion was decided and is not finished."""
+        return [info for info in self._all.values() if info.deleting]
 
-    def put(self, name: str, info: TopicInfo | None) -> Awaitable[None]:
-        """Store a topic, or its deletion; `settled` must have been awaited just before.
+    async def create(
+        self, name: str, partitions: int, configs: Mapping[str, str | None], validate_only: bool
+    ) -> TopicInfo:
+        """A new topic. Raises INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS (also while one of that name is
+        being deleted), INVALID_PARTITIONS, INVALID_CONFIG."""
 
-        Goes on when the caller is cancelled. Raises KafkaError: KAFKA_STORAGE_ERROR, or POLICY_VIOLATION
-        (at once) for too many partitions.
-        """
-        before = self.topics.get(name)
-        more = (info.partitions if info else 0) - (before.partitions if before else 0)
-        if more > 0 and self.partitions + self._reserved + more > MAX_ALL_PARTITIONS:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"all topics have {MAX_ALL_PARTITIONS} partitions at most"
-            )
-        self._reserved += more
-        loop = asyncio.get_running_loop()
-        if self._ticket is None:
-            self._ticket = loop.create_future()
-            # Nobody may be left who asks.
-            self._ticket.add_done_callback(lambda ticket: ticket.exception())
-        self._staged[name] = info
-        self._busy[name] = self._ticket
-        if self._saver is None:
-            self._saver = loop.create_task(self._save())
-        return asyncio.shield(self._ticket)
+        def make(present: TopicInfo | None) -> TopicInfo:
+            if present is not None:
+                state = "is being deleted" if present.deleting else "already exists"
+                raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' {state}.")
+            if not 1 <= partitions <= MAX_PARTITIONS:
+                raise KafkaError(
+                    ErrorCode.INVALID_PARTITIONS, f"a topic has 1 to {MAX_PARTITIONS} partitions"
+                )
+            return TopicInfo(name, os.urandom(16), partitions, validate(configs))
 
-    async def flush(self) -> None:
-        """Wait until nothing is on its way."""
-        if self._saver is not None:
-            await asyncio.wait([self._saver])
+        check_name(name)
+        info = await self._change(name, make, validate_only)
+        assert info is not None
+        return info
 
-    async def _save(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._ticket is not None:
-            ticket, self._ticket = self._ticket, None
-            staged, self._staged = self._staged, {}
-            after = dict(self.topics)
-            for name, info in staged.items():
-                if info is None:
-                    after.pop(name, None)
-                else:
-                    after[name] = info
+    async def change(
+        self, name: str, change: Callable[[TopicInfo], TopicInfo], *, validate_only: bool = False
+    ) -> TopicInfo:
+        """Make something else of a topic. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+
+        def make(present: TopicInfo | None) -> TopicInfo:
+            if present is None or present.deleting:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+            return change(present)
+
+        info = await self._change(name, make, validate_only)
+        assert info is not None
+        return info
+
+    async def begin_deletion(self, name: str) -> TopicInfo:
+        """Nobody sees the topic from here on. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        return await self.change(name, lambda info: replace(info, deleting=True))
+
+    async def end_deletion(self, name: str) -> None:
+        """The name is free again."""
+        await self._change(name, lambda present: None, False)
+
+    async def _change(self, name: str, make: Make, validate_only: bool) -> TopicInfo | None:
+        if validate_only:
+            return make(self._all.get(name))
+        change = _Change(name, make)
+        await self._commits.add(change)
+        if change.error is not None:
+            raise change.error
+        return change.info
+
+    async def _commit(self, changes: list[_Change]) -> None:
+        changed: dict[str, TopicInfo | None] = {}
+        partitions, config_bytes = self.partitions, self._config_bytes
+        for change in changes:
+            before = changed[change.name] if change.name in changed else self._all.get(change.name)
             try:
-                await loop.run_in_executor(self._executor, write_whole, self._path, dump(after))
-            except OSError as error:
-                failure: KafkaError | None = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+                after = change.make(before)
+                more = (after.partitions if after else 0) - (before.partitions if before else 0)
+                longer = (after.config_bytes if after else 0) - (before.config_bytes if before else 0)
+                if more > 0 and partitions + more > MAX_ALL_PARTITIONS:
+                    text = f"all topics have {MAX_ALL_PARTITIONS} partitions at most"
+                    raise KafkaError(ErrorCode.POLICY_VIOLATION, text)
+                if longer > 0 and config_bytes + longer > MAX_CONFIG_BYTES:
+                    text = f"all topics' configurations have {MAX_CONFIG_BYTES} bytes at most"
+                    raise KafkaError(ErrorCode.POLICY_VIOLATION, text)
+            except Exception as error:
+                change.error = error
             else:
-                failure = None
-                self.adopt(after)
-            self._reserved = sum(info.partitions for info in self._staged.values() if info)
-            for name in staged:
-                if self._busy.get(name) is ticket:
-                    del self._busy[name]
-            if failure is None:
-                ticket.set_result(None)
-            else:
-                ticket.set_exception(failure)
-        self._saver = None
+                change.info = changed[change.name] = after
+                partitions += more
+                config_bytes += longer
+        if changed:
+            await self._disk.store(self._write, changed)
+            self.adopt(changed)
+
+    def _write(self, changed: Mapping[str, TopicInfo | None]) -> None:
+        """On a thread; nothing changes `_all` meanwhile."""
+        rows = {name: _row(info) for name, info in {**self._all, **changed}.items() if info is not None}
+        write_whole(self._path, json.dumps({"format": FORMAT, "topics": rows}, indent=1).encode())
+
+
+class ProducerIds:
+    """Producer ids that are never given out twice: reserved in blocks before the first is used. The file has
+    the first one that is not reserved."""
+
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self._path = path
+        self._disk = disk
+        self._reservations = GroupCommit(self._reserve)
+        self._next = 0
+        self._end = 0
+        self.settle = self._reservations.settle
+
+    def adopt(self, unused: int) -> None:
+        """No id from this one on is known anywhere. Raises OSError (DamagedError among them)."""
+        self._next = self._end = max(read_number(self._path) or 0, unused)
+
+    async def take(self) -> int:
+        """A fresh id. Raises KafkaError (KAFKA_STORAGE_ERROR) when none can be reserved."""
+        while self._next == self._end:
+            await self._reservations.add(None)
+        self._disk.check()
+        self._next += 1
+        return self._next - 1
+
+    async def _reserve(self, asked: list[None]) -> None:
+        if self._next == self._end:
+            await self._disk.store(write_number, self._path, self._end + PRODUCER_ID_BLOCK)
+            self._end += PRODUCER_ID_BLOCK

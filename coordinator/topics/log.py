@@ -3,110 +3,129 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
-from ringleader.coordinator.topics import configs as topic_configs
-from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, TopicInfo, check_name, load
-from ringleader.coordinator.topics.chores import Chores, cut
-from ringleader.coordinator.topics.files import write_whole
+from ringleader.coordinator.topics.appender import Appender
+from ringleader.coordinator.topics.background import Background, cut
+from ringleader.coordinator.topics.budget import LoopBudget, TailCache
+from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo, load
+from ringleader.coordinator.topics.configs import TopicSettings, effective, validate
+from ringleader.coordinator.topics.disk import DamagedError, Disk, GroupCommit, sync_directory, write_number
 from ringleader.coordinator.topics.partition import (
     AppendResult,
     Done,
     Partition,
-    Pending,
+    PendingAppend,
     Verify,
     Waiter,
-    awaited,
 )
-from ringleader.coordinator.topics.producer_ids import ProducerIds
-from ringleader.coordinator.topics.reading import (
-    START_FILE,
-    ReadResult,
-    Recovered,
-    find_first_time,
-    read_range,
-    recover_all,
-)
-from ringleader.coordinator.topics.retention import Retention
-from ringleader.coordinator.topics.settings import TopicSettings
-from ringleader.coordinator.topics.syncs import Syncs
-from ringleader.coordinator.topics.tail import TailCache
+from ringleader.coordinator.topics.producers import ProducerCount
+from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover
+from ringleader.coordinator.topics.segment import find_time, read_range
 from ringleader.coordinator.topics.transactional import before, refuse_unverified
-from ringleader.coordinator.topics.turns import Turns
-from ringleader.coordinator.topics.writer import Write, Writer
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
-READER_THREADS = 4
-LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
-"""The timestamps of ListOffsets that are none."""
+MAX_TIMESTAMP = -3
+"""The timestamp of ListOffsets that asks for the largest one."""
+DELETION_RETRY_S = 1.0
+START_WAIT_S = 10.0
+"""So long a start waits for deletions that were begun before; then they go on beside it."""
 
 CATALOG_FILE = "topics.json"
 PRODUCER_IDS_FILE = "producer-ids"
 DATA_DIRECTORY = "data"
+
+Forget = Callable[[str], Awaitable[None]]
+"""Makes groups forget what they committed for a topic, durably."""
 
 
 class Topics:
     """The embedded topic log. All methods are for one loop's thread; what they wait for is done by others.
 
     Records are not synced as they come, as in Kafka: a crash of the process loses none that was acknowledged,
-    a crash of the machine may. Topics, producer ids and DeleteRecords are durable when they are answered.
+    a crash of the machine may. Topics, producer ids, DeleteRecords and ends of transactions are durable when
+    they are answered. After a failed sync everything is refused with KAFKA_STORAGE_ERROR, and `on_failed` was
+    called, once: the process should end.
     """
 
-    def __init__(self, directory: Path, settings: TopicSettings, wall_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: TopicSettings,
+        wall_ms: Callable[[], int],
+        on_failed: Callable[[Exception], None] | None = None,
+    ) -> None:
         self.settings = settings
         self.directory = directory
         self.wall_ms = wall_ms
-        self.turns = Turns()
-        self._pool = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="topic-log-reader")
-        self._writer = Writer(self._written)
-        self._writes: list[Write] = []
-        self._tails = TailCache(settings.tail_cache_bytes)
-        self._partitions: dict[str, dict[int, Partition]] = {}
-        self._catalog = Catalog(directory / CATALOG_FILE, self._pool)
-        self._deletions: set[asyncio.Future[None]] = set()
-        self._producer_ids = ProducerIds(directory / PRODUCER_IDS_FILE, self._pool)
-        self._retaining: asyncio.Task[None] | None = None
-        self._is_open = False
+        self.budget = LoopBudget()
+        self._data = directory / DATA_DIRECTORY
         self._log = get_log()
-        self._chores = Chores(self._writer, self._log, sync=settings.storage_sync == "full")
-        self._syncs = Syncs(directory / DATA_DIRECTORY)
-        self._retention = Retention(self._writer, self._chores, self._log)
+        self._disk = Disk(self._data, self._log, on_failed)
+        self._appender = Appender(self._written, self._disk.fail)
+        self._appends: list[PendingAppend] = []
+        self._tails = TailCache(settings.tail_cache_bytes)
+        self._all_producers = ProducerCount()
+        self._partitions: dict[str, dict[int, Partition]] = {}
+        self._catalog = Catalog(directory / CATALOG_FILE, self._disk)
+        self._producer_ids = ProducerIds(directory / PRODUCER_IDS_FILE, self._disk)
+        self._sync = settings.storage_sync == "full"
+        self._syncs = GroupCommit(self._sync_files)
+        self._starts = GroupCommit(self._store_starts)
+        self._background = Background(self._disk, self._appender, self._log, sync=self._sync)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_open = False
 
     # ---- life ----
 
     async def open(self) -> None:
-        """Read what is there, repair what a crash left. Raises OSError (CatalogError among them)."""
+        """Read what is there, repair what a crash left. Raises OSError (DamagedError among them)."""
         started_ms = monotonic_ms()
-        topics, found, orphans = await self._run(self._load)
-        self._catalog.adopt(topics)
+        found = await asyncio.to_thread(self._load)
+        known = [producer_id for recovered in found.values() for producer_id in recovered.producers]
+        self._producer_ids.adopt(max(known, default=-1) + 1)
         for (name, index), recovered in found.items():
-            self._adopt(topics[name], index, recovered)
-        self._writer.start()
-        for path in orphans:
-            self._chores.remove_topic(path)
+            self._adopt(self._catalog.topics[name], index, recovered)
+        self._appender.start()
         self._is_open = True
-        self._retaining = asyncio.get_running_loop().create_task(self._retain())
+        self._start(self._retain())
         self._log.info(
             "topic log open",
-            topics=len(topics),
+            topics=len(self._catalog.topics),
             partitions=self._catalog.partitions,
             bytes=sum(sum(s.size_bytes for s in r.segments) for r in found.values()),
             scanned_bytes=sum(r.scanned_bytes for r in found.values()),
             duration_ms=monotonic_ms() - started_ms,
         )
 
-    def _load(self) -> tuple[dict[str, TopicInfo], dict[tuple[str, int], Recovered], list[Path]]:
-        data = self.directory / DATA_DIRECTORY
-        data.mkdir(parents=True, exist_ok=True)
-        topics = load(self.directory / CATALOG_FILE)
-        return topics, *recover_all(data, topics.values(), self.wall_ms())
+    def _load(self) -> dict[tuple[str, int], Recovered]:
+        for made in (self.directory, self._data):
+            made.mkdir(parents=True, exist_ok=True)
+            sync_directory(made.parent)
+        path, found = self.directory / CATALOG_FILE, {}
+        directories = {path.name for path in self._data.iterdir()}
+        topics = load(path)
+        if topics is None and directories:
+            raise DamagedError(
+                f"{path} is missing beside the records of {len(directories)} topics: put its last copy back, "
+                f"or move {self._data} away"
+            )
+        self._catalog.adopt(topics or {})
+        for info in self._catalog.topics.values():
+            directory = self._data / info.id.hex()
+            for below in directory.iterdir() if directory.exists() else ():
+                if below.name.isdigit() and int(below.name) < info.partitions:
+                    found[info.name, int(below.name)] = recover(below, self.wall_ms())
+        unknown = directories - {info.id.hex() for info in (topics or {}).values()}
+        if unknown:
+            self._log.warning("records of unknown topics are left alone", directories=sorted(unknown)[:10])
+        return found
 
     def _adopt(self, info: TopicInfo, index: int, found: Recovered) -> Partition:
         if found.cut_bytes:
@@ -118,40 +137,41 @@ class Topics:
                 end_offset=found.next_offset,
                 dropped=found.dropped,
             )
-        directory = self.directory / DATA_DIRECTORY / info.id.hex() / str(index)
-        config = topic_configs.effective(info.configs, self.settings)
-        partition = Partition(directory, config, self._tails, found)
+        directory = self._data / info.id.hex() / str(index)
+        config = effective(info.configs, self.settings)
+        partition = Partition(directory, config, found, self._tails, self._all_producers)
         self._partitions.setdefault(info.name, {})[index] = partition
         return partition
 
     async def close(self) -> None:
         """Write what was accepted, write indexes, end the threads. May be called twice, or without `open`."""
         was_open, self._is_open = self._is_open, False
-        if self._retaining is not None:
-            self._retaining.cancel()
-            await asyncio.gather(self._retaining, return_exceptions=True)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if was_open:
-            await self._catalog.flush()
-            if self._deletions:
-                await asyncio.wait(self._deletions)
+            await self._catalog.settle()
+            await self._producer_ids.settle()
             self._flush()
+            await self._appender.stop()
             await self._syncs.settle()
-            await self._chores.settle(abandon=True)
-            await self._writer.stop()
+            await self._starts.settle()
             for partition in self._all_partitions():
                 partition.wake_all()
-            await self._chores.settle()
-            await self._chores.finish(
+            await self._background.settle()
+            await self._background.finish(
                 [found for p in self._all_partitions() if (found := p.final_index()) is not None]
             )
-        await asyncio.get_running_loop().run_in_executor(None, self._syncs.shutdown)
-        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        await self._disk.close()
+
+    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def _all_partitions(self) -> list[Partition]:
         return [partition for some in self._partitions.values() for partition in some.values()]
-
-    def _run(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        return asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
     # ---- topics ----
 
@@ -178,55 +198,25 @@ class Topics:
     ) -> TopicInfo:
         """A new topic, durable on return; -1 partitions: the default number.
 
-        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_CONFIG,
-        POLICY_VIOLATION (too many partitions in all), KAFKA_STORAGE_ERROR.
+        Raises KafkaError, as the other changes do: see `Catalog`.
         """
-        check_name(name)
-        await self._catalog.settled(name)
-        if name in self._catalog.topics:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         count = self.settings.num_partitions if partitions == -1 else partitions
-        if not 1 <= count <= MAX_PARTITIONS:
-            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"a topic has 1 to {MAX_PARTITIONS} partitions")
-        info = TopicInfo(name, os.urandom(16), count, topic_configs.validate(configs or {}))
-        if not validate_only:
-            await self._catalog.put(name, info)
-        return info
-
-    async def delete(self, name: str) -> None:
-        """Delete a topic, durable on return; its files go soon after.
-
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
-        """
-        info = await self._settled(name)
-        stored = self._catalog.put(name, None)
-        # Goes on when the caller is cancelled.
-        self._deletions.add(job := asyncio.ensure_future(self._delete(info, stored)))
-        job.add_done_callback(self._deletions.discard)
-        await asyncio.shield(job)
-
-    async def _delete(self, info: TopicInfo, stored: Any) -> None:
-        await stored
-        for partition in self._partitions.pop(info.name, {}).values():
-            partition.delete()
-        # Nobody can look the topic up any more, so nothing is written after this.
-        self._flush()
-        self._chores.remove_topic(self.directory / DATA_DIRECTORY / info.id.hex())
+        return await self._catalog.create(name, count, configs or {}, validate_only)
 
     async def grow(self, name: str, total: int, *, validate_only: bool = False) -> TopicInfo:
         """More partitions, durable on return. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION,
-        INVALID_PARTITIONS, POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
-        info = await self._settled(name)
-        if not info.partitions < total <= MAX_PARTITIONS:
-            raise KafkaError(
-                ErrorCode.INVALID_PARTITIONS,
-                f"Topic '{name}' has {info.partitions} partitions; asked are {total}, "
-                f"which is not more, or above {MAX_PARTITIONS}.",
-            )
-        grown = TopicInfo(name, info.id, total, info.configs)
-        if not validate_only:
-            await self._catalog.put(name, grown)
-        return grown
+        INVALID_PARTITIONS, and see `Catalog`."""
+
+        def grown(info: TopicInfo) -> TopicInfo:
+            if not info.partitions < total <= MAX_PARTITIONS:
+                raise KafkaError(
+                    ErrorCode.INVALID_PARTITIONS,
+                    f"Topic '{name}' has {info.partitions} partitions; asked are {total}, "
+                    f"which is not more, or above {MAX_PARTITIONS}.",
+                )
+            return replace(info, partitions=total)
+
+        return await self._catalog.change(name, grown, validate_only=validate_only)
 
     async def configure(
         self,
@@ -237,27 +227,55 @@ class Topics:
     ) -> TopicInfo:
         """Replace a topic's configurations by what `change` makes of the present ones, durable on return.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, KAFKA_STORAGE_ERROR, and what `change`
-        raises.
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, those of `change`, and see `Catalog`.
         """
-        info = await self._settled(name)
-        after = TopicInfo(name, info.id, info.partitions, topic_configs.validate(change(dict(info.configs))))
-        if not validate_only:
-            await self._catalog.put(name, after)
-            config = topic_configs.effective(after.configs, self.settings)
+
+        def changed(info: TopicInfo) -> TopicInfo:
+            return replace(info, configs=validate(change(dict(info.configs))))
+
+        after = await self._catalog.change(name, changed, validate_only=validate_only)
+        info = self._catalog.topics.get(name)
+        if info is not None:
+            config = effective(info.configs, self.settings)
             for partition in self._partitions.get(name, {}).values():
                 partition.config = config
         return after
 
-    async def _settled(self, name: str) -> TopicInfo:
-        await self._catalog.settled(name)
-        info = self._catalog.topics.get(name)
-        if info is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
-        return info
+    async def delete(self, name: str, forget: Forget) -> None:
+        """Delete a topic: on return it is gone with its records, and with what groups committed for it.
+
+        It is invisible as soon as that is durable; its name is free again when all is done. If that ends
+        early (the caller is cancelled, a crash), `finish_deletions` of the next start goes on.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        """
+        await self._finish_deletion(await self._catalog.begin_deletion(name), forget)
+
+    async def finish_deletions(self, forget: Forget) -> None:
+        """Go on with deletions that were begun before the start."""
+        begun = [self._start(self._finish_deletion(info, forget)) for info in self._catalog.deleting()]
+        if begun:
+            await asyncio.wait(begun, timeout=START_WAIT_S)
+
+    async def _finish_deletion(self, info: TopicInfo, forget: Forget) -> None:
+        for partition in self._partitions.pop(info.name, {}).values():
+            partition.delete()
+        # Nobody can look the topic up any more, so nothing is written after this.
+        self._flush()
+        await forget(info.name)
+        while True:
+            try:
+                await self._background.remove_topic(self._data / info.id.hex())
+                await self._catalog.end_deletion(info.name)
+                return
+            except KafkaError as error:
+                self._disk.check()
+                self._log.warning("topic not removed, tried again", topic=info.name, reason=str(error))
+            await asyncio.sleep(DELETION_RETRY_S)
 
     def partition(self, topic: str, index: int) -> Partition:
-        """One partition. Raises KafkaError (UNKNOWN_TOPIC_OR_PARTITION)."""
+        """One partition. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
+        self._disk.check()
         try:
             return self._partitions[topic][index]
         except KeyError:
@@ -265,6 +283,10 @@ class Topics:
             if info is None or not 0 <= index < info.partitions:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from None
             return self._adopt(info, index, Recovered())
+
+    async def new_producer_id(self) -> int:
+        """A producer id that was never given out before. Raises KafkaError (KAFKA_STORAGE_ERROR)."""
+        return await self._producer_ids.take()
 
     # ---- appending ----
 
@@ -275,32 +297,37 @@ class Topics:
 
         `verify` says whether a transactional batch may be appended, when its turn has come.
         """
-        self.turns.run(lambda: self._append(partition, batch, done, verify))
+        self.budget.run(lambda: self._append(partition, batch, done, verify))
 
     def _append(self, partition: Partition, batch: bytes, done: Done, verify: Verify) -> int:
         try:
             self._check_open(partition)
-            write = partition.append(batch, self.wall_ms(), done, verify)
+            pending = partition.append(batch, self.wall_ms(), done, verify)
         except KafkaError as error:
-            done(error)
-            return len(batch)
+            self._tell([done], error)
         except Exception:
             self._log.exception("append failed", directory=str(partition.directory))
-            done(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
-            return len(batch)
-        if write is not None:
-            self._write(write)
+            self._tell([done], KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+        else:
+            if pending is not None:
+                self._write(pending)
         return len(batch)
 
     def _check_open(self, partition: Partition) -> None:
+        self._disk.check()
         if not self._is_open or partition.deleted:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "closing, or deleted")
 
-    def _write(self, write: Write) -> None:
-        if not self._writes:
+    def _write(self, pending: PendingAppend) -> None:
+        if not self._appends:
             # What arrives in this turn goes to the disk together.
             asyncio.get_running_loop().call_soon(self._flush)
-        self._writes.append(write)
+        self._appends.append(pending)
+
+    def _flush(self) -> None:
+        appends, self._appends = self._appends, []
+        if appends:
+            self._appender.write(appends)
 
     async def append(
         self, topic: str, partition: int, batch: bytes, verify: Verify = refuse_unverified
@@ -310,9 +337,8 @@ class Topics:
         A batch that was appended before gives the earlier result. Raises KafkaError:
         UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, those of `Partition.append`.
         """
-        future, done = awaited()
-        self.append_nowait(self.partition(topic, partition), batch, done, verify)
-        return await future
+        found = self.partition(topic, partition)
+        return await _awaited(lambda done: self.append_nowait(found, batch, done, verify))
 
     async def end_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, *, committed: bool
@@ -321,15 +347,19 @@ class Topics:
         is before it. Raises KafkaError as `append` does."""
         found = self.partition(topic, partition)
         self._check_open(found)
-        future, done = awaited()
-        self._write(
-            found.append_marker(producer_id, producer_epoch, self.wall_ms(), done, committed=committed)
-        )
-        offset = (await future).base_offset
-        if self.settings.storage_sync == "full":
+        now = self.wall_ms()
+
+        def append(done: Done) -> None:
+            self._write(found.append_marker(producer_id, producer_epoch, now, done, committed=committed))
+
+        offset = (await _awaited(append)).base_offset
+        if self._sync:
             files = found.unsynced(offset)
-            await self._syncs.sync([segment.path for segment in files])
+            await self._syncs.add([segment.path for segment in files])
             found.synced_before = max([found.synced_before, *(segment.base_offset for segment in files)])
+
+    async def _sync_files(self, asked: list[list[Path]]) -> None:
+        await self._disk.store(self._disk.sync_all, dict.fromkeys(path for paths in asked for path in paths))
 
     def open_transactions(self) -> list[tuple[str, int, int, int]]:
         """Topic, partition, producer id and epoch of every transaction that has no marker yet."""
@@ -340,63 +370,55 @@ class Topics:
             for producer_id in partition.transactions.open
         ]
 
-    def _flush(self) -> None:
-        writes, self._writes = self._writes, []
-        if writes:
-            self._writer.write(writes)
-
-    def _written(self, writes: list[Write]) -> None:
-        for write in writes:
-            pending: Pending = write.owner
+    def _written(self, appends: list[PendingAppend]) -> None:
+        for pending in appends:
             partition = pending.partition
-            if write.error is not None:
-                if partition.is_first(pending):
-                    self._write_failed(partition, write.error)
-                continue
-            for sealed in partition.written(pending, write.data):
-                self._chores.seal(sealed)
+            if pending.error is None:
+                for sealed in partition.written(pending):
+                    self._background.seal(sealed)
+                self._tell(
+                    pending.done,
+                    AppendResult(pending.base_offset, pending.append_time_ms, partition.start_offset),
+                )
+            elif partition.is_first(pending):
+                self._write_failed(partition, str(pending.error))
 
-    def _write_failed(self, partition: Partition, error: OSError) -> None:
-        self._log.error("records cannot be written", directory=str(partition.directory), error=str(error))
-        touched = partition.failed(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+    def _write_failed(self, partition: Partition, reason: str) -> None:
+        self._log.error("records cannot be written", directory=str(partition.directory), reason=reason)
+        waiting, touched = partition.failed()
         for segment in touched:
             gone = segment not in partition.segments
-            self._writer.call_later(partial(cut, segment, gone))
+            self._appender.call(partial(cut, segment, gone))
+        self._tell(waiting, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason))
+
+    def _tell(self, waiting: Sequence[Done], result: AppendResult | KafkaError) -> None:
+        for done in waiting:
+            try:
+                done(result)
+            except Exception:
+                self._log.exception("append not answered")
 
     # ---- reading ----
 
-    async def read(self, topic: str, partition: int, offset: int, max_bytes: int) -> ReadResult:
+    async def read(self, topic: str, partition: int, offset: int, max_bytes: int) -> bytes:
         """Whole batches from the one with `offset` on, at least one if there is one.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
-        found = self.partition(topic, partition)
-        records = await self.read_partition(found, offset, max_bytes)
-        return ReadResult(records, found.high_watermark, found.start_offset)
+        return await self.read_partition(self.partition(topic, partition), offset, max_bytes)
 
     async def read_partition(
         self, partition: Partition, offset: int, max_bytes: int, end_offset: int | None = None
     ) -> bytes:
         """As `read`; only what is before `end_offset`, where a batch begins."""
-        records = await self._read(partition, offset, max_bytes)
-        return records if end_offset is None else before(records, end_offset)
-
-    async def _read(self, partition: Partition, offset: int, max_bytes: int) -> bytes:
         records = partition.read_tail(offset, max_bytes)
-        if records is not None:
-            return records
-        plan = partition.read_plan(offset, max_bytes)
-        try:
-            data: bytes = await self._run(read_range, *plan)
-        except FileNotFoundError:
+        if records is None:
+            records = await self._disk.read(read_range, *partition.read_plan(offset, max_bytes))
+        if records is None:
             # Deleted meanwhile: by retention, or with its topic.
-            code = (
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition.deleted else ErrorCode.OFFSET_OUT_OF_RANGE
-            )
-            raise KafkaError(code) from None
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-        return data
+            unknown, outside = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OFFSET_OUT_OF_RANGE
+            raise KafkaError(unknown if partition.deleted else outside)
+        return records if end_offset is None else before(records, end_offset)
 
     def park(
         self,
@@ -413,52 +435,17 @@ class Topics:
             partition.waiters[waiter] = None
         return waiter
 
-    async def wait_for_data(
-        self, positions: list[tuple[str, int, int]], min_bytes: int, timeout_ms: int
-    ) -> bool:
-        """Wait until (topic, partition, offset) have `min_bytes` together, as far as can be told without
-        reading. False when the time is over. Raises KafkaError (UNKNOWN_TOPIC_OR_PARTITION)."""
-        partitions = [self.partition(topic, index) for topic, index, _ in positions]
-        if any(p.high_watermark > at[2] for p, at in zip(partitions, positions, strict=True)):
-            # Something is there; how many bytes is only known by reading.
-            return True
-        woken = asyncio.Event()
-        waiter = self.park(partitions, min_bytes, woken.set)
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await woken.wait()
-        except TimeoutError:
-            return False
-        finally:
-            waiter.cancel()
-        return True
-
-    def start_offset(self, topic: str, partition: int) -> int:
-        """Offset of the first record. Raises KafkaError (UNKNOWN_TOPIC_OR_PARTITION)."""
-        return self.partition(topic, partition).start_offset
-
-    def end_offset(self, topic: str, partition: int) -> int:
-        """Offset of the next record. Raises KafkaError (UNKNOWN_TOPIC_OR_PARTITION)."""
-        return self.partition(topic, partition).high_watermark
-
     async def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> tuple[int, int]:
         """The first record with this timestamp or a later one: its offset and timestamp, (-1, -1) for none.
 
-        `LATEST` and `EARLIEST` give the end and the start with timestamp -1, `MAX_TIMESTAMP` the first record
-        with the largest timestamp. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        `MAX_TIMESTAMP`: the first record with the largest timestamp. Raises KafkaError:
+        UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         found = self.partition(topic, partition)
-        if timestamp_ms == LATEST:
-            return found.high_watermark, -1
-        if timestamp_ms == EARLIEST:
-            return found.start_offset, -1
         if timestamp_ms == MAX_TIMESTAMP:
             timestamp_ms = max((segment.max_timestamp for segment in found.segments), default=-1)
         plans = found.time_plans(timestamp_ms)
-        try:
-            return await self._run(find_first_time, plans) if plans and timestamp_ms >= 0 else (-1, -1)
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        return await self._disk.read(find_time, plans) if plans and timestamp_ms >= 0 else (-1, -1)
 
     # ---- what goes ----
 
@@ -468,32 +455,70 @@ class Topics:
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
         found = self.partition(topic, partition)
-        gone = found.truncate(found.high_watermark if offset == -1 else offset)
-        path, start = found.directory / START_FILE, found.start_offset
-        try:
-            if found.directory.exists():
-                await self._run(write_whole, path, b"%d\n" % start)
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-        finally:
-            if gone:
-                self._chores.remove(gone)
-        return start
+        if not -1 <= offset <= found.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        offset = found.high_watermark if offset == -1 else offset
+        if offset > found.start_offset:
+            await self._starts.add((found, offset))
+        return found.start_offset
+
+    async def _store_starts(self, asked: list[tuple[Partition, int]]) -> None:
+        """What is before these offsets goes, as soon as that is durable."""
+        starts: dict[Partition, int] = {}
+        for partition, offset in asked:
+            starts[partition] = max(offset, starts.get(partition, partition.start_offset))
+        await self._disk.store(self._write_starts, starts)
+        for partition, offset in starts.items():
+            if not partition.deleted and (gone := partition.truncate(offset)):
+                self._background.remove(gone, partition.segments[0])
+
+    def _write_starts(self, starts: Mapping[Partition, int]) -> None:
+        """On a thread."""
+        for partition, offset in starts.items():
+            # With its topic, all of it goes.
+            with suppress(FileNotFoundError):
+                write_number(partition.directory / START_FILE, offset)
+                self._disk.sync_names(partition.directory)
 
     async def enforce_retention(self) -> int:
         """Delete what is too old or too much, in whole files; how many files."""
-        return await self._retention.enforce(
-            self._all_partitions(), self.wall_ms(), self.settings.producer_id_expiration_ms
-        )
+        count = 0
+        now = self.wall_ms()
+        for found in self._all_partitions():
+            found.producers.expire(now - self.settings.producer_id_expiration_ms)
+            start, files = found.retention_start(now), list(found.segments)
+            if not files or start <= files[0].base_offset:
+                continue
+            if start == found.next_offset and (sealed := found.roll()) is not None:
+                self._background.seal(sealed)
+            await self._starts.add((found, start))
+            count += (gone := len([segment for segment in files if segment not in found.segments]))
+            self._log.info(
+                "records deleted by retention", directory=str(found.directory), files=gone, start_offset=start
+            )
+        await self._background.settle()
+        return count
 
     async def _retain(self) -> None:
         while True:
             await asyncio.sleep(self.settings.log_retention_check_interval_ms / 1000)
             try:
                 await self.enforce_retention()
-            except OSError as error:
-                self._log.warning("retention failed, tried again later", error=str(error))
+            except KafkaError as error:
+                self._log.warning("retention failed, tried again later", reason=str(error))
 
-    async def new_producer_id(self) -> int:
-        """A producer id that was never given out before. Raises KafkaError (KAFKA_STORAGE_ERROR)."""
-        return await self._producer_ids.take()
+
+async def _awaited(append: Callable[[Done], None]) -> AppendResult:
+    """The result of what is begun so. Raises KafkaError."""
+    future: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
+
+    def done(result: AppendResult | KafkaError) -> None:
+        if future.done():
+            return
+        if isinstance(result, KafkaError):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+
+    append(done)
+    return await future

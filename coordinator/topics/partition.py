@@ -7,7 +7,6 @@ taken back.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from bisect import bisect_right
 from collections import deque
@@ -16,19 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ringleader.coordinator.topics.appender import Chain, FileWrite
+from ringleader.coordinator.topics.background import Sealed
+from ringleader.coordinator.topics.budget import Tail, TailCache
 from ringleader.coordinator.topics.configs import TopicConfig
-from ringleader.coordinator.topics.producers import ProducedBatch, Undo
-from ringleader.coordinator.topics.reading import Recovered
-from ringleader.coordinator.topics.segment import NO_TIMESTAMP, Segment
-from ringleader.coordinator.topics.tail import Tail, TailCache
-from ringleader.coordinator.topics.transactional import (
-    CONTROL,
-    TRANSACTIONAL,
-    Snapshot,
-    marker,
-    refuse_unverified,
-)
-from ringleader.coordinator.topics.writer import Lane, Write
+from ringleader.coordinator.topics.producers import ProducedBatch, ProducerCount, Undo
+from ringleader.coordinator.topics.recovery import Recovered
+from ringleader.coordinator.topics.segment import NO_TIMESTAMP, ReadPlan, Segment, Snapshot, TimePlan
+from ringleader.coordinator.topics.transactional import CONTROL, TRANSACTIONAL, marker, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import (
     BatchHeader,
@@ -63,7 +57,7 @@ transaction of that producer, or this partition does not."""
 
 
 @dataclass(slots=True, eq=False)
-class Pending:
+class PendingAppend(FileWrite):
     """An append on its way."""
 
     partition: Partition
@@ -96,45 +90,22 @@ class Waiter:
             partition.waiters.pop(self, None)
 
 
-class ReadPlan(NamedTuple):
-    """The arguments of `reading.read_range`."""
-
-    path: Path
-    position: int
-    boundary: int
-    limit: int
-    offset: int
-
-
 class Partition:
     """See the module. Raises KafkaError where a client's request cannot be done."""
 
-    __slots__ = (
-        "_active_bytes",
-        "_changed",
-        "_in_flight",
-        "_lane",
-        "_sealing",
-        "_tails",
-        "config",
-        "deleted",
-        "directory",
-        "high_watermark",
-        "next_offset",
-        "producers",
-        "segments",
-        "start_offset",
-        "synced_before",
-        "tail",
-        "transactions",
-        "waiters",
-    )
-
-    def __init__(self, directory: Path, config: TopicConfig, tails: TailCache, found: Recovered) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        config: TopicConfig,
+        found: Recovered,
+        tails: TailCache,
+        all_producers: ProducerCount,
+    ) -> None:
         self.directory = directory
         self.config = config
         self.segments = found.segments
         self.producers = found.producers
+        self.producers.join(all_producers)
         self.transactions = found.transactions
         self.start_offset = found.start_offset
         self.high_watermark = found.next_offset
@@ -147,9 +118,9 @@ class Partition:
         self.waiters: dict[Waiter, None] = {}
         self.deleted = False
         self._tails = tails
-        self._in_flight: deque[Pending] = deque()
+        self._in_flight: deque[PendingAppend] = deque()
         self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
-        self._lane = Lane()
+        self._chain = Chain()
         self._sealing: dict[Segment, list[list[object]]] = {}
         """Complete files that are still being written, and the producers at their end."""
         self._changed = found.scanned_bytes > 0
@@ -158,62 +129,77 @@ class Partition:
 
     def append(
         self, batch: bytes, now_ms: int, done: Done, verify: Verify = refuse_unverified
-    ) -> Write | None:
-        """Check a batch and give it its offset. Returns what must be written, or None for a duplicate; `done`
-        is called later in both cases, never from here.
+    ) -> PendingAppend | None:
+        """Append a producer's batch; the caller hands what is returned to the appending thread. None: it is a
+        duplicate, and `done` gets the earlier result.
 
-        Raises KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD,
-        INVALID_TXN_STATE, those of `verify`, and those of `Producers.check`.
+        Raises KafkaError; then nothing changed, and `done` is not called: MESSAGE_TOO_LARGE,
+        RECORD_LIST_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TXN_STATE, those of
+        `Producers.check`, and those of `verify` for a transactional batch.
         """
         header = self._checked(batch)
-        undo, transaction = None, -1
+        undo, producer_id = None, -1
         if header.attributes & TRANSACTIONAL:
-            transaction = header.producer_id
-            verify(transaction, header.producer_epoch)
+            producer_id = header.producer_id
+            verify(producer_id, header.producer_epoch)
         elif self.transactions.open and header.producer_id in self.transactions.open:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction"
             )
-        base_offset = self.next_offset
         if header.producer_id >= 0:
             earlier = self.producers.check(header)
             if earlier is not None:
                 self._duplicate(earlier, done)
                 return None
-            undo = self.producers.add(header, base_offset, now_ms)
+            undo = self.producers.add(header, self.next_offset, now_ms)
         append_time, max_timestamp = -1, header.max_timestamp
         if self.config.append_time:
             append_time = max_timestamp = now_ms
             batch = stamp_append_time(batch, now_ms)
-        data = stamp(batch, base_offset, LEADER_EPOCH)
-        segment = self._segment_for(len(data), max_timestamp, undo)
-        self.next_offset = base_offset + header.record_count
-        next_offset = self.next_offset
-        pending = Pending(
-            self, segment, base_offset, next_offset, max_timestamp, append_time, undo, [done], transaction
-        )
-        return self._place(pending, data)
+        return self._place(batch, header.record_count, max_timestamp, append_time, undo, done, producer_id)
 
     def append_marker(
         self, producer_id: int, producer_epoch: int, now_ms: int, done: Done, *, committed: bool
-    ) -> Write:
+    ) -> PendingAppend:
         """End a producer's transaction here; batches of earlier epochs are refused from then on."""
         batch = marker(producer_id, producer_epoch, now_ms, committed=committed)
+        undo = self.producers.fence(producer_id, producer_epoch, now_ms)
+        return self._place(batch, 1, now_ms, -1, undo, done, producer_id, committed)
+
+    def _place(
+        self,
+        batch: bytes,
+        count: int,
+        max_timestamp: int,
+        append_time_ms: int,
+        undo: Undo | None,
+        done: Done,
+        producer_id: int,
+        committed: bool | None = None,
+    ) -> PendingAppend:
         base_offset = self.next_offset
         data = stamp(batch, base_offset, LEADER_EPOCH)
-        undo = self.producers.fence(producer_id, producer_epoch, now_ms)
-        segment = self._segment_for(len(data), now_ms, undo)
-        self.next_offset = base_offset + 1
-        pending = Pending(
-            self, segment, base_offset, self.next_offset, now_ms, -1, undo, [done], producer_id, committed
+        segment = self._segment_for(len(data), max_timestamp, undo)
+        self.next_offset += count
+        pending = PendingAppend(
+            path=segment.path,
+            position=self._active_bytes,
+            data=data,
+            chain=self._chain,
+            partition=self,
+            segment=segment,
+            base_offset=base_offset,
+            next_offset=self.next_offset,
+            max_timestamp=max_timestamp,
+            append_time_ms=append_time_ms,
+            undo=undo,
+            done=[done],
+            producer_id=producer_id,
+            committed=committed,
         )
-        return self._place(pending, data)
-
-    def _place(self, pending: Pending, data: bytes) -> Write:
         self._in_flight.append(pending)
-        write = Write(pending.segment.path, self._active_bytes, data, self._lane, pending)
         self._active_bytes += len(data)
-        return write
+        return pending
 
     def _checked(self, batch: bytes) -> BatchHeader:
         if len(batch) > self.config.max_message_bytes:
@@ -257,27 +243,24 @@ class Partition:
         self._active_bytes = 0
         return segment
 
-    def written(self, pending: Pending, data: bytes) -> list[tuple[Segment, Snapshot]]:
+    def written(self, pending: PendingAppend) -> list[Sealed]:
         """An append is in its file. Returns the files that are complete by that, and what was known then."""
         assert self._in_flight[0] is pending, "writes are reported in their order"
         self._in_flight.popleft()
-        segment = pending.segment
+        segment, size = pending.segment, len(pending.data)
         sealed = self._complete(segment) if self._sealing else []
-        segment.add(pending.base_offset, pending.next_offset, len(data), pending.max_timestamp)
+        segment.add(pending.base_offset, pending.next_offset, size, pending.max_timestamp)
         self.high_watermark = pending.next_offset
         self._changed = True
-        self._tails.add(self.tail, pending.base_offset, pending.next_offset, data)
-        stable_bytes = len(data)
+        self._tails.add(self.tail, pending.base_offset, pending.next_offset, pending.data)
+        stable_bytes = size
         if pending.producer_id >= 0 or self.transactions.open:
             stable_bytes = self._track(pending)
         if self.waiters:
-            self._advance(len(data), stable_bytes)
-        result = AppendResult(pending.base_offset, pending.append_time_ms, self.start_offset)
-        for done in pending.done:
-            done(result)
+            self._advance(size, stable_bytes)
         return sealed
 
-    def _complete(self, segment: Segment) -> list[tuple[Segment, Snapshot]]:
+    def _complete(self, segment: Segment) -> list[Sealed]:
         """The file before this one, when this one's first batch was written."""
         sealed = []
         while self._sealing:
@@ -295,7 +278,7 @@ class Partition:
             self.transactions.dump_aborted(segment.base_offset, segment.next_offset),
         )
 
-    def _track(self, pending: Pending) -> int:
+    def _track(self, pending: PendingAppend) -> int:
         """A batch was written, it or earlier ones of a transaction. How many bytes became stable."""
         transactions = self.transactions
         first = next(iter(transactions.open.values()), None)
@@ -307,9 +290,9 @@ class Partition:
         moved = next(iter(transactions.open.values()), None) != first
         return _SOME_BYTES if moved else 0
 
-    def failed(self, error: KafkaError) -> list[Segment]:
-        """A write failed: take back all that is on its way. Returns files that must be as large as their
-        `size_bytes` again, or gone if they are not in `segments` any more."""
+    def failed(self) -> tuple[list[Done], list[Segment]]:
+        """A write failed: take back all that is on its way. Returns who waits for it, and files that must be
+        as large as their `size_bytes` again, or gone if they are not in `segments` any more."""
         taken = list(self._in_flight)
         self._in_flight.clear()
         touched: dict[Segment, None] = {}
@@ -322,11 +305,8 @@ class Partition:
             self.segments.pop()
         self._sealing = {}
         self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
-        self._lane = Lane()
-        for pending in taken:
-            for done in pending.done:
-                done(error)
-        return list(touched)
+        self._chain = Chain()
+        return [done for pending in taken for done in pending.done], list(touched)
 
     # ---- reading ----
 
@@ -361,10 +341,10 @@ class Partition:
         boundary = max(segment.boundary(position + max_bytes), position)
         return ReadPlan(segment.path, position, boundary, segment.size_bytes, offset)
 
-    def time_plans(self, timestamp_ms: int) -> list[tuple[Path, int, int, int, int]]:
-        """The arguments of `reading.find_time`, for each file that may have the record, oldest first."""
+    def time_plans(self, timestamp_ms: int) -> list[TimePlan]:
+        """Each file that may have the record of a time, oldest first."""
         return [
-            (
+            TimePlan(
                 segment.path,
                 segment.position_before_time(timestamp_ms),
                 segment.size_bytes,
@@ -382,13 +362,14 @@ class Partition:
                 waiter.cancel()
                 waiter.wake()
 
-    def is_first(self, pending: Pending) -> bool:
+    def is_first(self, pending: PendingAppend) -> bool:
         """Whether this is the append that is reported next; not so when it was taken back."""
         return bool(self._in_flight) and self._in_flight[0] is pending
 
     def delete(self) -> None:
         """The topic is gone: whoever waits here learns it by reading again."""
         self.deleted = True
+        self.producers.clear()
         self.wake_all()
 
     def wake_all(self) -> None:
@@ -400,9 +381,7 @@ class Partition:
     # ---- what goes ----
 
     def truncate(self, offset: int) -> list[Segment]:
-        """Move the start; returns the files that nobody can read any more. Raises KafkaError."""
-        if not 0 <= offset <= self.high_watermark:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        """Move the start, which is durable; returns the files that nobody can read any more."""
         self.start_offset = max(self.start_offset, offset)
         self.transactions.forget_before(self.start_offset)
         gone: list[Segment] = []
@@ -412,13 +391,8 @@ class Partition:
             gone.append(self.segments.pop(0))
         return gone
 
-    def expire(self, now_ms: int, producers_ms: int) -> list[Segment]:
-        """What retention lets go: moves the start, and returns files that nobody can read any more.
-
-        When all records are too old, a new empty file follows: it must be made before the others are deleted,
-        for its name keeps the offsets from starting anew.
-        """
-        self.producers.expire(now_ms - producers_ms)
+    def retention_start(self, now_ms: int) -> int:
+        """The start that retention asks for: where a file begins, or the end when all records are too old."""
         config, gone = self.config, 0
         if config.retention_ms >= 0:
             while gone < len(self.segments) and self._newest(gone) < now_ms - config.retention_ms:
@@ -431,16 +405,19 @@ class Partition:
                     break
                 gone += 1
         if gone and gone == len(self.segments):
-            if self._in_flight or not self.segments[-1].size_bytes:
-                gone -= 1
-            else:
-                self._open_segment()
-        if not gone:
-            return []
-        files, self.segments = self.segments[:gone], self.segments[gone:]
-        self.start_offset = max(self.start_offset, self.segments[0].base_offset)
-        self.transactions.forget_before(self.start_offset)
-        return files
+            if not self._in_flight:
+                return self.next_offset
+            gone -= 1
+        return self.segments[gone].base_offset if gone else self.start_offset
+
+    def roll(self) -> Sealed | None:
+        """Begin a new file; returns the one that is complete by that. None: the last one is empty, or is
+        being written to."""
+        if self._in_flight or not self.segments or not self.segments[-1].size_bytes:
+            return None
+        sealed = self.segments[-1], self._snapshot(self.segments[-1], self.producers.dump())
+        self._open_segment()
+        return sealed
 
     def _newest(self, index: int) -> int:
         segment = self.segments[index]
@@ -452,42 +429,18 @@ class Partition:
             return segment.path.stat().st_mtime_ns // 1_000_000
         return 2**63
 
-    # ---- closing ----
+    # ---- what is on the disk ----
 
     def unsynced(self, offset: int) -> list[Segment]:
         """The files that may have to be synced so that this offset and all before it are on the disk."""
         return [segment for segment in self.segments if self.synced_before <= segment.base_offset <= offset]
 
-    def begun(self) -> Snapshot:
-        """What is known before the first record of the last file, which is empty."""
-        return self._snapshot(self.segments[-1], self.producers.dump())
-
-    def final_index(self) -> tuple[Segment, Snapshot] | None:
+    def final_index(self) -> Sealed | None:
         """The last file and what is known at its end, if it changed since an index vouched for it."""
         if not self._changed or not self.segments or self._in_flight:
             return None
         return self.segments[-1], self._snapshot(self.segments[-1], self.producers.dump())
 
-    @property
-    def size_bytes(self) -> int:
-        """All files."""
-        return sum(segment.size_bytes for segment in self.segments)
-
 
 def _base_offset(segment: Segment) -> int:
     return segment.base_offset
-
-
-def awaited() -> tuple[asyncio.Future[AppendResult], Done]:
-    """A future, and what gives it its result."""
-    future: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-
-    def done(result: AppendResult | KafkaError) -> None:
-        if future.done():
-            return
-        if isinstance(result, KafkaError):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
-
-    return future, done

@@ -16,6 +16,9 @@ KEPT_BATCHES = 5
 """The most batches that an idempotent producer may have on their way."""
 MAX_PRODUCERS = 20_000
 """Producers remembered per partition; above it the one that produced longest ago is forgotten."""
+MAX_ALL_PRODUCERS = 200_000
+"""Producers remembered over all partitions, about 256 MiB of memory; above it a partition whose next producer
+comes forgets its own that produced longest ago, if it has another."""
 _SEQUENCES = 2**31
 
 
@@ -46,20 +49,32 @@ class Undo(NamedTuple):
     entry: ProducerEntry | None
 
 
+class ProducerCount:
+    """How many producers all partitions remember together."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
 class Producers:
     """All producers of a partition, in the order in which they last produced."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_all", "_entries")
 
     def __init__(self, entries: dict[int, ProducerEntry] | None = None) -> None:
         self._entries = entries or {}
+        self._all = ProducerCount()
+
+    def join(self, all_producers: ProducerCount) -> None:
+        """From here on these are counted there."""
+        self._all = all_producers
+        self._all.value += len(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def items(self) -> Iterator[tuple[int, ProducerEntry]]:
-        """Everything that is remembered."""
-        return iter(self._entries.items())
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._entries)
 
     def check(self, header: BatchHeader) -> ProducedBatch | None:
         """Whether this batch may be appended: None, or the earlier batch that it repeats.
@@ -104,8 +119,9 @@ class Producers:
         self._entries[producer_id] = ProducerEntry(
             header.producer_epoch, (*kept[1 - KEPT_BATCHES :], batch), now_ms
         )
-        if len(self._entries) > MAX_PRODUCERS:
-            del self._entries[next(iter(self._entries))]
+        self._all.value += entry is None
+        if len(self._entries) > (MAX_PRODUCERS if self._all.value <= MAX_ALL_PRODUCERS else 1):
+            self._forget(next(iter(self._entries)))
         return Undo(producer_id, entry)
 
     def fence(self, producer_id: int, epoch: int, now_ms: int) -> Undo:
@@ -125,10 +141,11 @@ class Producers:
 
     def take_back(self, undo: Undo) -> None:
         """The batch of this `add`, the last one that was not taken back, was not appended after all."""
-        if undo.entry is None:
-            self._entries.pop(undo.producer_id, None)
-        else:
+        if undo.producer_id in self._entries:
+            self._forget(undo.producer_id)
+        if undo.entry is not None:
             self._entries[undo.producer_id] = undo.entry
+            self._all.value += 1
 
     def expire(self, before_ms: int) -> None:
         """Forget producers that last produced before this time."""
@@ -136,7 +153,16 @@ class Producers:
         for producer_id, entry in list(self._entries.items()):
             if entry.seen_ms >= before_ms:
                 break
-            del self._entries[producer_id]
+            self._forget(producer_id)
+
+    def clear(self) -> None:
+        """Forget all: the partition is gone."""
+        for producer_id in list(self._entries):
+            self._forget(producer_id)
+
+    def _forget(self, producer_id: int) -> None:
+        del self._entries[producer_id]
+        self._all.value -= 1
 
     def dump(self) -> list[list[object]]:
         """As plain lists, for a snapshot."""

@@ -1,16 +1,20 @@
-"""One file of a partition, and the sparse index of it that is kept in memory.
+"""One file of a partition, the sparse index of it that is kept in memory and beside it, and how it is read.
 
 The file is nothing but record batches. The index has an entry for a batch about every `INDEX_INTERVAL_BYTES`;
-it is written beside the file when that is closed, so that a start need not read all records. Such an index
+it is written beside the file when that is complete, so that a start need not read all records. Such an index
 vouches for the bytes that were there when it was made: they were synced before (unless syncing is off).
+
+Functions that read are for worker threads: nothing here touches what the loop's thread keeps.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -18,7 +22,15 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from ringleader.coordinator.topics.producers import Producers
-from ringleader.coordinator.topics.transactional import Aborted, Snapshot
+from ringleader.coordinator.topics.transactional import Aborted
+from ringleader.protocol.records import (
+    CRC_START,
+    HEADER_BYTES,
+    BatchHeader,
+    BatchView,
+    CorruptBatchError,
+    parse_header,
+)
 
 INDEX_INTERVAL_BYTES = 4096
 NO_TIMESTAMP = -1
@@ -30,9 +42,24 @@ _PLAIN_VERSION = 1
 _INDEX_HEADER = Struct("<4sIqqqqqII")
 _INDEX_CRC = Struct("<I")
 
+_CHUNK_BYTES = 1024 * 1024
+_SCAN_CHUNK_BYTES = 64 * 1024
+_PREFIX = Struct(">qi11xi")  # base offset, length of what follows, last offset delta
+
 
 class IndexUnusableError(Exception):
     """An index file that is missing, broken, of another version or of another file: look at the records."""
+
+
+class Snapshot(NamedTuple):
+    """What an index file keeps besides the index: all there was to know at the end of its file."""
+
+    producers: list[list[object]]
+    """`Producers.dump`."""
+    open: list[list[int]]
+    """Open transactions: producer id, first offset."""
+    aborted: list[list[int]]
+    """`Aborted`, of the markers in this file."""
 
 
 class Known(NamedTuple):
@@ -50,18 +77,6 @@ class Segment:
     `size_bytes` and `next_offset` count what has been written. `max_timestamp` is the largest of its batches,
     `first_timestamp` that of its first batch, in ms, -1 for none.
     """
-
-    __slots__ = (
-        "_offsets",
-        "_positions",
-        "_timestamps",
-        "base_offset",
-        "first_timestamp",
-        "max_timestamp",
-        "next_offset",
-        "path",
-        "size_bytes",
-    )
 
     def __init__(self, directory: Path, base_offset: int) -> None:
         self.path = directory / f"{base_offset:020d}.log"
@@ -134,19 +149,16 @@ class Segment:
         body = data[: -_INDEX_CRC.size]
         try:
             (crc,) = _INDEX_CRC.unpack_from(data, len(body))
-            fields = _INDEX_HEADER.unpack_from(body)
+            magic, version, base, end, size, newest, first, count, rest = _INDEX_HEADER.unpack_from(body)
         except struct.error:
             raise IndexUnusableError("cut off") from None
-        magic, version, base = fields[:3]
         known_version = version in (_INDEX_VERSION, _PLAIN_VERSION)
         if crc != crc32c(body) or (magic, base) != (_INDEX_MAGIC, base_offset) or not known_version:
             raise IndexUnusableError("checksum, version or file is another one")
         segment = cls(directory, base_offset)
-        _, _, _, segment.next_offset, segment.size_bytes, segment.max_timestamp, segment.first_timestamp = (
-            fields[:7]
-        )
-        count, snapshot_bytes = fields[7:]
-        if len(body) != _INDEX_HEADER.size + 24 * count + snapshot_bytes:
+        segment.next_offset, segment.size_bytes = end, size
+        segment.max_timestamp, segment.first_timestamp = newest, first
+        if len(body) != _INDEX_HEADER.size + 24 * count + rest:
             raise IndexUnusableError("another length")
         start = _INDEX_HEADER.size
         for column in (segment._offsets, segment._positions, segment._timestamps):
@@ -170,3 +182,118 @@ def _known(snapshot: Snapshot) -> Known:
         dict(snapshot.open),  # type: ignore[arg-type]
         [Aborted(*row) for row in snapshot.aborted],
     )
+
+
+class ReadPlan(NamedTuple):
+    """The arguments of `read_range`."""
+
+    path: Path
+    position: int
+    boundary: int
+    limit: int
+    offset: int
+
+
+def read_range(path: Path, position: int, boundary: int, limit: int, offset: int) -> bytes | None:
+    """Whole batches from the one with `offset`, or the first after it, up to `boundary`; at least one.
+
+    `position` and `boundary` are where batches begin, `limit` is where what may be read ends. Empty when
+    there is no such batch, None when the file is gone. Raises OSError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        data = os.pread(
+            descriptor, max(boundary - position, min(_SCAN_CHUNK_BYTES, limit - position)), position
+        )
+        start = 0
+        while position + start < limit:
+            if len(data) - start < HEADER_BYTES:
+                position += start
+                start = 0
+                data = os.pread(descriptor, min(_CHUNK_BYTES, limit - position), position)
+                if len(data) < HEADER_BYTES:
+                    return b""
+            base, length, delta = _PREFIX.unpack_from(data, start)
+            if base + delta >= offset:
+                break
+            start += length + 12
+        else:
+            return b""
+        stop = max(boundary - position, start + length + 12)
+        if stop > len(data):
+            data += os.pread(descriptor, stop - len(data), position + len(data))
+        return data[start:stop]
+    finally:
+        os.close(descriptor)
+
+
+class TimePlan(NamedTuple):
+    """Where the record of a time may be: from `position` to `limit`, at or after both bounds."""
+
+    path: Path
+    position: int
+    limit: int
+    timestamp_ms: int
+    from_offset: int
+
+
+def find_time(plans: list[TimePlan]) -> tuple[int, int]:
+    """Offset and timestamp of the first record that is not before the bounds; (-1, -1) for none.
+
+    Raises OSError. A batch whose records cannot be read stands for itself: its first offset, largest time.
+    """
+    for plan in plans:
+        descriptor = os.open(plan.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = _find_time(descriptor, plan)
+        except CorruptBatchError:
+            continue
+        finally:
+            os.close(descriptor)
+        if found is not None:
+            return found
+    return -1, -1
+
+
+def _find_time(descriptor: int, plan: TimePlan) -> tuple[int, int] | None:
+    for start, header, _ in scan(descriptor, plan.position, plan.limit):
+        if header.max_timestamp < plan.timestamp_ms or header.last_offset < plan.from_offset:
+            continue
+        view = BatchView(os.pread(descriptor, header.size_bytes, start), 0, header)
+        try:
+            for record in view.records():
+                if record.timestamp_ms >= plan.timestamp_ms and record.offset >= plan.from_offset:
+                    return record.offset, record.timestamp_ms
+        except CorruptBatchError:
+            return max(header.base_offset, plan.from_offset), header.max_timestamp
+    return None
+
+
+def scan(
+    descriptor: int, position: int, limit: int, *, check: bool = False
+) -> Iterator[tuple[int, BatchHeader, int]]:
+    """The headers of the batches in a file: position, header, position after it.
+
+    With `check`, the checksums too. Raises CorruptBatchError at the first batch that is cut off or broken.
+    """
+    chunk = _CHUNK_BYTES if check else _SCAN_CHUNK_BYTES
+    data, start = b"", position
+    while position < limit:
+        at = position - start
+        if len(data) - at < HEADER_BYTES:
+            data, start, at = os.pread(descriptor, min(chunk, limit - position), position), position, 0
+        header = parse_header(data, at)
+        end = position + header.size_bytes
+        if end > limit:
+            raise CorruptBatchError("a batch is cut off", position)
+        if check:
+            if end - start > len(data):
+                size = max(header.size_bytes, min(chunk, limit - position))
+                data, start, at = os.pread(descriptor, size, position), position, 0
+            if crc32c(memoryview(data)[at + CRC_START : end - start]) != header.crc:
+                raise CorruptBatchError("a checksum is wrong", position)
+        yield position, header, end
+        position = end

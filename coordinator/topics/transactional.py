@@ -41,7 +41,7 @@ class Aborted(NamedTuple):
     stable_offset: int
 
 
-class Transactions:
+class TransactionIndex:
     """The transactions of one partition, as far as written."""
 
     __slots__ = ("_aborted", "open")
@@ -96,21 +96,6 @@ class Transactions:
     def __len__(self) -> int:
         """How many aborted ones are remembered."""
         return len(self._aborted[0])
-
-
-class Snapshot(NamedTuple):
-    """What the index of a file keeps besides the index: all there was to know at its end."""
-
-    producers: list[list[object]]
-    """`Producers.dump`."""
-    open: list[list[int]]
-    """Open transactions: producer id, first offset."""
-    aborted: list[list[int]]
-    """`Aborted`, of the markers in this file."""
-
-    def following(self) -> Snapshot:
-        """The same for the next file, which is still empty."""
-        return Snapshot(self.producers, self.open, [])
 
 
 def marker(producer_id: int, producer_epoch: int, timestamp_ms: int, *, committed: bool) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ringleader.coordinator.config import Settings
 from ringleader.coordinator.topics import Topics, TopicSettings
-from ringleader.coordinator.topics.chores import nothing
 from ringleader.protocol.columns import Columns, decode_columns
 from ringleader.protocol.records import Record, build_batch
 
@@ -26,12 +28,17 @@ class WallClock:
         return self.now_ms
 
 
+def topic_settings(**changed: Any) -> TopicSettings:
+    """The defaults but for these."""
+    return replace(Settings().topic_settings(), **changed)
+
+
 @contextlib.asynccontextmanager
 async def topic_log(
     directory: Path, clock: WallClock | None = None, **settings: Any
 ) -> AsyncIterator[Topics]:
     """An open log; closed as at a clean stop."""
-    topics = Topics(directory, TopicSettings(**settings), clock or WallClock())
+    topics = Topics(directory, topic_settings(**settings), clock or WallClock())
     await topics.open()
     try:
         yield topics
@@ -50,13 +57,22 @@ def produced(producer_id: int, sequence: int, count: int = 1, epoch: int = 0, **
     return batch(count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, **options)
 
 
+async def forget(topic: str) -> None:
+    """No group committed anything for this topic."""
+
+
+def bounds(topics: Topics, topic: str = "orders", partition: int = 0) -> tuple[int, int]:
+    """The first offset of a partition, and the next one."""
+    found = topics.partition(topic, partition)
+    return found.start_offset, found.high_watermark
+
+
 async def everything(topics: Topics, topic: str, partition: int = 0, max_bytes: int = 1000) -> Columns:
     """All records of a partition, read piece by piece; offsets must go on from piece to piece."""
     found = Columns()
-    offset, end = topics.start_offset(topic, partition), topics.end_offset(topic, partition)
+    offset, end = bounds(topics, topic, partition)
     while offset < end:
-        result = await topics.read(topic, partition, offset, max_bytes)
-        part = decode_columns(result.records, offset)
+        part = decode_columns(await topics.read(topic, partition, offset, max_bytes), offset)
         assert part.offsets, f"nothing at {offset}, before the end {end}"
         assert part.offsets[0] == offset
         for name in ("keys", "values", "offsets", "timestamps_ms"):
@@ -67,8 +83,10 @@ async def everything(topics: Topics, topic: str, partition: int = 0, max_bytes: 
 
 async def settled(topics: Topics) -> None:
     """Wait until nothing is on its way to the disk."""
-    await topics._writer.call(nothing)
-    await topics._chores.settle()
+    await topics._appender.call(lambda files: None)
+    # What was written may have begun a job.
+    await asyncio.sleep(0)
+    await topics._background.settle()
 
 
 async def killed(topics: Topics, copy: Path) -> Path:

@@ -88,7 +88,7 @@ class _Fetch:
 
     def begin(self) -> None:
         """Look; answer, or wait for more."""
-        self._topics.turns.run(self._first_look)
+        self._topics.budget.run(self._first_look)
 
     def _first_look(self) -> int:
         response = self._look()
@@ -115,7 +115,7 @@ class _Fetch:
 
     def _wake(self) -> None:
         self._stop_waiting()
-        self._topics.turns.run(self._last_look)
+        self._topics.budget.run(self._last_look)
 
     def _last_look(self) -> int:
         if self._call.done:
@@ -211,7 +211,7 @@ class _Fetch:
                 data.error_code = error.code
                 data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
                 data.aborted_transactions = None
-        self._topics.turns.run(lambda: self._hand_over(response))
+        self._topics.budget.run(lambda: self._hand_over(response))
 
     def _hand_over(self, response: FetchResponse) -> int:
         self._call.answer(response)

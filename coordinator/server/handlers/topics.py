@@ -140,7 +140,6 @@ class _Topics:
         topic = MetadataResponseTopic(
             name=info.name,
             topic_id=info.id,
-            is_internal=info.internal,
             partitions=[
                 MetadataResponsePartition(
                     partition_index=index,
@@ -247,15 +246,20 @@ class _Topics:
     # ---- DeleteTopics ----
 
     def delete(self, call: Call, request: DeleteTopicsRequest) -> None:
-        """By name, from v6 on also by id. The offsets that groups committed for it go too."""
-        self._services.spawn(call, self._delete(call, request))
+        """By name, from v6 on also by id. The offsets that groups committed for it go too, and none of it
+        stops when the client hangs up."""
+        self._services.spawn(None, self._delete(call, request))
 
     async def _delete(self, call: Call, request: DeleteTopicsRequest) -> None:
         asked = request.topics or [
             DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
         ]
         once = list({(topic.name, topic.topic_id): topic for topic in asked}.values())
-        results = await asyncio.gather(*(self._delete_one(topic, call.api_version) for topic in once))
+        try:
+            results = await asyncio.gather(*(self._delete_one(topic, call.api_version) for topic in once))
+        except Exception:
+            call.close("failed")
+            raise
         call.answer(DeleteTopicsResponse(responses=list(results)))
 
     async def _delete_one(
@@ -265,12 +269,10 @@ class _Topics:
         try:
             info = self._to_delete(topic, version)
             result.name, result.topic_id = info.name, info.id
-            await self._topics.delete(info.name)
+            await self._topics.delete(info.name, self._services.runtime.forget_topic)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.detail or None
-        else:
-            self._services.runtime.topic_deleted(info.name)
         return result
 
     def _to_delete(self, topic: DeleteTopicsRequestDeleteTopicState, version: int) -> TopicInfo:

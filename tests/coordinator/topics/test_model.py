@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ringleader.coordinator.topics import Topics, TopicSettings
+from ringleader.coordinator.topics import Topics
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, Record, build_batch
-from tests.support.topiclog import START_MS, WallClock, killed
+from tests.support.topiclog import START_MS, WallClock, bounds, killed, topic_settings
 
-SETTINGS = TopicSettings(
+SETTINGS = topic_settings(
     log_segment_bytes=700, log_retention_ms=50_000, tail_cache_bytes=900, storage_sync="off"
 )
 
@@ -102,7 +102,7 @@ class TopicLog(RuleBasedStateMachine):
         assert code == (0 if self.start <= offset <= self.end else ErrorCode.OFFSET_OUT_OF_RANGE)
         if code:
             return
-        found = decode_columns(result.records, offset)
+        found = decode_columns(result, offset)
         wanted = [record for record in self.records if record[0] >= offset]
         assert bool(found.offsets) == bool(wanted)
         assert (
@@ -127,7 +127,7 @@ class TopicLog(RuleBasedStateMachine):
     def retain(self, later_ms: int) -> None:
         self.clock.now_ms += later_ms
         self.run(self.topics.enforce_retention)
-        start = self.topics.start_offset("orders", 0)
+        start = self.topics.partition("orders", 0).start_offset
         assert self.start <= start <= self.end
         # Whole files go, the first that stays has something young enough.
         gone = [t for o, t, _ in self.records if self.start <= o < start]
@@ -155,8 +155,7 @@ class TopicLog(RuleBasedStateMachine):
     @invariant()
     def bounds_hold(self) -> None:
         if self.topics.describe("orders") is not None:
-            assert self.topics.start_offset("orders", 0) == self.start
-            assert self.topics.end_offset("orders", 0) == self.end
+            assert bounds(self.topics) == (self.start, self.end)
 
     def teardown(self) -> None:
         self.run(self.topics.close)

@@ -10,10 +10,20 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.topics import AppendResult, writer
-from ringleader.coordinator.topics.reading import recover
+from ringleader.coordinator.topics import AppendResult, appender
+from ringleader.coordinator.topics.recovery import recover
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from tests.support.topiclog import START_MS, batch, everything, killed, produced, segment_files, topic_log
+from tests.support.topiclog import (
+    START_MS,
+    batch,
+    bounds,
+    everything,
+    forget,
+    killed,
+    produced,
+    segment_files,
+    topic_log,
+)
 
 TINY: dict[str, Any] = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
 
@@ -51,7 +61,7 @@ async def test_every_torn_tail_is_cut_to_whole_batches(tmp_path: Path) -> None:
         (last,) = files(torn)
         last.write_bytes(last.read_bytes()[:-cut])
         async with topic_log(torn, **TINY) as topics:
-            assert topics.end_offset("orders", 0) == 20
+            assert topics.partition("orders", 0).high_watermark == 20
             assert last.stat().st_size == 2 * size
             assert (await topics.append("orders", 0, produced(7, 20, 10))).base_offset == 20
             assert (await everything(topics, "orders")).offsets == list(range(30))
@@ -65,7 +75,7 @@ async def test_garbage_behind_the_last_batch_is_cut_off(tmp_path: Path) -> None:
         whole = last.read_bytes()
         last.write_bytes(whole + garbage)
         async with topic_log(directory, **TINY) as topics:
-            assert topics.end_offset("orders", 0) == 20
+            assert topics.partition("orders", 0).high_watermark == 20
         assert last.read_bytes() == whole
 
 
@@ -79,7 +89,7 @@ async def test_a_broken_batch_ends_the_log_and_later_files_are_put_aside(tmp_pat
     data[len(produced(7, 0, 10)) + 70] ^= 1
     second.write_bytes(data)
     async with topic_log(tmp_path, **TINY) as topics:
-        assert topics.end_offset("orders", 0) == base + 10
+        assert topics.partition("orders", 0).high_watermark == base + 10
         assert (await everything(topics, "orders")).offsets == list(range(base + 10))
         assert len(segment_files(topics, "orders")) == 2
         assert (await topics.append("orders", 0, produced(7, base + 10, 10))).base_offset == base + 10
@@ -141,7 +151,7 @@ async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
         assert await topics.truncate("orders", 0, 155) == 155
         left = await killed(topics, tmp_path / "left")
     async with topic_log(left, **TINY) as topics:
-        assert (topics.start_offset("orders", 0), topics.end_offset("orders", 0)) == (155, 300)
+        assert bounds(topics) == (155, 300)
         assert (await everything(topics, "orders")).offsets == list(range(155, 300))
         with pytest.raises(KafkaError):
             await topics.read("orders", 0, 154, 1000)
@@ -150,7 +160,7 @@ async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
 async def test_a_failed_write_takes_back_what_built_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real: Any = vars(writer)["pwrite_all"]
+    real: Any = vars(appender)["pwrite_all"]
     broken = False
 
     def write(descriptor: int, parts: list[bytes], position: int) -> None:
@@ -161,7 +171,7 @@ async def test_a_failed_write_takes_back_what_built_on_it(
         real(descriptor, [parts[0][:20]], position)
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(writer, "pwrite_all", write)
+    monkeypatch.setattr(appender, "pwrite_all", write)
     async with topic_log(tmp_path / "live", **TINY) as topics:
         await topics.create("orders", 2)
         for number in range(5):
@@ -171,7 +181,7 @@ async def test_a_failed_write_takes_back_what_built_on_it(
         attempts.append(topics.append("orders", 0, produced(7, 160, 10)))
         results = await asyncio.gather(*attempts, return_exceptions=True)
         assert {getattr(result, "code", 0) for result in results} == {ErrorCode.KAFKA_STORAGE_ERROR}
-        assert topics.end_offset("orders", 0) == 50
+        assert topics.partition("orders", 0).high_watermark == 50
         assert (await everything(topics, "orders")).offsets == list(range(50))
         broken = False
         # The producer tries again, from the first that failed: no gap, no duplicate.
@@ -203,7 +213,7 @@ async def test_topics_that_cannot_be_stored_are_not_there(tmp_path: Path) -> Non
     async with topic_log(tmp_path) as topics:
         await topics.create("orders", 1)
         (tmp_path / "topics.json.new").mkdir()
-        for attempt in (topics.create("more", 1), topics.delete("orders"), topics.grow("orders", 2)):
+        for attempt in (topics.create("more", 1), topics.delete("orders", forget), topics.grow("orders", 2)):
             with pytest.raises(KafkaError) as error:
                 await attempt
             assert error.value.code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -222,4 +232,4 @@ async def test_a_kill_does_not_forget_producers_whose_files_are_gone(tmp_path: P
         left = await killed(topics, tmp_path / "left")
     async with topic_log(left, **TINY) as topics:
         assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
-        assert topics.end_offset("orders", 0) == 210
+        assert topics.partition("orders", 0).high_watermark == 210

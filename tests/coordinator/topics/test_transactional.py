@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ringleader.coordinator.topics import Topics
-from ringleader.coordinator.topics.transactional import Aborted, Transactions, before, marker, next_offset
+from ringleader.coordinator.topics.transactional import Aborted, TransactionIndex, before, marker, next_offset
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import iter_batches
 from tests.support.topiclog import START_MS, WallClock, batch, killed, produced, topic_log
@@ -55,7 +55,7 @@ async def test_a_marker_is_a_control_batch_as_kafka_writes_it(tmp_path: Path) ->
         await topics.create("orders", 1)
         await write(topics, 7, 0, epoch=3)
         await end(topics, 7, True, epoch=3)
-        records = (await topics.read("orders", 0, 1, 1000)).records
+        records = await topics.read("orders", 0, 1, 1000)
         (view,) = iter_batches(records)
         view.check_crc()
         assert (view.header.is_control, view.header.is_transactional) == (True, True)
@@ -145,7 +145,7 @@ async def test_a_marker_that_is_not_whole_ends_nothing(tmp_path: Path, left: int
         await topics.create("orders", 1)
         await write(topics, 7, 0, 2)
         partition = topics.partition("orders", 0)
-        size = partition.size_bytes
+        size = partition.segments[-1].size_bytes
         path = partition.segments[0].path.relative_to(directory)
         await end(topics, 7, False)
         directory = await killed(topics, tmp_path / "copy")
@@ -187,7 +187,7 @@ async def test_an_open_transaction_outlives_its_records_and_their_files(tmp_path
 
 
 def test_only_transactions_within_the_range_are_told() -> None:
-    transactions = Transactions()
+    transactions = TransactionIndex()
     for row in (Aborted(10, 2, 1, 5), Aborted(20, 5, 2, 6), Aborted(30, 25, 3, 6), Aborted(40, 6, 4, 41)):
         transactions.put(row)
     assert transactions.aborted(0, 3) == [(1, 2)]

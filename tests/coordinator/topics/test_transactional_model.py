@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.topics import Topics, TopicSettings
+from ringleader.coordinator.topics import Topics
 from ringleader.coordinator.topics.transactional import is_commit, next_offset
 from ringleader.protocol.records import BatchView, Record, build_batch, iter_batches
-from tests.support.topiclog import WallClock, killed
+from tests.support.topiclog import WallClock, killed, topic_settings
 
-SETTINGS = TopicSettings(
+SETTINGS = topic_settings(
     log_segment_bytes=500, log_retention_ms=50_000, tail_cache_bytes=600, storage_sync="off"
 )
 SEEDS = range(12)
@@ -142,7 +142,7 @@ class World:
     def retain(self, later_ms: int) -> None:
         self.clock.now_ms += later_ms
         self.run(self.topics.enforce_retention)
-        self.start = self.topics.start_offset("orders", 0)
+        self.start = self.topics.partition("orders", 0).start_offset
 
     def restart(self, how: str) -> None:
         old = self.topics

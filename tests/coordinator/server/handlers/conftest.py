@@ -27,8 +27,8 @@ class Deleted:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def topic_deleted(self, topic: str) -> None:
-        """As `GroupRuntime.topic_deleted`."""
+    async def forget_topic(self, topic: str) -> None:
+        """As `GroupRuntime.forget_topic`."""
         self.names.append(topic)
 
 

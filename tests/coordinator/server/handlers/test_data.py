@@ -57,7 +57,7 @@ async def test_records_are_produced_at_every_version(ask: Ask, version: int, ack
     ]
     assert {p.log_append_time_ms for p in flat(answer)} == {-1}
     assert flat(answer)[0].log_start_offset == (0 if version >= 5 else -1)
-    assert ask.topics.end_offset("a", 0) == 2
+    assert ask.topics.partition("a", 0).high_watermark == 2
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ async def test_other_acks_are_refused(ask: Ask) -> None:
     await ask.topics.create("a", 1)
     (answer,) = flat(await ask(produce(("a", 0, batch()), acks=2)))
     assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
-    assert ask.topics.end_offset("a", 0) == 0
+    assert ask.topics.partition("a", 0).high_watermark == 0
 
 
 async def test_without_acks_there_is_no_answer_and_errors_close(ask: Ask) -> None:
     await ask.topics.create("a", 1)
     assert await ask(produce(("a", 0, batch()), acks=0)) is NO_ANSWER
-    assert ask.topics.end_offset("a", 0) == 1
+    assert ask.topics.partition("a", 0).high_watermark == 1
     waiting = ask.send(produce(("a", 0, batch()), ("none", 0, batch()), acks=0), 9)
     with pytest.raises(asyncio.CancelledError):
         await waiting.answer()

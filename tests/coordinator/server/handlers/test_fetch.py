@@ -11,7 +11,7 @@ from ringleader.coordinator.server.handlers import fetch as room
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import FetchRequest, FetchRequestFetchPartition, FetchRequestFetchTopic
-from tests.support.topiclog import batch
+from tests.support.topiclog import batch, forget
 
 Ask = Any
 NEVER_MS = 3_600_000
@@ -143,7 +143,7 @@ async def test_nothing_is_left_of_a_fetch_whose_peer_is_gone(filled: Ask) -> Non
 
 async def test_deleting_the_topic_ends_the_wait(filled: Ask) -> None:
     waiting = filled.send(fetch((0, 10), wait_ms=NEVER_MS), 12)
-    await filled.topics.delete("a")
+    await filled.topics.delete("a", forget)
     (part,) = flat(await waiting.answer())
     assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -180,7 +180,7 @@ async def test_many_fetches_and_appends_of_large_batches_take_turns(filled: Ask)
     await asyncio.gather(*(filled.topics.append("a", 1, big) for _ in range(8)))
     answers = await asyncio.gather(*(found.answer() for found in waiting))
     assert all(offsets(flat(answer)[0]) for answer in answers)
-    assert filled.topics.end_offset("a", 1) == 8
+    assert filled.topics.partition("a", 1).high_watermark == 8
 
 
 def no_waiters(ask: Ask) -> bool:

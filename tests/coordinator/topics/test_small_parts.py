@@ -1,4 +1,4 @@
-"""The small parts: work in turns, the newest records in memory, the writing thread's order."""
+"""The small parts: work in turns, the newest records in memory, the appending thread's order, files."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleader.coordinator.topics.appender import Appender, Chain, FileWrite, OpenFiles, pwrite_all
+from ringleader.coordinator.topics.budget import BATCH_OVERHEAD_BYTES, LoopBudget, Tail, TailCache
 from ringleader.coordinator.topics.catalog import check_name
-from ringleader.coordinator.topics.files import FileCache, pwrite_all, write_whole
-from ringleader.coordinator.topics.tail import Tail, TailCache
-from ringleader.coordinator.topics.turns import Turns
-from ringleader.coordinator.topics.writer import Lane, Write, Writer
+from ringleader.coordinator.topics.disk import write_whole
 from ringleader.protocol.errors import KafkaError
 
 
 async def test_a_turn_moves_so_much_and_keeps_the_order() -> None:
-    turns, done = Turns(100), list[int]()
+    budget, done = LoopBudget(100), list[int]()
 
     def work(number: int, size: int) -> None:
         def go() -> int:
             done.append(number)
             return size
 
-        turns.run(go)
+        budget.run(go)
 
     for number in range(6):
         work(number, 60)
@@ -47,7 +46,7 @@ async def test_work_that_fails_does_not_stop_the_rest() -> None:
     asyncio.get_running_loop().set_exception_handler(
         lambda loop, context: failures.append(context["message"])
     )
-    turns, done = Turns(1), list[int]()
+    budget, done = LoopBudget(1), list[int]()
 
     def fail() -> int:
         raise RuntimeError("broken")
@@ -56,9 +55,9 @@ async def test_work_that_fails_does_not_stop_the_rest() -> None:
         done.append(1)
         return 1
 
-    turns.run(lambda: 5)
-    turns.run(fail)
-    turns.run(succeed)
+    budget.run(lambda: 5)
+    budget.run(fail)
+    budget.run(succeed)
     for _ in range(4):
         await asyncio.sleep(0)
     assert done == [1]
@@ -67,7 +66,7 @@ async def test_work_that_fails_does_not_stop_the_rest() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.integers(1, 30)), max_size=60),
-    st.integers(0, 400),
+    st.integers(0, 4_000),
     st.integers(0, 200),
     st.integers(0, 100),
 )
@@ -80,10 +79,10 @@ def test_the_tail_has_the_newest_batches_without_gaps(
         cache.add(tail, end, end + count, data)
         kept.append((end, end + count, data))
         end += count
-        while sum(len(batch) for _, _, batch in kept) > limit:
+        while sum(len(batch) + BATCH_OVERHEAD_BYTES for _, _, batch in kept) > limit:
             kept.pop(0)
     assert len(tail) == len(kept)
-    assert cache.size_bytes == sum(len(batch) for _, _, batch in kept)
+    assert cache.size_bytes == sum(len(batch) + BATCH_OVERHEAD_BYTES for _, _, batch in kept)
     due: bytes | None = None
     for base, following, data in kept:
         if due is None and base <= offset < following:
@@ -96,7 +95,7 @@ def test_the_tail_has_the_newest_batches_without_gaps(
 
 
 def test_a_long_tail_is_compacted() -> None:
-    cache, tail = TailCache(50), Tail()
+    cache, tail = TailCache(5 * (10 + BATCH_OVERHEAD_BYTES)), Tail()
     for offset in range(5_000):
         cache.add(tail, offset, offset + 1, b"0123456789")
     assert len(tail) == 5
@@ -106,28 +105,28 @@ def test_a_long_tail_is_compacted() -> None:
 
 
 async def test_writes_are_done_in_order_and_reported_in_order(tmp_path: Path) -> None:
-    reported: list[Write] = []
+    reported: list[FileWrite] = []
     everything = asyncio.Event()
 
-    def done(writes: list[Write]) -> None:
+    def done(writes: list[FileWrite]) -> None:
         reported.extend(writes)
         if len(reported) == 60:
             everything.set()
 
-    writer, lane = Writer(done), Lane()
+    writer, chain = Appender(done, pytest.fail), Chain()
     writer.start()
     paths = [tmp_path / "deep" / name for name in ("a", "b")]
     positions = dict.fromkeys(paths, 0)
     for number in range(60):
         path = paths[number % 2]
         data = bytes([number]) * 100
-        writer.write([Write(path, positions[path], data, lane, number)])
+        writer.write([FileWrite(path, positions[path], data, chain)])
         positions[path] += 100
     sizes = await writer.call(lambda files: [path.stat().st_size for path in paths])
     async with asyncio.timeout(10):
         await everything.wait()
     assert sizes == [3_000, 3_000]
-    assert [write.owner for write in reported] == list(range(60))
+    assert [write.data[0] for write in reported] == list(range(60))
     assert paths[1].read_bytes() == b"".join(bytes([number]) * 100 for number in range(1, 60, 2))
     with pytest.raises(ZeroDivisionError):
         await writer.call(lambda files: 1 / 0)
@@ -135,14 +134,14 @@ async def test_writes_are_done_in_order_and_reported_in_order(tmp_path: Path) ->
 
 
 def test_many_parts_are_written_with_few_calls(tmp_path: Path) -> None:
-    files = FileCache(1)
+    files = OpenFiles(1)
     descriptor = files.get(tmp_path / "a")
     pwrite_all(descriptor, [b"%04d" % number for number in range(3_000)], 8)
     data = (tmp_path / "a").read_bytes()
     assert data == bytes(8) + b"".join(b"%04d" % number for number in range(3_000))
     files.get(tmp_path / "b")
     assert files.get(tmp_path / "b") == files.get(tmp_path / "b")
-    files.close_all()
+    files.close()
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:

@@ -1,0 +1,202 @@
+"""The thread that appends to files: in the order it is asked to, many writes in one system call, one report
+for all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from types import EllipsisType
+from typing import Any, Generic, TypeVar
+
+MAX_OPEN_FILES = 256
+"""Files kept open for appending; more partitions than that reopen theirs."""
+IOV_MAX = 512
+"""Buffers per system call; Linux allows 1024."""
+
+
+class Chain:
+    """Writes that build on each other: when one failed, the later ones are refused."""
+
+    __slots__ = ("broken",)
+
+    def __init__(self) -> None:
+        self.broken = False
+
+
+@dataclass(slots=True, eq=False)
+class FileWrite:
+    """Bytes for one place in one file."""
+
+    path: Path
+    position: int
+    data: bytes
+    chain: Chain
+    error: Exception | None = field(default=None, init=False)
+
+
+W = TypeVar("W", bound=FileWrite)
+
+
+class OpenFiles:
+    """Files open for writing, the least recently used one closed when there are too many. One thread only."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._open: dict[Path, int] = {}
+
+    def get(self, path: Path) -> int:
+        """A descriptor for writing; file and directory are made when missing. Raises OSError."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is None:
+            while len(self._open) >= self._limit:
+                os.close(self._open.pop(next(iter(self._open))))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+            try:
+                descriptor = os.open(path, flags, 0o644)
+            except FileNotFoundError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(path, flags, 0o644)
+        self._open[path] = descriptor
+        return descriptor
+
+    def close(self, below: Path | None = None) -> None:
+        """Close this file, or all that are below this directory; without it, all files."""
+        for path in [path for path in self._open if below in (None, path, *path.parents)]:
+            os.close(self._open.pop(path))
+
+
+Job = Callable[[OpenFiles], Any]
+
+
+class Appender(Generic[W]):
+    """One thread. `written` gets the writes in their order on the loop's thread, `error` set on failure;
+    `on_bug` gets an exception that should not be: what it hit counts as failed."""
+
+    def __init__(self, written: Callable[[list[W]], None], on_bug: Callable[[Exception], None]) -> None:
+        self._written = written
+        self._on_bug = on_bug
+        self._jobs: SimpleQueue[list[W] | tuple[Job, asyncio.Future[Any]] | None] = SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread; results come to the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="topic-log-appender", daemon=True)
+        self._thread.start()
+
+    def write(self, writes: list[W]) -> None:
+        """Hand over writes."""
+        self._jobs.put(writes)
+
+    def call(self, function: Job) -> asyncio.Future[Any]:
+        """Run a function on the thread, after everything handed over before. Its result or exception, which
+        need not be looked at."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._jobs.put((function, future))
+        return future
+
+    async def stop(self) -> None:
+        """Do what was handed over, close the files, end the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._jobs.put(None)
+            await self._loop.run_in_executor(None, thread.join)
+            # The results of the last writes were handed to the loop before the thread ended.
+            await asyncio.sleep(0)
+
+    # ---- on the thread ----
+
+    def _run(self) -> None:
+        files = OpenFiles(MAX_OPEN_FILES)
+        job = self._jobs.get()
+        while job is not None:
+            following: Any = ...
+            if isinstance(job, tuple):
+                self._do(*job, files)
+            else:
+                following = self._gather(job)
+                self._write_all(job, files)
+                self._tell(self._written, job)
+            job = self._jobs.get() if following is ... else following
+        files.close()
+
+    def _gather(self, writes: list[W]) -> tuple[Job, asyncio.Future[Any]] | EllipsisType | None:
+        """Add what came while the last writes were on their way. Returns the first other job, or ...."""
+        while not self._jobs.empty():
+            job = self._jobs.get()
+            if not isinstance(job, list):
+                return job
+            writes += job
+        return ...
+
+    def _write_all(self, writes: list[W], files: OpenFiles) -> None:
+        by_path: dict[Path, list[W]] = {}
+        for write in writes:
+            by_path.setdefault(write.path, []).append(write)
+        for path, mine in by_path.items():
+            run: list[W] = []
+            end = -1
+            for write in mine:
+                if run and (write.position != end or write.chain is not run[0].chain):
+                    self._write_run(path, run, files)
+                    run = []
+                run.append(write)
+                end = write.position + len(write.data)
+            self._write_run(path, run, files)
+
+    def _write_run(self, path: Path, run: list[W], files: OpenFiles) -> None:
+        chain = run[0].chain
+        try:
+            if chain.broken:
+                raise OSError("an earlier write of this partition failed")
+            pwrite_all(files.get(path), [write.data for write in run], run[0].position)
+        except Exception as error:
+            chain.broken = True
+            for write in run:
+                write.error = error
+            if not isinstance(error, OSError):
+                self._tell(self._on_bug, error)
+
+    def _do(self, function: Job, future: asyncio.Future[Any], files: OpenFiles) -> None:
+        try:
+            result, error = function(files), None
+        except Exception as failure:
+            result, error = None, failure
+        self._tell(_settle, future, result, error)
+
+    def _tell(self, function: Callable[..., None], *arguments: Any) -> None:
+        # The loop is gone: so is everybody who waits.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def pwrite_all(descriptor: int, parts: list[bytes], position: int) -> None:
+    """Write all parts one after the other from `position` on. Raises OSError."""
+    for start in range(0, len(parts), IOV_MAX):
+        some = parts[start : start + IOV_MAX]
+        size = sum(map(len, some))
+        written = os.pwritev(descriptor, some, position)
+        if written != size:
+            # A signal or a full disk: what is left goes piece by piece, so that the error shows.
+            rest = memoryview(b"".join(some))[written:]
+            while rest:
+                count = os.pwrite(descriptor, rest, position + size - len(rest))
+                rest = rest[count:]
+        position += size

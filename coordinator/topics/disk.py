@@ -1,0 +1,206 @@
+"""What the topic log asks of the disk, and the one rule for when that fails.
+
+After a failed sync nobody knows what is on the disk: the kernel may have dropped what it could not write, and
+the next sync would succeed without it. So none is tried again: everything is refused from then on, and the
+node, which is told, ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from ringleader.coordinator.logs import Log
+from ringleader.protocol.errors import ErrorCode, KafkaError
+
+READER_THREADS = 4
+MAX_KNOWN_NAMES = 10_000
+"""Directory entries that are known to be on the disk; above it all are forgotten, and synced once more."""
+
+_NUMBER = re.compile(rb"\d{1,19}\n")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SyncError(OSError):
+    """A sync failed."""
+
+
+class DamagedError(OSError):
+    """A file cannot be read, is not whole, or is of another version; it is never overwritten then."""
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise SyncError(error.errno, f"sync failed: {error.strerror}") from error
+
+
+def _sync_path(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags | os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's content durable. Raises OSError (SyncError among them)."""
+    _sync_path(path, 0)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable. Raises OSError."""
+    _sync_path(path, os.O_DIRECTORY)
+
+
+def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Replace a file: after a crash it has the old or the new content. Never two at once for one path.
+
+    Without `sync` a crash of the machine may leave it empty or cut off. Raises OSError.
+    """
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("wb") as stream:
+        stream.write(data)
+        if sync:
+            stream.flush()
+            _sync(stream.fileno())
+    fresh.replace(path)
+    if sync:
+        sync_directory(path.parent)
+
+
+def write_number(path: Path, number: int) -> None:
+    """Replace a file that holds a number, durably. Raises OSError."""
+    write_whole(path, b"%d\n" % number)
+
+
+def read_number(path: Path) -> int | None:
+    """What `write_number` wrote; None if there is no file. Raises OSError (DamagedError among them)."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if not _NUMBER.fullmatch(data):
+        raise DamagedError(f"{path} is damaged: it should hold one number; put its last copy back")
+    return int(data)
+
+
+class Disk:
+    """The threads that read and sync, and whether the disk can still be trusted.
+
+    What they raise comes out as KafkaError (KAFKA_STORAGE_ERROR). `on_failed` is called once, after the first
+    failed sync; everything is refused from then on.
+    """
+
+    def __init__(self, root: Path, log: Log, on_failed: Callable[[Exception], None] | None) -> None:
+        """`root`: the directory under which all is; it is durable itself."""
+        self._root = root
+        self._log = log
+        self._on_failed = on_failed
+        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="topic-log-reader")
+        self._syncer = ThreadPoolExecutor(1, thread_name_prefix="topic-log-sync")
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="topic-log-background")
+        self._names: set[Path] = set()
+        self._failure = ""
+
+    def check(self) -> None:
+        """Raises KafkaError (KAFKA_STORAGE_ERROR) when the disk cannot be trusted any more."""
+        if self._failure:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
+
+    def fail(self, error: Exception) -> None:
+        """Trust nothing from now on, and tell."""
+        if self._failure:
+            return
+        self._failure = str(error) or repr(error)
+        self._log.critical("topic log failed", reason=str(error), text="no topic is served until a restart")
+        if self._on_failed is not None:
+            self._on_failed(error)
+
+    async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """On one of several threads: what readers wait for."""
+        return await self._run(self._readers, partial(function, *args, **kwargs))
+
+    async def store(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """On a thread for what somebody waits for to be durable."""
+        return await self._run(self._syncer, partial(function, *args, **kwargs))
+
+    async def background(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """On a thread for what may take its time, in order: complete files are synced, others removed."""
+        return await self._run(self._background, partial(function, *args, **kwargs))
+
+    async def _run(self, threads: Executor, function: Callable[[], T]) -> T:
+        self.check()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(threads, function)
+        except OSError as error:
+            if isinstance(error, SyncError):
+                self.fail(error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    async def close(self) -> None:
+        """Wait for the threads, and end them."""
+        for threads in (self._readers, self._syncer, self._background):
+            await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
+
+    # ---- on the threads ----
+
+    def sync(self, path: Path) -> None:
+        """Make a file durable, with its name. A file that is gone needs nothing. Raises OSError."""
+        try:
+            sync_file(path)
+            self.sync_names(path)
+        except FileNotFoundError:
+            pass
+
+    def sync_all(self, paths: Iterable[Path]) -> None:
+        """See `sync`."""
+        for path in paths:
+            self.sync(path)
+
+    def sync_names(self, path: Path) -> None:
+        """The entry of a path in its directory, of that in its own, up to the root; names that never come
+        again are synced once. Raises OSError."""
+        while path != self._root and path not in self._names:
+            sync_directory(path.parent)
+            if len(self._names) >= MAX_KNOWN_NAMES:
+                self._names.clear()
+            self._names.add(path)
+            path = path.parent
+
+
+class GroupCommit(Generic[T]):
+    """What is asked for while the disk is busy is done together, in the order it came."""
+
+    def __init__(self, commit: Callable[[list[T]], Coroutine[Any, Any, None]]) -> None:
+        self._commit = commit
+        self._items: list[T] = []
+        self._last: asyncio.Task[None] | None = None
+
+    def add(self, item: T) -> Awaitable[None]:
+        """Wait until it is done; raises what `commit` raised. It goes on when the caller is cancelled."""
+        self._items.append(item)
+        if len(self._items) == 1:
+            self._last = asyncio.get_running_loop().create_task(self._run(self._last))
+        assert self._last is not None
+        return asyncio.shield(self._last)
+
+    async def settle(self) -> None:
+        """Wait until nothing is on its way."""
+        while self._last is not None and not self._last.done():
+            await asyncio.wait([self._last])
+
+    async def _run(self, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        items, self._items = self._items, []
+        await self._commit(items)

@@ -1,0 +1,136 @@
+"""Reading a partition's directory after whatever happened to it. For worker threads, at the start."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringleader.coordinator.topics.disk import read_number, sync_directory, sync_file
+from ringleader.coordinator.topics.producers import Producers
+from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, scan
+from ringleader.coordinator.topics.transactional import TransactionIndex, is_commit
+from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchError
+
+START_FILE = "log-start"
+DROPPED_SUFFIX = ".dropped"
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a partition's directory holds."""
+
+    segments: list[Segment] = field(default_factory=list)
+    producers: Producers = field(default_factory=Producers)
+    transactions: TransactionIndex = field(default_factory=TransactionIndex)
+    start_offset: int = 0
+    scanned_bytes: int = 0
+    """Records that were looked at, since no index vouched for them."""
+    cut_bytes: int = 0
+    """Taken off the end: the last batch was not whole, or broken."""
+    dropped: list[str] = field(default_factory=list)
+    """Files after a broken one: renamed, not read."""
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the next record."""
+        return self.segments[-1].next_offset if self.segments else self.start_offset
+
+
+def recover(directory: Path, now_ms: int) -> Recovered:
+    """Raises OSError (DamagedError among them).
+
+    Indexes are used as far as they go; batches behind them are checked. The first broken batch ends the log.
+    Records before the stored start are gone, also when a crash of the machine took those up to it.
+    """
+    found = Recovered()
+    names = set(os.listdir(directory))
+    bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
+    start = read_number(directory / START_FILE) or 0
+    while len(bases) > 1 and bases[1] <= start:
+        names -= _remove(Segment(directory, bases.pop(0)))
+    for number, base in enumerate(bases):
+        if found.segments and base != found.next_offset:
+            _drop(directory, bases[number:], found)
+            break
+        found.segments.append(_recover_segment(directory, base, found, now_ms))
+    for name in names:
+        if name.endswith(".new") or (name.endswith(".index") and f"{name[:-6]}.log" not in names):
+            os.unlink(directory / name)
+    if found.segments:
+        if found.next_offset < start:
+            for segment in found.segments:
+                _remove(segment)
+            found.segments.clear()
+        else:
+            start = max(found.segments[0].base_offset, start)
+    # Without files (a crash of the machine took them) offsets at least do not start anew.
+    found.start_offset = start
+    found.transactions.forget_before(start)
+    if found.cut_bytes:
+        # What was taken away must not come back among what is written next.
+        for segment in found.segments[-1:]:
+            sync_file(segment.path)
+        sync_directory(directory)
+    return found
+
+
+def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) -> Segment:
+    segment = Segment(directory, base)
+    size = segment.path.stat().st_size
+    try:
+        indexed, known = Segment.load_index(directory, base, segment.index_path.read_bytes())
+        if indexed.size_bytes <= size:
+            segment, found.producers, found.transactions.open = indexed, known.producers, known.open
+            for aborted in known.aborted:
+                found.transactions.put(aborted)
+    except (IndexUnusableError, FileNotFoundError):
+        pass
+    if segment.size_bytes == size:
+        return segment
+    descriptor = os.open(segment.path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        found.scanned_bytes += size - segment.size_bytes
+        try:
+            for position, header, _ in scan(descriptor, segment.size_bytes, size, check=True):
+                if header.base_offset < segment.next_offset:
+                    break
+                segment.add(header.base_offset, header.next_offset, header.size_bytes, header.max_timestamp)
+                if header.producer_id >= 0:
+                    _replay(descriptor, position, header, found, now_ms)
+        except CorruptBatchError:
+            pass
+        if segment.size_bytes < size:
+            found.cut_bytes += size - segment.size_bytes
+            os.ftruncate(descriptor, segment.size_bytes)
+    finally:
+        os.close(descriptor)
+    return segment
+
+
+def _replay(descriptor: int, position: int, header: BatchHeader, found: Recovered, now_ms: int) -> None:
+    """What a batch of a producer changes."""
+    if not header.is_control:
+        found.producers.add(header, header.base_offset, now_ms)
+        if header.is_transactional:
+            found.transactions.add(header.producer_id, header.base_offset)
+        return
+    committed = is_commit(BatchView(os.pread(descriptor, header.size_bytes, position), 0, header))
+    if committed is not None:
+        found.producers.fence(header.producer_id, header.producer_epoch, now_ms)
+        found.transactions.end(header.producer_id, header.base_offset, committed=committed)
+
+
+def _drop(directory: Path, bases: list[int], found: Recovered) -> None:
+    for base in bases:
+        path = Segment(directory, base).path
+        found.cut_bytes += path.stat().st_size
+        found.dropped.append(path.name)
+        # Kept for whoever wants to look; never read again.
+        path.rename(path.with_name(path.name + DROPPED_SUFFIX))
+
+
+def _remove(segment: Segment) -> set[str]:
+    for path in (segment.path, segment.index_path):
+        path.unlink(missing_ok=True)
+    return {segment.path.name, segment.index_path.name}
