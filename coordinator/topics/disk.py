@@ -148,7 +148,8 @@ class Disk:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     async def close(self) -> None:
-        """Wait for the threads, and end them."""
+        """Wait for the threads, and end them; everything is refused from here on."""
+        self._failure = self._failure or "the topic log is closed"
         for threads in (self._readers, self._syncer, self._background):
             await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
 

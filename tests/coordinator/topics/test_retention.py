@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tests.support.topiclog import (
     batch,
     bounds,
     everything,
+    killed,
     produced,
     segment_files,
     topic_log,
@@ -162,3 +165,23 @@ async def test_a_reader_that_is_overtaken_by_retention_learns_it(tmp_path: Path)
         with pytest.raises(KafkaError) as error:
             await topics.read_partition(partition, 5, 1000)
         assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+async def test_starts_that_move_at_once_are_never_older_than_answered(
+    tmp_path: Path,
+) -> None:
+    seed = random.SystemRandom().getrandbits(32)
+    rng = random.Random(seed)
+    for number in range(40):
+        async with topic_log(tmp_path / str(number), log_segment_bytes=2_000) as topics:
+            await topics.create("orders", 2)
+            for _ in range(20):
+                for partition in range(2):
+                    await topics.append("orders", partition, batch(10))
+            asked = [(rng.randrange(2), rng.randint(1, 200)) for _ in range(12)]
+            answered = await asyncio.gather(*(topics.truncate("orders", *place) for place in asked))
+            left = await killed(topics, tmp_path / f"{number}-left")
+        async with topic_log(left, log_segment_bytes=2_000) as topics:
+            for (partition, offset), start in zip(asked, answered, strict=True):
+                assert start >= offset, f"seed {seed}"
+                assert bounds(topics, "orders", partition)[0] >= start, f"seed {seed}"
