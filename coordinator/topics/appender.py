@@ -8,10 +8,10 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from types import EllipsisType
 from typing import Any, Generic, TypeVar
 
 MAX_OPEN_FILES = 256
@@ -81,7 +81,7 @@ class Appender(Generic[W]):
     def __init__(self, written: Callable[[list[W]], None], on_bug: Callable[[Exception], None]) -> None:
         self._written = written
         self._on_bug = on_bug
-        self._jobs: SimpleQueue[list[W] | tuple[Job, asyncio.Future[Any]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[W] | tuple[Job, Future[Any]] | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
 
@@ -93,21 +93,22 @@ class Appender(Generic[W]):
 
     def write(self, writes: list[W]) -> None:
         """Hand over writes."""
-        self._jobs.put(writes)
+        self._queue.put(writes)
 
-    def call(self, function: Job) -> asyncio.Future[Any]:
-        """Run a function on the thread, after everything handed over before. Its result or exception, which
-        need not be looked at."""
-        future: asyncio.Future[Any] = self._loop.create_future()
+    def call(self, job: Job) -> asyncio.Future[Any]:
+        """Run a job on the thread, after everything handed over before. Its result or exception, which need
+        not be looked at."""
+        result: Future[Any] = Future()
+        self._queue.put((job, result))
+        future = asyncio.wrap_future(result)
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._jobs.put((function, future))
         return future
 
     async def stop(self) -> None:
         """Do what was handed over, close the files, end the thread."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._jobs.put(None)
+            self._queue.put(None)
             await self._loop.run_in_executor(None, thread.join)
             # The results of the last writes were handed to the loop before the thread ended.
             await asyncio.sleep(0)
@@ -115,27 +116,24 @@ class Appender(Generic[W]):
     # ---- on the thread ----
 
     def _run(self) -> None:
-        files = OpenFiles(MAX_OPEN_FILES)
-        job = self._jobs.get()
-        while job is not None:
-            following: Any = ...
-            if isinstance(job, tuple):
-                self._do(*job, files)
-            else:
-                following = self._gather(job)
-                self._write_all(job, files)
-                self._tell(self._written, job)
-            job = self._jobs.get() if following is ... else following
+        files, going = OpenFiles(MAX_OPEN_FILES), True
+        while going:
+            taken = [self._queue.get()]
+            while not self._queue.empty():
+                taken.append(self._queue.get())
+            writes: list[W] = []
+            for one in taken:
+                if isinstance(one, list):
+                    writes += one
+                    continue
+                self._write_all(writes, files)
+                writes = []
+                if one is None:
+                    going = False
+                else:
+                    _do(*one, files)
+            self._write_all(writes, files)
         files.close()
-
-    def _gather(self, writes: list[W]) -> tuple[Job, asyncio.Future[Any]] | EllipsisType | None:
-        """Add what came while the last writes were on their way. Returns the first other job, or ...."""
-        while not self._jobs.empty():
-            job = self._jobs.get()
-            if not isinstance(job, list):
-                return job
-            writes += job
-        return ...
 
     def _write_all(self, writes: list[W], files: OpenFiles) -> None:
         by_path: dict[Path, list[W]] = {}
@@ -151,6 +149,8 @@ class Appender(Generic[W]):
                 run.append(write)
                 end = write.position + len(write.data)
             self._write_run(path, run, files)
+        if writes:
+            self._tell(self._written, writes)
 
     def _write_run(self, path: Path, run: list[W], files: OpenFiles) -> None:
         chain = run[0].chain
@@ -165,26 +165,17 @@ class Appender(Generic[W]):
             if not isinstance(error, OSError):
                 self._tell(self._on_bug, error)
 
-    def _do(self, function: Job, future: asyncio.Future[Any], files: OpenFiles) -> None:
-        try:
-            result, error = function(files), None
-        except Exception as failure:
-            result, error = None, failure
-        self._tell(_settle, future, result, error)
-
-    def _tell(self, function: Callable[..., None], *arguments: Any) -> None:
+    def _tell(self, function: Callable[[Any], None], argument: object) -> None:
         # The loop is gone: so is everybody who waits.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(function, *arguments)
+            self._loop.call_soon_threadsafe(function, argument)
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
+def _do(job: Job, result: Future[Any], files: OpenFiles) -> None:
+    try:
+        result.set_result(job(files))
+    except Exception as error:
+        result.set_exception(error)
 
 
 def pwrite_all(descriptor: int, parts: list[bytes], position: int) -> None:

@@ -15,7 +15,6 @@ from ringleader.protocol.errors import ErrorCode, KafkaError
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
-NO_EFFECT = "Accepted and shown; it has no effect on the embedded topic log."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +46,28 @@ class ConfigType(IntEnum):
     LIST = 7
 
 
+Check = Callable[[str], None]
+"""Raises ValueError for a value that a key may not hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """One key of a topic's configuration."""
 
     name: str
     type: ConfigType
-    default: Callable[[TopicSettings], str]
-    check: Callable[[str], None]
-    """Raises ValueError for a value that the key may not hold."""
-    documentation: str
+    given: str | None
+    """The default, where no broker setting gives it."""
+    check: Check
+    documentation: str = "Accepted and shown; it has no effect on the embedded topic log."
     broker_key: str | None = None
     """The broker setting that the default comes from."""
+
+    def default(self, settings: TopicSettings) -> str:
+        """What holds for topics that do not set it."""
+        if self.broker_key is None:
+            return self.given or ""
+        return str(getattr(settings, self.broker_key.replace(".", "_")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class TopicConfig:
     append_time: bool
 
 
-def _whole(low: int, high: int) -> Callable[[str], None]:
+def _whole(low: int, high: int) -> Check:
     def check(value: str) -> None:
         if not low <= int(value) <= high:
             raise ValueError(f"must be between {low} and {high}")
@@ -81,7 +90,7 @@ def _whole(low: int, high: int) -> Callable[[str], None]:
     return check
 
 
-def _one_of(*allowed: str) -> Callable[[str], None]:
+def _one_of(*allowed: str) -> Check:
     def check(value: str) -> None:
         if value not in allowed:
             raise ValueError(f"must be one of {', '.join(allowed)}")
@@ -103,110 +112,52 @@ def _anything(value: str) -> None:
     pass
 
 
-def _fixed(value: str) -> Callable[[TopicSettings], str]:
-    return lambda settings: value
-
-
-_EFFECTIVE = (
-    ConfigKey(
-        "cleanup.policy",
-        ConfigType.LIST,
-        _fixed("delete"),
-        _policies,
-        "delete: records go by time and size. compact: accepted, yet nothing is ever compacted: without "
-        "delete, every record is kept.",
-    ),
-    ConfigKey(
-        "max.message.bytes",
-        ConfigType.INT,
-        lambda settings: str(settings.message_max_bytes),
-        _whole(0, INT32_MAX),
-        "Largest record batch, as it is sent.",
-        "message.max.bytes",
-    ),
-    ConfigKey(
-        "message.timestamp.type",
-        ConfigType.STRING,
-        _fixed("CreateTime"),
-        _one_of("CreateTime", "LogAppendTime"),
-        "CreateTime keeps the producer's timestamps; LogAppendTime replaces them by the time of appending.",
-    ),
-    ConfigKey(
-        "retention.bytes",
-        ConfigType.LONG,
-        lambda settings: str(settings.log_retention_bytes),
-        _whole(-1, INT64_MAX),
-        "How much of a partition is kept, in whole files; -1 keeps all of it.",
-        "log.retention.bytes",
-    ),
-    ConfigKey(
-        "retention.ms",
-        ConfigType.LONG,
-        lambda settings: str(settings.log_retention_ms),
-        _whole(-1, INT64_MAX),
-        "How long records are kept; -1 keeps them for ever.",
-        "log.retention.ms",
-    ),
-    ConfigKey(
-        "segment.bytes",
-        ConfigType.INT,
-        lambda settings: str(settings.log_segment_bytes),
-        _whole(14, INT32_MAX),
-        "A partition's file is closed at this size.",
-        "log.segment.bytes",
-    ),
-    ConfigKey(
-        "segment.ms",
-        ConfigType.LONG,
-        lambda settings: str(settings.log_roll_ms),
-        _whole(1, INT64_MAX),
-        "A partition's file is closed when its first record is this old.",
-        "log.roll.ms",
-    ),
+_BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = ConfigType
+_CODECS = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
+_NEVER = str(INT64_MAX)
+_TIMES = "CreateTime keeps the producer's timestamps; LogAppendTime replaces them by the time of appending."
+_POLICY = (
+    "delete: records go by time and size. compact: accepted, yet nothing is ever compacted: without delete, "
+    "every record is kept."
 )
 
-_WITHOUT_EFFECT: tuple[tuple[str, ConfigType, str, Callable[[str], None]], ...] = (
-    ("compression.gzip.level", ConfigType.INT, "-1", _whole(-1, 9)),
-    ("compression.lz4.level", ConfigType.INT, "9", _whole(1, 17)),
-    (
-        "compression.type",
-        ConfigType.STRING,
-        "producer",
-        _one_of("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
-    ),
-    ("compression.zstd.level", ConfigType.INT, "3", _whole(-131072, 22)),
-    ("delete.retention.ms", ConfigType.LONG, "86400000", _whole(0, INT64_MAX)),
-    ("file.delete.delay.ms", ConfigType.LONG, "60000", _whole(0, INT64_MAX)),
-    ("flush.messages", ConfigType.LONG, str(INT64_MAX), _whole(1, INT64_MAX)),
-    ("flush.ms", ConfigType.LONG, str(INT64_MAX), _whole(0, INT64_MAX)),
-    ("follower.replication.throttled.replicas", ConfigType.LIST, "", _anything),
-    ("index.interval.bytes", ConfigType.INT, "4096", _whole(0, INT32_MAX)),
-    ("leader.replication.throttled.replicas", ConfigType.LIST, "", _anything),
-    ("max.compaction.lag.ms", ConfigType.LONG, str(INT64_MAX), _whole(1, INT64_MAX)),
-    ("message.timestamp.after.max.ms", ConfigType.LONG, str(INT64_MAX), _whole(0, INT64_MAX)),
-    ("message.timestamp.before.max.ms", ConfigType.LONG, str(INT64_MAX), _whole(0, INT64_MAX)),
-    ("min.cleanable.dirty.ratio", ConfigType.DOUBLE, "0.5", _fraction),
-    ("min.compaction.lag.ms", ConfigType.LONG, "0", _whole(0, INT64_MAX)),
-    ("min.insync.replicas", ConfigType.INT, "1", _whole(1, INT32_MAX)),
-    ("preallocate", ConfigType.BOOLEAN, "false", _one_of("true", "false")),
-    ("segment.index.bytes", ConfigType.INT, "10485760", _whole(4, INT32_MAX)),
-    ("segment.jitter.ms", ConfigType.LONG, "0", _whole(0, INT64_MAX)),
-    ("unclean.leader.election.enable", ConfigType.BOOLEAN, "false", _one_of("true", "false")),
-)
+_ROWS: tuple[tuple[str, ConfigType, str | None, Check, *tuple[str, ...]], ...] = (
+    ("cleanup.policy", _LIST, "delete", _policies, _POLICY),
+    ("compression.gzip.level", _INT, "-1", _whole(-1, 9)),
+    ("compression.lz4.level", _INT, "9", _whole(1, 17)),
+    ("compression.type", _STRING, "producer", _one_of(*_CODECS)),
+    ("compression.zstd.level", _INT, "3", _whole(-131072, 22)),
+    ("delete.retention.ms", _LONG, "86400000", _whole(0, INT64_MAX)),
+    ("file.delete.delay.ms", _LONG, "60000", _whole(0, INT64_MAX)),
+    ("flush.messages", _LONG, _NEVER, _whole(1, INT64_MAX)),
+    ("flush.ms", _LONG, _NEVER, _whole(0, INT64_MAX)),
+    ("follower.replication.throttled.replicas", _LIST, "", _anything),
+    ("index.interval.bytes", _INT, "4096", _whole(0, INT32_MAX)),
+    ("leader.replication.throttled.replicas", _LIST, "", _anything),
+    ("max.compaction.lag.ms", _LONG, _NEVER, _whole(1, INT64_MAX)),
+    ("max.message.bytes", _INT, None, _whole(0, INT32_MAX), "Largest record batch, as it is sent.",
+        "message.max.bytes"),
+    ("message.timestamp.after.max.ms", _LONG, _NEVER, _whole(0, INT64_MAX)),
+    ("message.timestamp.before.max.ms", _LONG, _NEVER, _whole(0, INT64_MAX)),
+    ("message.timestamp.type", _STRING, "CreateTime", _one_of("CreateTime", "LogAppendTime"), _TIMES),
+    ("min.cleanable.dirty.ratio", _DOUBLE, "0.5", _fraction),
+    ("min.compaction.lag.ms", _LONG, "0", _whole(0, INT64_MAX)),
+    ("min.insync.replicas", _INT, "1", _whole(1, INT32_MAX)),
+    ("preallocate", _BOOLEAN, "false", _one_of("true", "false")),
+    ("retention.bytes", _LONG, None, _whole(-1, INT64_MAX),
+        "How much of a partition is kept, in whole files; -1 keeps all of it.", "log.retention.bytes"),
+    ("retention.ms", _LONG, None, _whole(-1, INT64_MAX),
+        "How long records are kept; -1 keeps them for ever.", "log.retention.ms"),
+    ("segment.bytes", _INT, None, _whole(14, INT32_MAX),
+        "A partition's file is closed at this size.", "log.segment.bytes"),
+    ("segment.index.bytes", _INT, "10485760", _whole(4, INT32_MAX)),
+    ("segment.jitter.ms", _LONG, "0", _whole(0, INT64_MAX)),
+    ("segment.ms", _LONG, None, _whole(1, INT64_MAX),
+        "A partition's file is closed when its first record is this old.", "log.roll.ms"),
+    ("unclean.leader.election.enable", _BOOLEAN, "false", _one_of("true", "false")),
+)  # fmt: skip
 
-KEYS: Mapping[str, ConfigKey] = {
-    key.name: key
-    for key in sorted(
-        [
-            *_EFFECTIVE,
-            *(
-                ConfigKey(name, kind, _fixed(default), check, NO_EFFECT)
-                for name, kind, default, check in _WITHOUT_EFFECT
-            ),
-        ],
-        key=lambda key: key.name,
-    )
-}
+KEYS: Mapping[str, ConfigKey] = {row[0]: ConfigKey(*row) for row in _ROWS}
 """All keys by name, in the order of their names."""
 
 

@@ -23,7 +23,6 @@ from ringleader.coordinator.topics.partition import (
     Partition,
     PendingAppend,
     Verify,
-    Waiter,
 )
 from ringleader.coordinator.topics.producers import ProducerCount
 from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover
@@ -419,21 +418,6 @@ class Topics:
             unknown, outside = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OFFSET_OUT_OF_RANGE
             raise KafkaError(unknown if partition.deleted else outside)
         return records if end_offset is None else before(records, end_offset)
-
-    def park(
-        self,
-        partitions: list[Partition],
-        bytes_needed: int,
-        wake: Callable[[], None],
-        *,
-        stable: bool = False,
-    ) -> Waiter:
-        """Call `wake` once when so many bytes were added to these partitions, or one was deleted. `stable`:
-        when readers of committed records have so many more."""
-        waiter = Waiter(bytes_needed, wake, partitions, stable)
-        for partition in partitions:
-            partition.waiters[waiter] = None
-        return waiter
 
     async def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> tuple[int, int]:
         """The first record with this timestamp or a later one: its offset and timestamp, (-1, -1) for none.

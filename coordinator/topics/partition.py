@@ -76,13 +76,18 @@ class PendingAppend(FileWrite):
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """Somebody who waits for `bytes_needed` more bytes in any of these partitions. `wake` is called once."""
+    """Somebody who waits for `bytes_needed` more bytes in these partitions together. `wake` is called once:
+    when they have been added, or a partition was deleted."""
 
     bytes_needed: int
     wake: Callable[[], None]
     partitions: list[Partition]
     stable: bool = False
     """Only bytes before the last stable offset count."""
+
+    def __post_init__(self) -> None:
+        for partition in self.partitions:
+            partition.waiters[self] = None
 
     def cancel(self) -> None:
         """Wait no more; `wake` will not be called."""

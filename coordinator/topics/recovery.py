@@ -79,11 +79,10 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
     segment = Segment(directory, base)
     size = segment.path.stat().st_size
     try:
-        indexed, known = Segment.load_index(directory, base, segment.index_path.read_bytes())
+        indexed, producers, known = Segment.load_index(directory, base, segment.index_path.read_bytes())
         if indexed.size_bytes <= size:
-            segment, found.producers, found.transactions.open = indexed, known.producers, known.open
-            for aborted in known.aborted:
-                found.transactions.put(aborted)
+            segment, found.producers = indexed, producers
+            found.transactions.follow(known)
     except (IndexUnusableError, FileNotFoundError):
         pass
     if segment.size_bytes == size:

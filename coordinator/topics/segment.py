@@ -22,7 +22,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from ringleader.coordinator.topics.producers import Producers
-from ringleader.coordinator.topics.transactional import Aborted
+from ringleader.coordinator.topics.transactional import TransactionIndex
 from ringleader.protocol.records import (
     CRC_START,
     HEADER_BYTES,
@@ -60,15 +60,6 @@ class Snapshot(NamedTuple):
     """Open transactions: producer id, first offset."""
     aborted: list[list[int]]
     """`Aborted`, of the markers in this file."""
-
-
-class Known(NamedTuple):
-    """A `Snapshot`, read."""
-
-    producers: Producers
-    open: dict[int, int]
-    """Open transactions: producer id to first offset."""
-    aborted: list[Aborted]
 
 
 class Segment:
@@ -144,8 +135,11 @@ class Segment:
         return body + _INDEX_CRC.pack(crc32c(body))
 
     @classmethod
-    def load_index(cls, directory: Path, base_offset: int, data: bytes) -> tuple[Segment, Known]:
-        """What `dump_index` gave, for the file of this base offset. Raises IndexUnusableError."""
+    def load_index(
+        cls, directory: Path, base_offset: int, data: bytes
+    ) -> tuple[Segment, Producers, TransactionIndex]:
+        """What `dump_index` gave, for the file of this base offset: producers and open transactions at its
+        end, aborted ones in it. Raises IndexUnusableError."""
         body = data[: -_INDEX_CRC.size]
         try:
             (crc,) = _INDEX_CRC.unpack_from(data, len(body))
@@ -166,22 +160,10 @@ class Segment:
             start += 8 * count
         try:
             rows = json.loads(body[start:])
-            known = _known(Snapshot(rows, [], []) if version == _PLAIN_VERSION else Snapshot(*rows))
+            known = Snapshot(rows, [], []) if version == _PLAIN_VERSION else Snapshot(*rows)
+            return segment, Producers.load(known.producers), TransactionIndex.load(known.open, known.aborted)
         except (ValueError, TypeError):
             raise IndexUnusableError("no producers") from None
-        return segment, known
-
-
-def _known(snapshot: Snapshot) -> Known:
-    """Raises ValueError or TypeError for what is no snapshot."""
-    numbers = [number for rows in snapshot[1:] for row in rows for number in row]
-    if not all(type(number) is int for number in numbers):
-        raise ValueError("no snapshot of transactions")
-    return Known(
-        Producers.load(snapshot.producers),
-        dict(snapshot.open),  # type: ignore[arg-type]
-        [Aborted(*row) for row in snapshot.aborted],
-    )
 
 
 class ReadPlan(NamedTuple):

@@ -68,6 +68,12 @@ class TransactionIndex:
         for column, value in zip(self._aborted, aborted, strict=True):
             column.append(value)
 
+    def follow(self, later: TransactionIndex) -> None:
+        """These are open now, and these were aborted after all others."""
+        self.open = later.open
+        for column, more in zip(self._aborted, later._aborted, strict=True):
+            column.extend(more)
+
     def aborted(self, start: int, end: int) -> list[tuple[int, int]]:
         """Aborted transactions with records at offsets from `start` up to but not including `end`, or
         around it: producer id and first offset."""
@@ -86,6 +92,17 @@ class TransactionIndex:
         if count:
             for column in self._aborted:
                 del column[:count]
+
+    @classmethod
+    def load(cls, transactions: list[list[int]], aborted: list[list[int]]) -> TransactionIndex:
+        """Open and aborted ones as plain lists. Raises ValueError or TypeError for anything else."""
+        if not all(type(number) is int for row in (*transactions, *aborted) for number in row):
+            raise ValueError("no transactions")
+        found = cls()
+        found.open = {producer_id: first for producer_id, first in transactions}  # noqa: C416
+        for row in aborted:
+            found.put(Aborted(*row))
+        return found
 
     def dump_aborted(self, start: int, end: int) -> list[list[int]]:
         """Those whose markers are from `start` up to but not including `end`, as plain lists."""

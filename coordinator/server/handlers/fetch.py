@@ -103,10 +103,10 @@ class _Fetch:
             self._answer(response)
         elif not self._call.done:
             self._call.on_closed = self._stop_waiting
-            self._waiter = self._topics.park(
-                self._partitions,
+            self._waiter = Waiter(
                 request.min_bytes - self._found_bytes,
                 self._wake,
+                self._partitions,
                 stable=request.isolation_level == READ_COMMITTED,
             )
             loop = asyncio.get_running_loop()

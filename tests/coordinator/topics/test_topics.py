@@ -11,6 +11,7 @@ import pytest
 
 from ringleader.coordinator.topics import MAX_TIMESTAMP, DamagedError
 from ringleader.coordinator.topics import catalog as catalog_room
+from ringleader.coordinator.topics.partition import Waiter
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, check_batch
@@ -288,8 +289,8 @@ async def test_waiting_ends_when_enough_was_written(tmp_path: Path) -> None:
         await topics.create("orders", 2)
         woken: list[str] = []
         both = [topics.partition("orders", index) for index in range(2)]
-        topics.park(both, 2 * len(batch()), lambda: woken.append("both"))
-        left = topics.park(both, 1, lambda: woken.append("nobody"))
+        Waiter(2 * len(batch()), lambda: woken.append("both"), both)
+        left = Waiter(1, lambda: woken.append("nobody"), both)
         left.cancel()
         await topics.append("orders", 0, batch())
         assert woken == []
@@ -303,7 +304,7 @@ async def test_waiting_ends_when_the_topic_goes(tmp_path: Path) -> None:
     async with topic_log(tmp_path) as topics:
         await topics.create("orders", 1)
         woken = asyncio.Event()
-        topics.park([topics.partition("orders", 0)], 1, woken.set)
+        Waiter(1, woken.set, [topics.partition("orders", 0)])
         await topics.delete("orders", forget)
         assert woken.is_set()
 
