@@ -98,6 +98,7 @@ class Appender(Generic[W]):
     def call(self, job: Job) -> asyncio.Future[Any]:
         """Run a job on the thread, after everything handed over before. Its result or exception, which need
         not be looked at."""
+        assert self._thread is not None
         result: Future[Any] = Future()
         self._queue.put((job, result))
         future = asyncio.wrap_future(result)

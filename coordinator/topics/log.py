@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.topics.appender import Appender
 from ringleader.coordinator.topics.background import Background, cut
 from ringleader.coordinator.topics.budget import LoopBudget, TailCache
-from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo, load
+from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo
 from ringleader.coordinator.topics.configs import TopicSettings, effective, validate
-from ringleader.coordinator.topics.disk import DamagedError, Disk, GroupCommit, sync_directory, write_number
+from ringleader.coordinator.topics.disk import Disk, GroupCommit, write_number
 from ringleader.coordinator.topics.partition import (
     AppendResult,
     Done,
@@ -25,7 +26,7 @@ from ringleader.coordinator.topics.partition import (
     Verify,
 )
 from ringleader.coordinator.topics.producers import ProducerCount
-from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover
+from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover_all
 from ringleader.coordinator.topics.segment import find_time, read_range
 from ringleader.coordinator.topics.transactional import before, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -86,7 +87,9 @@ class Topics:
     async def open(self) -> None:
         """Read what is there, repair what a crash left. Raises OSError (DamagedError among them)."""
         started_ms = monotonic_ms()
-        found = await asyncio.to_thread(self._load)
+        path = self.directory / CATALOG_FILE
+        topics, found = await asyncio.to_thread(recover_all, path, self._data, self.wall_ms(), self._log)
+        self._catalog.adopt(topics)
         known = [producer_id for recovered in found.values() for producer_id in recovered.producers]
         self._producer_ids.adopt(max(known, default=-1) + 1)
         for (name, index), recovered in found.items():
@@ -102,29 +105,6 @@ class Topics:
             scanned_bytes=sum(r.scanned_bytes for r in found.values()),
             duration_ms=monotonic_ms() - started_ms,
         )
-
-    def _load(self) -> dict[tuple[str, int], Recovered]:
-        for made in (self.directory, self._data):
-            made.mkdir(parents=True, exist_ok=True)
-            sync_directory(made.parent)
-        path, found = self.directory / CATALOG_FILE, {}
-        directories = {path.name for path in self._data.iterdir()}
-        topics = load(path)
-        if topics is None and directories:
-            raise DamagedError(
-                f"{path} is missing beside the records of {len(directories)} topics: put its last copy back, "
-                f"or move {self._data} away"
-            )
-        self._catalog.adopt(topics or {})
-        for info in self._catalog.topics.values():
-            directory = self._data / info.id.hex()
-            for below in directory.iterdir() if directory.exists() else ():
-                if below.name.isdigit() and int(below.name) < info.partitions:
-                    found[info.name, int(below.name)] = recover(below, self.wall_ms())
-        unknown = directories - {info.id.hex() for info in (topics or {}).values()}
-        if unknown:
-            self._log.warning("records of unknown topics are left alone", directories=sorted(unknown)[:10])
-        return found
 
     def _adopt(self, info: TopicInfo, index: int, found: Recovered) -> Partition:
         if found.cut_bytes:
@@ -149,12 +129,10 @@ class Topics:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if was_open:
-            await self._catalog.settle()
-            await self._producer_ids.settle()
             self._flush()
+            for commits in (self._catalog, self._producer_ids, self._syncs, self._starts, self._background):
+                await commits.settle()
             await self._appender.stop()
-            await self._syncs.settle()
-            await self._starts.settle()
             for partition in self._all_partitions():
                 partition.wake_all()
             await self._background.settle()
@@ -163,11 +141,16 @@ class Topics:
             )
         await self._disk.close()
 
-    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(work)
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._log.error("work on topics failed", reason=str(task.exception()))
 
     def _all_partitions(self) -> list[Partition]:
         return [partition for some in self._partitions.values() for partition in some.values()]
@@ -372,15 +355,20 @@ class Topics:
     def _written(self, appends: list[PendingAppend]) -> None:
         for pending in appends:
             partition = pending.partition
-            if pending.error is None:
+            try:
+                if pending.error is not None:
+                    if partition.is_first(pending):
+                        self._write_failed(partition, str(pending.error))
+                    continue
                 for sealed in partition.written(pending):
                     self._background.seal(sealed)
-                self._tell(
-                    pending.done,
-                    AppendResult(pending.base_offset, pending.append_time_ms, partition.start_offset),
-                )
-            elif partition.is_first(pending):
-                self._write_failed(partition, str(pending.error))
+            except Exception as error:
+                # A bug: nobody knows what this partition holds.
+                self._log.exception("append lost", directory=str(partition.directory))
+                self._disk.fail(error)
+                return
+            result = AppendResult(pending.base_offset, pending.append_time_ms, partition.start_offset)
+            self._tell(pending.done, result)
 
     def _write_failed(self, partition: Partition, reason: str) -> None:
         self._log.error("records cannot be written", directory=str(partition.directory), reason=reason)
@@ -451,18 +439,18 @@ class Topics:
         starts: dict[Partition, int] = {}
         for partition, offset in asked:
             starts[partition] = max(offset, starts.get(partition, partition.start_offset))
-        await self._disk.store(self._write_starts, starts)
         for partition, offset in starts.items():
+            # One by one, so that what others wait for comes between.
+            await self._disk.store(self._write_start, partition.directory, offset)
             if not partition.deleted and (gone := partition.truncate(offset)):
                 self._background.remove(gone, partition.segments[0])
 
-    def _write_starts(self, starts: Mapping[Partition, int]) -> None:
+    def _write_start(self, directory: Path, offset: int) -> None:
         """On a thread."""
-        for partition, offset in starts.items():
-            # With its topic, all of it goes.
-            with suppress(FileNotFoundError):
-                write_number(partition.directory / START_FILE, offset)
-                self._disk.sync_names(partition.directory)
+        # With its topic, all of it goes.
+        with suppress(FileNotFoundError):
+            write_number(directory / START_FILE, offset)
+            self._disk.sync_names(directory)
 
     async def enforce_retention(self) -> int:
         """Delete what is too old or too much, in whole files; how many files."""

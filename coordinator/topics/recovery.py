@@ -1,4 +1,4 @@
-"""Reading a partition's directory after whatever happened to it. For worker threads, at the start."""
+"""Reading what is there after whatever happened to it. For worker threads, at the start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ringleader.coordinator.topics.disk import read_number, sync_directory, sync_file
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.topics.catalog import TopicInfo, load
+from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_directory
 from ringleader.coordinator.topics.producers import Producers
 from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, scan
 from ringleader.coordinator.topics.transactional import TransactionIndex, is_commit
@@ -37,8 +39,36 @@ class Recovered:
         return self.segments[-1].next_offset if self.segments else self.start_offset
 
 
+def recover_all(
+    catalog: Path, data: Path, now_ms: int, log: Log
+) -> tuple[dict[str, TopicInfo], dict[tuple[str, int], Recovered]]:
+    """The topics, and their partitions that have a directory below `data`, by name and number. Raises OSError
+    (DamagedError among them). Nothing is removed because the list does not know it."""
+    for made in (data.parent, data):
+        made.mkdir(parents=True, exist_ok=True)
+        sync_directory(made.parent)
+    topics, directories = load(catalog), {path.name for path in data.iterdir()}
+    if topics is None and directories:
+        raise DamagedError(
+            f"{catalog} is missing beside the records of {len(directories)} topics: put its last copy back, "
+            f"or move {data} away"
+        )
+    topics = topics or {}
+    unknown = directories - {info.id.hex() for info in topics.values()}
+    if unknown:
+        log.warning("records of unknown topics are left alone", directories=sorted(unknown)[:10])
+    found = {
+        (info.name, int(path.name)): recover(path, now_ms)
+        for info in topics.values()
+        if info.id.hex() in directories and not info.deleting
+        for path in (data / info.id.hex()).iterdir()
+        if path.name.isdigit() and int(path.name) < info.partitions
+    }
+    return topics, found
+
+
 def recover(directory: Path, now_ms: int) -> Recovered:
-    """Raises OSError (DamagedError among them).
+    """A partition's directory. Raises OSError (DamagedError among them).
 
     Indexes are used as far as they go; batches behind them are checked. The first broken batch ends the log.
     Records before the stored start are gone, also when a crash of the machine took those up to it.
@@ -67,11 +97,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     # Without files (a crash of the machine took them) offsets at least do not start anew.
     found.start_offset = start
     found.transactions.forget_before(start)
-    if found.cut_bytes:
-        # What was taken away must not come back among what is written next.
-        for segment in found.segments[-1:]:
-            sync_file(segment.path)
-        sync_directory(directory)
+    # Whoever syncs what comes next syncs the directory too: what was taken away does not come back among it.
     return found
 
 

@@ -124,6 +124,21 @@ async def test_an_ended_transaction_is_there_with_all_before_it(
                     assert there.transactions.aborted(0, end) == aborted
 
 
+async def test_an_end_waits_for_complete_files_that_were_not_synced_yet(
+    tmp_path: Path, watch: SyncWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with topic_log(tmp_path / "live" / "topics", **TINY) as topics:
+        await topics.create("orders", 1)
+        # The background thread has other things to do.
+        monkeypatch.setattr(topics._background, "seal", lambda sealed: None)
+        for number in range(12):
+            await write(topics, 7, number * 2)
+        assert len(segment_files(topics, "orders")) > 2
+        await topics.end_transaction("orders", 0, 7, 0, committed=True)
+        async with topic_log(watch.after_power_cut(tmp_path / "left") / "topics", **TINY) as left:
+            assert list(await records(left)) == list(range(25))
+
+
 async def test_a_start_that_was_answered_is_never_taken_back(tmp_path: Path, watch: SyncWatch) -> None:
     async with topic_log(tmp_path / "live" / "topics", **TINY) as topics:
         await topics.create("orders", 1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.topics import producers as room
-from ringleader.coordinator.topics.producers import Producers
+from ringleader.coordinator.topics.producers import ProducerCount, Producers
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import BatchHeader, parse_header
 from tests.support.topiclog import produced
@@ -117,6 +117,29 @@ def test_their_number_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     for producer in (1, 2, 3, 1, 4):
         producers.add(header(0, producer=producer), 0, 0)
     assert list(producers) == [3, 1, 4]
+
+
+@given(st.data())
+def test_all_partitions_together_have_a_limit(data: st.DataObject) -> None:
+    count, limit = ProducerCount(), 12
+    partitions = [Producers() for _ in range(4)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(room, "MAX_ALL_PRODUCERS", limit)
+        for producers in partitions:
+            producers.join(count)
+        for now in range(data.draw(st.integers(0, 60))):
+            producers = data.draw(st.sampled_from(partitions))
+            undo = producers.add(header(0, producer=data.draw(st.integers(0, 20))), now, now)
+            match data.draw(st.integers(0, 9)):
+                case 0:
+                    producers.take_back(undo)
+                case 1:
+                    producers.expire(now - 20)
+                case 2:
+                    producers.clear()
+                case _:
+                    assert undo.producer_id in list(producers)
+            assert count.value == sum(map(len, partitions)) < limit + len(partitions)
 
 
 def test_a_snapshot_comes_back() -> None:

@@ -91,6 +91,27 @@ async def test_all_partitions_together_have_a_limit(tmp_path: Path, monkeypatch:
         await topics.create("t4", 4)
 
 
+async def test_all_configurations_together_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_room, "MAX_CONFIG_BYTES", 100)
+    key = "leader.replication.throttled.replicas"
+    async with topic_log(tmp_path) as topics:
+        await topics.create("t0", 1, {key: "x" * 50})
+        for attempt in (
+            topics.create("t1", 1, {key: "x" * 50}),
+            topics.configure("t0", lambda present: {key: "ä" * 50}),
+        ):
+            with pytest.raises(KafkaError) as error:
+                await attempt
+            assert error.value.code == ErrorCode.POLICY_VIOLATION
+        await topics.configure("t0", lambda present: {key: "x" * 20})
+        with pytest.raises(KafkaError):
+            await topics.create("t1", 1, {key: "x" * 50})
+        await topics.delete("t0", forget)
+        await topics.create("t1", 1, {key: "x" * 50})
+
+
 async def test_a_creation_whose_caller_is_gone_is_whole_all_the_same(tmp_path: Path) -> None:
     async with topic_log(tmp_path) as topics:
         task = asyncio.ensure_future(topics.create("orders", 2))
