@@ -112,9 +112,8 @@ class Background:
 
     def _unlink(self, gone: list[Segment], kept: Segment) -> None:
         if self._sync:
-            # Only here is it kept who produced into the files that go.
+            # Only here is it kept who produced into the files that go. Its name brings that of `kept` along.
             self._disk.sync(kept.index_path)
-            self._disk.sync_names(kept.path)
         for segment in gone:
             segment.path.unlink(missing_ok=True)
             segment.index_path.unlink(missing_ok=True)

@@ -141,11 +141,14 @@ class Disk:
     async def _run(self, threads: Executor, function: Callable[[], T]) -> T:
         self.check()
         try:
-            return await asyncio.get_running_loop().run_in_executor(threads, function)
+            result = await asyncio.get_running_loop().run_in_executor(threads, function)
         except OSError as error:
             if isinstance(error, SyncError):
                 self.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        # Another thread's sync may have failed meanwhile.
+        self.check()
+        return result
 
     async def close(self) -> None:
         """Wait for the threads, and end them; everything is refused from here on."""

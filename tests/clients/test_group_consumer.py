@@ -345,7 +345,7 @@ async def test_a_topic_that_goes_away(
     source.put(("short", 0))
     async with consumer(coordinator, topics=["short"]) as one:
         await one.__anext__()
-        coordinator.run(coordinator.node.topics.delete("short"))
+        coordinator.run(coordinator.node.topics.delete("short", coordinator.node.runtime.forget_topic))
         await until(lambda: "topic short cannot be read now (UNKNOWN_TOPIC_OR_PARTITION)" in caplog.text)
         assert caplog.text.count("cannot be read now") == 1
 
@@ -357,7 +357,7 @@ async def test_a_topic_that_is_made_anew(
     source.put(("short", 0), 10)
     async with consumer(coordinator, topics=["short"]) as one:
         await read_count(one, 10)
-        coordinator.run(coordinator.node.topics.delete("short"))
+        coordinator.run(coordinator.node.topics.delete("short", coordinator.node.runtime.forget_topic))
         await until(lambda: "topic short cannot be read now" in caplog.text)
         coordinator.create_topic("short", 1)
         source.put(("short", 0), 20)

@@ -163,7 +163,7 @@ async def test_a_topic_that_was_created_anew_is_noticed(coordinator: Coordinator
 
         async def anew() -> None:
             topics = coordinator.node.topics
-            await topics.delete("t")
+            await topics.delete("t", coordinator.node.runtime.forget_topic)
             await topics.create("t", 4, {})
 
         await asyncio.to_thread(lambda: coordinator.run(anew()))

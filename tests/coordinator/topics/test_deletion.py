@@ -134,7 +134,7 @@ def delete_request() -> DeleteTopicsRequest:
 
 async def create(client: AsyncRawConnection) -> int:
     topic = CreateTopicsRequestCreatableTopic("orders", 1, 1)
-    return (await client.call(CreateTopicsRequest([topic]))).topics[0].error_code
+    return int((await client.call(CreateTopicsRequest([topic]))).topics[0].error_code)
 
 
 async def commit(client: AsyncRawConnection) -> None:
@@ -146,7 +146,7 @@ async def commit(client: AsyncRawConnection) -> None:
 async def committed(client: AsyncRawConnection) -> int:
     asked = OffsetFetchRequestGroup(group_id=GROUP, topics=[OffsetFetchRequestTopics("orders", [0])])
     answer = await client.call(OffsetFetchRequest(groups=[asked]), 8)
-    return answer.groups[0].topics[0].partitions[0].committed_offset
+    return int(answer.groups[0].topics[0].partitions[0].committed_offset)
 
 
 async def recreated(client: AsyncRawConnection) -> None:

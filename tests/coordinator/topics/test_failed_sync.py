@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,21 @@ async def test_a_failed_sync_ends_the_topic_log(
     finally:
         await topics.close()
     assert watch.synced == []
+
+
+async def test_what_is_on_its_way_meanwhile_is_refused_too(tmp_path: Path, watch: SyncWatch) -> None:
+    told: list[Exception] = []
+    topics = Topics(tmp_path / "live" / "topics", topic_settings(), WallClock(), told.append)
+    await topics.open()
+    try:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, batch(5))
+        # The first two fail, the third would succeed.
+        watch.fails = lambda path: path.match("topics.json.new") or path.match("producer-ids.new")
+        await asyncio.gather(*(refused(act(topics)) for act in (create, take_id, truncate)))
+        assert len(told) == 1
+    finally:
+        await topics.close()
 
 
 async def read(topics: Topics) -> None:

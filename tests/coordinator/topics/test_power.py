@@ -133,7 +133,7 @@ async def test_an_end_waits_for_complete_files_that_were_not_synced_yet(
         monkeypatch.setattr(topics._background, "seal", lambda sealed: None)
         for number in range(12):
             await write(topics, 7, number * 2)
-        assert len(segment_files(topics, "orders")) > 2
+        assert len(segment_files(topics, "orders")) > 1
         await topics.end_transaction("orders", 0, 7, 0, committed=True)
         async with topic_log(watch.after_power_cut(tmp_path / "left") / "topics", **TINY) as left:
             assert list(await records(left)) == list(range(25))

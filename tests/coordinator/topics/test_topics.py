@@ -21,6 +21,7 @@ from tests.support.topiclog import (
     batch,
     everything,
     forget,
+    killed,
     produced,
     segment_files,
     settled,
@@ -120,6 +121,19 @@ async def test_a_creation_whose_caller_is_gone_is_whole_all_the_same(tmp_path: P
         await asyncio.wait([task])
     async with topic_log(tmp_path) as topics:
         assert [info.name for info in topics.all()] == ["orders"]
+
+
+async def test_changes_that_come_while_others_are_written_are_kept_with_them(tmp_path: Path) -> None:
+    async with topic_log(tmp_path / "live") as topics:
+        made = []
+        for number in range(30):
+            made.append(asyncio.ensure_future(topics.create(f"t{number:02}", 1)))
+            for _ in range(number % 4):
+                await asyncio.sleep(0)
+        await asyncio.gather(*made)
+        left = await killed(topics, tmp_path / "left")
+    async with topic_log(left) as topics:
+        assert [info.name for info in topics.all()] == [f"t{number:02}" for number in range(30)]
 
 
 async def test_a_deleted_topic_leaves_nothing_to_the_next_of_its_name(tmp_path: Path) -> None:
