@@ -28,10 +28,13 @@ class Failure(Enum):
     CORRUPT = "the database is damaged"
     FORMAT = "the data was written by something else"
     LOCKED = "another ringleader uses this data directory"
+    DEAD = "the thread that writes has ended"
     SILENT = "the store does not answer"
 
 
-FATAL = frozenset({Failure.IO_ERROR, Failure.CORRUPT, Failure.FORMAT, Failure.LOCKED, Failure.SILENT})
+FATAL = frozenset(
+    {Failure.IO_ERROR, Failure.CORRUPT, Failure.FORMAT, Failure.LOCKED, Failure.SILENT, Failure.DEAD}
+)
 """After these nobody knows what the disk holds (a failed sync may have dropped written pages, and a later one
 would succeed): the store refuses everything until it is started again, in another process."""
 

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
+
+from ringleader.coordinator.storage.base import Failure, StorageError
 
 T = TypeVar("T")
 
@@ -20,14 +22,18 @@ class WriterThread:
 
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._dead = False
+        self._thread = threading.Thread(target=self._live, name=name, daemon=True)
         self._thread.start()
 
     def run(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Call it on the thread; the future gets its result or exception."""
+        """Call it on the thread; the future gets its result or exception, `StorageError` (DEAD) if the thread
+        has ended without being asked to."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put((function, args, future, loop))
+        if self._dead:
+            self._refuse_all()
         return future
 
     def stop(self) -> None:
@@ -38,6 +44,14 @@ class WriterThread:
         """Wait until the thread has ended."""
         self._thread.join()
 
+    def _live(self) -> None:
+        try:
+            self._work()
+        finally:
+            # Whoever comes from here on sees it, whoever came before is told here.
+            self._dead = True
+            self._refuse_all()
+
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             function, args, future, loop = job
@@ -45,10 +59,25 @@ class WriterThread:
                 result, error = function(*args), None
             except Exception as caught:
                 result, error = None, caught
-            # The loop may be closed by now: then nobody is left to be told.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, future, result, error)
+            except BaseException as caught:
+                _tell(loop, future, None, StorageError(Failure.DEAD, repr(caught)))
+                return
+            _tell(loop, future, result, error)
             del job, function, args, future, result, error
+
+    def _refuse_all(self) -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                if (job := self._jobs.get_nowait()) is not None:
+                    _tell(job[3], job[2], None, StorageError(Failure.DEAD))
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], result: Any, error: Exception | None
+) -> None:
+    # The loop may be closed by now: then nobody is left to be told.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(_settle, future, result, error)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from ringleader.coordinator.storage import sqlite
 from ringleader.coordinator.storage.base import Failure, Storage, StorageError
 from ringleader.coordinator.storage.memory import MemoryStorage
-from ringleader.coordinator.storage.sqlite import ROWS_PER_STATEMENT, SqliteStorage
+from ringleader.coordinator.storage.sqlite import REPLAY_CHUNK_ROWS, ROWS_PER_STATEMENT, SqliteStorage
 
 Make = Callable[[], Storage]
 
@@ -51,6 +54,7 @@ async def test_positions_grow_within_a_partition(store: Storage) -> None:
 
 
 async def test_an_older_owner_is_refused_and_nothing_of_its_transaction_is_kept(store: Storage) -> None:
+    await store.open(1, 5)
     await store.append([(1, 5, [(b"a", b"1")])])
     with pytest.raises(StorageError) as refused:
         await store.append([(2, 0, [(b"x", b"1")]), (1, 4, [(b"a", b"2")])])
@@ -131,6 +135,7 @@ async def test_file_is_found_again(tmp_path: Path) -> None:
     path = tmp_path / "groups.db"
     store = SqliteStorage(path)
     await store.start()
+    await store.open(7, 2)
     [before] = await store.append([(7, 2, [(b"k", b"v"), (b"gone", b"x"), (b"gone", None)])])
     await store.close()
     assert os.listdir(tmp_path) == ["groups.db"]
@@ -139,8 +144,10 @@ async def test_file_is_found_again(tmp_path: Path) -> None:
     assert await held(store, 7) == {b"k": b"v"}
     [after] = await store.append([(7, 2, [(b"k", b"w")])])
     assert after <= before + 1
-    with pytest.raises(StorageError):
-        await store.append([(7, 1, [(b"k", b"old owner")])])
+    for ask in (store.append([(7, 1, [(b"k", b"old owner")])]), store.open(7, 1)):
+        with pytest.raises(StorageError) as older:
+            await ask
+        assert older.value.failure is Failure.FENCED
     await store.close()
 
 
@@ -219,6 +226,74 @@ async def test_full_disk_fails_that_append_only(tmp_path: Path) -> None:
     await store.append([(0, 0, [(b"small", b"2")])])
     assert await held(store, 0) == {b"small": b"2"}
     await store.close()
+
+
+async def test_a_probe_says_whether_there_is_room_again(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.start()
+    await store.append([(0, 0, [(b"small", b"1")])])
+    connection = store._connection
+    assert connection is not None
+    [(pages,)] = connection.execute("PRAGMA page_count")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StorageError) as full:
+        await store.probe()
+    assert full.value.failure is Failure.DISK_FULL
+    connection.execute("PRAGMA max_page_count = 1000000")
+    await store.probe()
+    await store.append([(0, 0, [(b"large", b"x" * 100_000)])])
+    assert await held(store, 0) == {b"small": b"1", b"large": b"x" * 100_000}
+    await store.close()
+
+
+async def test_replay_goes_on_when_another_append_is_rolled_back(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.start()
+    records = [(n.to_bytes(4, "big"), b"v" * 100) for n in range(REPLAY_CHUNK_ROWS * 3)]
+    await store.append([(0, 0, records)])
+    connection = store._connection
+    assert connection is not None
+    [(pages,)] = connection.execute("PRAGMA page_count")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    found, full = 0, 0
+    async for rows in store.replay(0):
+        found += len(rows)
+        for big in ([(b"x", b"x" * 100_000)], [(b"x", b"x" * 100_000), (b"y", None)]):
+            with pytest.raises(StorageError) as failed:
+                await store.append([(1, 0, big)])
+            full += failed.value.failure is Failure.DISK_FULL
+    assert (found, full) == (len(records), 6)
+    await store.close()
+
+
+async def test_a_thread_that_ended_is_fatal_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.start()
+    thread = store._thread
+    assert thread is not None
+    ending, waiting = thread.run(sys.exit), thread.run(lambda: None)
+    for future in (ending, waiting, asyncio.ensure_future(store.append([(0, 0, [(b"a", b"1")])]))):
+        with pytest.raises(StorageError) as dead:
+            await future
+        assert dead.value.failure is Failure.DEAD
+        assert dead.value.fatal
+    await store.close()
+
+
+async def test_closing_does_not_wait_for_ever_for_a_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "CLOSE_TIMEOUT_S", 0.1)
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.start()
+    thread, hangs = store._thread, threading.Event()
+    assert thread is not None
+    slow = thread.run(hangs.wait)
+    await store.close()
+    assert not slow.done()
+    hangs.set()
+    await slow
+    thread.join()
 
 
 async def test_after_an_io_error_the_store_refuses_until_it_is_opened_again(tmp_path: Path) -> None:
