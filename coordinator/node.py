@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import contextlib
-import json
-import os
 import socket
-import uuid
 from collections.abc import Coroutine
 from ipaddress import ip_address
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.identity import Identity, IdentityError, make_directory
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
@@ -27,12 +22,14 @@ from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.topics import DamagedError, Topics
+from ringleader.coordinator.topics.log import CATALOG_FILE
 from ringleader.protocol.errors import KafkaError, MalformedError
 
 GROUPS_FILE = "groups.db"
 TRANSACTIONS_FILE = "transactions.db"
 TOPICS_DIRECTORY = "topics"
-IDENTITY_FILE = "node.json"
+STORES = (GROUPS_FILE, TOPICS_DIRECTORY, TRANSACTIONS_FILE)
+"""In the order in which a start opens them."""
 
 
 class StartError(OSError):
@@ -64,6 +61,7 @@ class Node:
         self.failure: Exception | None = None
         """Why it can serve no more."""
         self._lock = DirectoryLock(settings.data_dir)
+        self._stores = STORES if storage is None else STORES[1:]
         self._storage = storage or SqliteStorage(
             settings.data_dir / GROUPS_FILE,
             settings.storage_sync,
@@ -99,7 +97,7 @@ class Node:
         address that cannot be listened on; then nothing is left running."""
         try:
             await self._start()
-        except (StorageError, MalformedError, KafkaError, DamagedError) as error:
+        except (StorageError, MalformedError, KafkaError, DamagedError, IdentityError) as error:
             await self.stop()
             raise StartError(str(error)) from error
         except BaseException:
@@ -109,9 +107,9 @@ class Node:
     async def _start(self) -> None:
         settings = self.settings
         self._started = True
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        make_directory(settings.data_dir)
         self._lock.acquire()
-        cluster_id = _cluster_id(settings.data_dir / IDENTITY_FILE)
+        identity = Identity.find(settings.data_dir, self._stores)
         await self.runtime.start()
         topics = Topics(
             settings.data_dir / TOPICS_DIRECTORY,
@@ -122,6 +120,9 @@ class Node:
         await topics.open()
         self.topics, self._topics_open = topics, True
         await topics.finish_deletions(self.runtime.forget_topic)
+        self.transactions = self._transaction_runtime(topics)
+        await self.transactions.start()
+        identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}"])
         for name, partitions in settings.topic:
             info = self.topics.describe(name)
             if info is None:
@@ -133,8 +134,6 @@ class Node:
                     has=info.partitions,
                     asked=partitions,
                 )
-        self.transactions = self._transaction_runtime(topics)
-        await self.transactions.start()
         services = Services(
             settings=settings,
             runtime=self.runtime,
@@ -142,7 +141,7 @@ class Node:
             node_id=settings.node_id,
             host="",
             port=0,
-            cluster_id=cluster_id,
+            cluster_id=identity.cluster_id,
             spawn=self._spawn,
             transactions=self.transactions,
             now_ms=self._now_ms,
@@ -244,20 +243,3 @@ class Node:
             self.log.exception("work failed", api_key=None if call is None else call.api_key)
             if call is not None:
                 call.close("failed")
-
-
-def _cluster_id(path: Path) -> str:
-    """The id that clients see, made once for a data directory: 22 characters, as Kafka's."""
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            return str(json.loads(path.read_text())["cluster_id"])
-        except (ValueError, KeyError, TypeError):
-            raise StartError(f"{path} cannot be read; it should hold the id of this node's cluster") from None
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("w") as stream:
-        json.dump({"format": 1, "cluster_id": cluster_id}, stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    fresh.rename(path)
-    return cluster_id

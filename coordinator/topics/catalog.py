@@ -84,6 +84,12 @@ def load(path: Path) -> dict[str, TopicInfo] | None:
         raise DamagedError(f"{path} is not a list of topics: {error}") from None
 
 
+def save(path: Path, topics: Mapping[str, TopicInfo | None]) -> None:
+    """Replace the file, durably; None: there is no such topic. Raises OSError."""
+    rows = {name: _row(info) for name, info in topics.items() if info is not None}
+    write_whole(path, json.dumps({"format": FORMAT, "topics": rows}, indent=1).encode())
+
+
 def _row(info: TopicInfo) -> dict[str, object]:
     row = {"id": info.id.hex(), "partitions": info.partitions, "configs": dict(info.configs)}
     return {**row, "deleting": True} if info.deleting else row
@@ -220,8 +226,7 @@ class Catalog:
 
     def _write(self, changed: Mapping[str, TopicInfo | None]) -> None:
         """On a thread; nothing changes `_all` meanwhile."""
-        rows = {name: _row(info) for name, info in {**self._all, **changed}.items() if info is not None}
-        write_whole(self._path, json.dumps({"format": FORMAT, "topics": rows}, indent=1).encode())
+        save(self._path, {**self._all, **changed})
 
 
 class ProducerIds:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ringleader.coordinator.logs import Log
-from ringleader.coordinator.topics.catalog import TopicInfo, load
+from ringleader.coordinator.topics.catalog import TopicInfo, load, save
 from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_directory
 from ringleader.coordinator.topics.producers import Producers
 from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, scan
@@ -53,7 +53,9 @@ def recover_all(
             f"{catalog} is missing beside the records of {len(directories)} topics: put its last copy back, "
             f"or move {data} away"
         )
-    topics = topics or {}
+    if topics is None:
+        topics = {}
+        save(catalog, topics)  # so that from now on it can be missed
     unknown = directories - {info.id.hex() for info in topics.values()}
     if unknown:
         log.warning("records of unknown topics are left alone", directories=sorted(unknown)[:10])

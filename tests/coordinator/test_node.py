@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.node import GROUPS_FILE, IDENTITY_FILE, Node, StartError
+from ringleader.coordinator.identity import IDENTITY_FILE
+from ringleader.coordinator.node import GROUPS_FILE, Node, StartError
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.storage.base import Failure
 from ringleader.coordinator.storage.memory import MemoryStorage
