@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.support.committers import Committer, commit_until_cut_off, committed
+from tests.support.cut_lab import cut_often
 from tests.support.daemon import Daemon
 from tests.support.powercut import cut_power, watching
 
@@ -23,13 +26,13 @@ CUTS = 3
 
 async def lost_commits(directory: Path, sync: str) -> int:
     """Cuts the power `CUTS` times while all commit; returns how many acknowledged commits that lost."""
-    # The daemon's state file, its WAL and its journal; not the topic log, which promises no sync.
-    state = directory / "data" / "groups.db"
+    state, journal = directory / "data", directory / "journal"
+    journal.mkdir()
     daemon = Daemon(
         directory,
         topics=[f"{TOPIC}:{COMMITTERS}"],
         options=["--storage-sync", sync],
-        environ=watching(state),
+        environ=watching(state, journal),
     )
     committers = [
         Committer(f"group-{number}", number, TOPIC, metadata=METADATA) for number in range(COMMITTERS)
@@ -45,7 +48,7 @@ async def lost_commits(directory: Path, sync: str) -> int:
             await cut.wait()
             daemon.kill()
             await running
-            cut_power(state)
+            cut_power(state, journal)
             daemon.start()
             for one, found in zip(committers, committed(daemon.bootstrap, committers), strict=True):
                 assert found <= one.attempted
@@ -62,3 +65,13 @@ async def test_no_acknowledged_commit_is_lost_in_a_power_cut(tmp_path: Path) -> 
 
 async def test_without_syncing_the_same_power_cut_loses_commits(tmp_path: Path) -> None:
     assert await lost_commits(tmp_path, "off") > 0
+
+
+def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path: Path) -> None:
+    found = cut_often("tests.e2e.power_store:Store", tmp_path / "lab", rounds=100, fresh=True)
+    assert found["undone"] > 100
+
+
+def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"transactions were acknowledged|the file is gone"):
+        cut_often("tests.e2e.power_store:WithoutSync", tmp_path / "lab", every=True, fresh=True)
