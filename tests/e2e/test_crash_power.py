@@ -73,5 +73,15 @@ def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path
 
 
 def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"transactions were acknowledged|the file is gone"):
+    with pytest.raises(AssertionError, match=r"transactions were acknowledged|is gone|is damaged"):
         cut_often("tests.e2e.power_store:WithoutSync", tmp_path / "lab", every=True, fresh=True)
+
+
+def test_a_first_start_may_be_cut_at_any_moment(tmp_path: Path) -> None:
+    found = cut_often("tests.e2e.power_node:FirstStart", tmp_path / "lab", rounds=60, fresh=True)
+    assert found["undone"] > 60
+
+
+def test_what_a_node_acknowledged_outlives_cuts_at_any_moment(tmp_path: Path) -> None:
+    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", rounds=25)
+    assert found["undone"] > 100

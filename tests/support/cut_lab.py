@@ -74,6 +74,8 @@ class Lab:
         data, journal = self.directory / "data", self.directory / "journal"
         for made in (data, journal):
             made.mkdir(parents=True)
+        # What is imported on first use is here once, not again in each process.
+        asyncio.run(self.scenario(self.directory / "tried" / "node", 0, Random(0)).live(lambda fact: None))
         undone = number = 0
         moments, told = MOMENTS_MAX, list[Any]()
         while number < (moments + 1 if every else rounds):
@@ -135,14 +137,15 @@ class Lab:
                 os.dup2(descriptor, standard)
             data = self.directory / "data"
             scenario = self.scenario(data / "node", number, Random(seed))
+            shim = ctypes.CDLL(str(library()))
             if last is not None:
-                shim = ctypes.CDLL(str(library()))
                 root, journal = (str(path.resolve()).encode() for path in (data, self.directory / "journal"))
                 shim.undo_watch(root, journal, ctypes.c_int64(last))
                 asyncio.run(scenario.live(tell))
                 shim.undo_count.restype = ctypes.c_int64
                 say({"moments": shim.undo_count()})
             else:
+                shim.undo_pretend()
                 asyncio.run(scenario.check(told, tell))
             code = 0
         except BaseException:

@@ -81,8 +81,8 @@ def _read(path: Path) -> list[_Change]:
             at += length
         if at > len(data):
             break
-        names = [Path(os.fsdecode(part)) for part in parts[:2]]
-        changes.append(_Change(chr(kind), inode, first, size, *names, parts[2]))
+        name, second = (Path(os.fsdecode(part)) for part in parts[:2])
+        changes.append(_Change(chr(kind), inode, first, size, name, second, parts[2]))
     return changes
 
 
