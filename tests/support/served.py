@@ -67,12 +67,18 @@ class Served:
     @contextlib.asynccontextmanager
     async def connect(self) -> AsyncIterator[Client]:
         """A connection to it."""
-        reader, writer = await asyncio.open_connection(self.host, self.port)
-        client = Client(reader, writer)
-        try:
+        async with connected(self.host, self.port) as client:
             yield client
-        finally:
-            await client.close()
+
+
+@contextlib.asynccontextmanager
+async def connected(host: str, port: int) -> AsyncIterator[Client]:
+    """A connection to any server."""
+    client = Client(*await asyncio.open_connection(host, port))
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 class Clock:

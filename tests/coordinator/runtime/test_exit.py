@@ -1,0 +1,85 @@
+"""When a node gives up: `ringleader serve` ends with exit code 1 and a sentence, and the next one goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ringleader.protocol.errors import ErrorCode
+from tests.support.daemon import Daemon
+from tests.support.groupclient import JOIN_VERSION, form, join_request
+from tests.support.served import Client, connected
+
+STOP_S = 30
+
+_SERVE = """
+import sys, threading
+{patch}
+from ringleader.cli import main
+sys.argv = ["ringleader", *sys.argv[sys.argv.index("serve"):]]
+main()
+"""
+
+_A_SHARD_WITH_A_BUG = """
+from ringleader.coordinator.groups.shard import Shard
+handle = Shard.handle
+def fail(self, request, ticket, now_ms):
+    if request.group_id == "bug":
+        raise RuntimeError("a bug")
+    return handle(self, request, ticket, now_ms)
+Shard.handle = fail
+"""
+
+_A_DISK_THAT_DOES_NOT_ANSWER = """
+from ringleader.coordinator.storage.sqlite import SqliteStorage
+SqliteStorage._append = lambda self, batches: threading.Event().wait()
+"""
+
+
+@contextlib.contextmanager
+def started(directory: Path, patch: str, *options: str) -> Iterator[Daemon]:
+    """A daemon in whose process something is wrong."""
+    daemon = Daemon(directory, topics=["orders:1"], options=options)
+    daemon.start(wrapper=[sys.executable, "-c", _SERVE.format(patch=patch)])
+    try:
+        yield daemon
+    finally:
+        daemon.kill()
+
+
+async def join(client: Client, group_id: str) -> int:
+    """The error code of a JoinGroup."""
+    return int((await client.call(join_request(group_id), JOIN_VERSION)).error_code)
+
+
+async def test_a_shard_that_fails_twice_within_a_minute(tmp_path: Path) -> None:
+    with started(tmp_path, _A_SHARD_WITH_A_BUG, "--group-initial-rebalance-delay-ms", "0") as daemon:
+        async with connected("127.0.0.1", daemon.port) as client:
+            member = await form(client, "group")
+            assert await join(client, "bug") == ErrorCode.NOT_COORDINATOR
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0, "the others are served"
+            assert await join(client, "bug") == ErrorCode.NOT_COORDINATOR
+        assert daemon.process.wait(STOP_S) == 1
+        log = daemon.log()
+        assert log.count("RuntimeError: a bug") == 2
+        assert "It stops (shard 8 failed twice within a minute); start again" in " ".join(log.split())
+    with Daemon(tmp_path) as daemon:
+        async with connected("127.0.0.1", daemon.port) as client:
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+async def test_a_disk_that_does_not_answer(tmp_path: Path, waiting: bool) -> None:
+    options = ["--group-initial-rebalance-delay-ms", "0", "--storage-timeout-ms", "1000"]
+    with started(tmp_path, _A_DISK_THAT_DOES_NOT_ANSWER, *options) as daemon:
+        async with connected("127.0.0.1", daemon.port) as client:
+            client.send(join_request("group"), JOIN_VERSION)
+            if waiting:
+                await client.frame()
+        assert daemon.process.wait(STOP_S) == 1
+        said = " ".join(daemon.log().split())
+        assert "append took longer than storage.timeout.ms (1000)); start again" in said
