@@ -15,7 +15,7 @@ from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Notice, Phase, Ticket
-from ringleader.coordinator.runtime.shards import ShardRuntime
+from ringleader.coordinator.runtime.shards import ShardRuntime, Waiting
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -72,7 +72,7 @@ class GroupRuntime(ShardRuntime[Shard]):
         record that cannot be read."""
         began = time.perf_counter()
         records = await self.load_all()
-        groups = sum(len(shard.list_groups((), (), None) or ()) for shard in self.shards)
+        groups = sum(len(shard.list_groups((), (), Waiting()) or []) for shard in self.shards)
         report = Replayed(records, groups, time.perf_counter() - began)
         self._log.info(
             "replayed",

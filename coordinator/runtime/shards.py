@@ -13,26 +13,19 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.logs import Log, get_log
-from ringleader.coordinator.machine import Answer, Append, Machine
+from ringleader.coordinator.machine import Answer, Machine
+from ringleader.coordinator.runtime.log import Entry, ShardLog
 from ringleader.coordinator.storage.base import Failure, Storage, StorageError
 from ringleader.protocol.errors import ErrorCode
 
 WALL_CLOCK_INTERVAL_S = 5.0
 """How often the shards are told what Unix time is."""
-
-GATHER_TURNS = 2
-"""Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
-clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
-
-EPOCH = 0
-"""One node owns all partitions for ever, so there is one epoch."""
 
 FAULT_WINDOW_MS = 60_000
 """A shard whose machine fails twice within this time is not worth a third life."""
@@ -55,15 +48,6 @@ class Counters:
     failed_appends: int = 0
     reloads: int = 0
     """Shards whose life ended, whatever ended it."""
-
-
-@dataclass(slots=True, eq=False)
-class _Flight(Generic[M]):
-    """Appends on their way to the store, in one transaction. The machine, as it may be replaced meanwhile."""
-
-    batch: list[tuple[int, M, Append]]
-    landed: bool = False
-    error: StorageError | None = None
 
 
 class Waiting:
@@ -110,27 +94,19 @@ class ShardRuntime(ABC, Generic[M]):
         self.pending: list[dict[Any, None]] = [{} for _ in range(partitions)]
         """By partition: the tickets that a shard has, and has not answered yet."""
         self.counters = Counters()
-        self._storage = storage
-        self._storage_timeout_ms = storage_timeout_ms
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._log = log or get_log()
+        self._store = ShardLog[M](storage, storage_timeout_ms, self._landed, self._log)
         self._on_failed = on_failed
         self._serving = False
         self._failed = False
-        self._silent = False
-        """The store does not answer: it is not waited for."""
         self._full = False
         self._loaded = [False] * partitions
         self._faulted_ms: dict[int, int] = {}
         """By partition: when its machine failed last."""
         self._dirty: dict[int, None] = {}
         self._drain_scheduled = False
-        self._gathered: list[tuple[int, M, Append]] = []
-        self._gathering = False
-        self._flights: deque[_Flight[M]] = deque()
-        """In the order of their appends."""
-        self._appends: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         """Reloads, probes."""
         self._timer: asyncio.TimerHandle | None = None
@@ -152,10 +128,10 @@ class ShardRuntime(ABC, Generic[M]):
         """Open the store and load all shards; how many records there were. Raises `StorageError`, or
         `MalformedError` for a record that cannot be read."""
         self._loop = asyncio.get_running_loop()
-        await self._storage.start()
+        await self._store.start()
         records = 0
         for partition, shard in enumerate(self.shards):
-            records += await self._load(partition, shard)
+            records += await self._store.load(partition, shard)
         self._serving = True
         for partition in range(self.partitions):
             self._serve(partition)
@@ -170,13 +146,12 @@ class ShardRuntime(ABC, Generic[M]):
             # end to wait for.
             for _ in range(2):
                 self._drain()
-                if self._appends:
-                    await asyncio.wait(self._appends)
+                await self._store.settled()
         self._end()
-        if self._appends or self._tasks:
-            await asyncio.wait(self._appends | self._tasks)
-        if not self._silent:
-            await self._storage.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._store.settled()
+        await self._store.close()
 
     def _end(self) -> None:
         """No shard serves from here on; whoever waits is told."""
@@ -189,7 +164,7 @@ class ShardRuntime(ABC, Generic[M]):
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        self._gathered.clear()
+        self._store.drop_all()
         self._dirty.clear()
         for partition in range(self.partitions):
             self._unload(partition)
@@ -199,22 +174,12 @@ class ShardRuntime(ABC, Generic[M]):
         if self._failed:
             return
         self._failed = True
-        self._silent = isinstance(error, StorageError) and error.failure is Failure.SILENT
         self._log.critical(event, reason=str(error), text="nothing is served until a restart")
         self._end()
         if self._on_failed is not None:
             self._on_failed(error)
 
     # ---- the life of one shard ----
-
-    async def _load(self, partition: int, shard: M) -> int:
-        await self._within("open", self._storage.open(partition, EPOCH))
-        replay = self._storage.replay(partition)
-        records = 0
-        while (rows := await self._within("replay", anext(replay, None))) is not None:
-            shard.replay([(key, value) for _, _, key, value in rows])
-            records += len(rows)
-        return records
 
     def _serve(self, partition: int) -> None:
         now = self._now_ms()
@@ -239,7 +204,7 @@ class ShardRuntime(ABC, Generic[M]):
         self._loaded[partition] = False
         self.shards[partition] = self._make(partition)
         self._dirty.pop(partition, None)
-        self._gathered = [entry for entry in self._gathered if entry[0] != partition]
+        self._store.drop(partition)
         refused = self._take_pending(partition)
         if refused:
             # Not from within whatever is being asked right now.
@@ -251,10 +216,9 @@ class ShardRuntime(ABC, Generic[M]):
 
     async def _load_again(self, partition: int, shard: M) -> None:
         try:
-            if self._appends:
-                # The records of the former life that are still on their way: they count, or they fail.
-                await asyncio.wait(list(self._appends))
-            records = await self._load(partition, shard)
+            # The records of the former life that are still on their way: they count, or they fail.
+            await self._store.settled()
+            records = await self._store.load(partition, shard)
             if self.shards[partition] is shard:
                 self._serve(partition)
                 self._log.info("shard loaded again", partition=partition, records=records)
@@ -356,7 +320,7 @@ class ShardRuntime(ABC, Generic[M]):
                     pending.pop(answer.ticket, None)
                 answers += box.answers
             for append in box.appends:
-                self._gathered.append((partition, shard, append))
+                self._store.add((partition, shard, append))
             for event in box.events:
                 try:
                     self._event(partition, event)
@@ -364,7 +328,8 @@ class ShardRuntime(ABC, Generic[M]):
                     self._log.exception("event lost", partition=partition)
             self._watch(partition)
         # The disk first: it works while the answers are encoded and sent.
-        self._write()
+        if self._serving:
+            self._store.write()
         for answer in answers:
             try:
                 answer.ticket.answer(answer.response)
@@ -373,49 +338,20 @@ class ShardRuntime(ABC, Generic[M]):
 
     # ---- the log ----
 
-    def _write(self) -> None:
-        if (
-            self._gathered
-            and not self._gathering
-            and len(self._flights) < self._storage.pipeline
-            and self._serving
-        ):
-            self._gathering = True
-            task = self._loop.create_task(self._append())
-            self._appends.add(task)
-            task.add_done_callback(self._appends.discard)
-
-    async def _append(self) -> None:
-        for _ in range(GATHER_TURNS):
-            await asyncio.sleep(0)
-        self._gathering = False
-        batch, self._gathered = self._gathered, []
-        if not batch:
-            return  # those who wrote it have ended meanwhile, and have told whoever waited
-        flight = _Flight(batch)
-        self._flights.append(flight)
-        self._write()
-        batches = [(partition, EPOCH, append.records) for partition, _, append in batch]
+    def _landed(self, entries: list[Entry[M]], error: StorageError | None) -> None:
+        """A transaction of the store is durable, or has failed."""
         try:
-            await self._within("append", self._storage.append(batches))
-        except StorageError as error:
-            flight.error = error
-        except Exception as error:
-            self._log.exception("append failed")
-            flight.error = StorageError(Failure.IO_ERROR, repr(error))
-        flight.landed = True
-        while self._flights and self._flights[0].landed:
-            self._landed(self._flights.popleft())
-        self._drain()
+            if error is not None:
+                self._append_failed(entries, error)
+            elif self._serving:
+                self._append_durable(entries)
+        except Exception as bug:
+            self._log.exception("runtime failed")
+            self._fail("runtime failed", bug)
 
-    def _landed(self, flight: _Flight[M]) -> None:
-        if flight.error is not None:
-            self._append_failed(flight, flight.error)
-            return
-        if not self._serving:
-            return
+    def _append_durable(self, entries: list[Entry[M]]) -> None:
         now = self._now_ms()
-        last = {partition: (shard, append.position) for partition, shard, append in flight.batch}
+        last = {partition: (shard, append.position) for partition, shard, append in entries}
         for partition, (shard, position) in last.items():
             if self.shards[partition] is not shard:
                 continue  # that life is over
@@ -426,29 +362,21 @@ class ShardRuntime(ABC, Generic[M]):
                 continue
             if shard.dirty:
                 self._dirty[partition] = None
+        self._drain()
 
-    def _append_failed(self, flight: _Flight[M], error: StorageError) -> None:
+    def _append_failed(self, entries: list[Entry[M]], error: StorageError) -> None:
         self.counters.failed_appends += 1
-        self._log.error("append failed", reason=str(error), operations=len(flight.batch))
+        self._log.error("append failed", reason=str(error), operations=len(entries))
         if error.fatal:
             self._fail("storage failed", error)
         if not self._serving:
             return
-        for partition, shard in {entry[0]: entry[1] for entry in flight.batch}.items():
+        for partition, shard in {entry[0]: entry[1] for entry in entries}.items():
             if self.shards[partition] is shard:
                 self._reload(partition)
         if error.failure is Failure.DISK_FULL and not self._full:
             self._set_full(True)
             self._spawn(self._probe())
-
-    async def _within(self, doing: str, work: Awaitable[R]) -> R:
-        """The store's answer, or `StorageError` (SILENT) if it takes too long."""
-        try:
-            async with asyncio.timeout(self._storage_timeout_ms / 1000):
-                return await work
-        except TimeoutError:
-            limit = f"{doing} took longer than storage.timeout.ms ({self._storage_timeout_ms})"
-            raise StorageError(Failure.SILENT, limit) from None
 
     # ---- a full store ----
 
@@ -464,19 +392,15 @@ class ShardRuntime(ABC, Generic[M]):
         while self._full:
             await asyncio.sleep(PROBE_INTERVAL_S)
             try:
-                await self._within("probe", self._storage.probe())
+                await self._store.probe()
             except StorageError as error:
                 if error.fatal:
                     self._fail("storage failed", error)
                     return
-            except Exception as error:
-                self._log.exception("probe failed")
-                self._fail("storage failed", error)
-                return
             else:
                 self._set_full(False)
 
-    def _spawn(self, coroutine: Any) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

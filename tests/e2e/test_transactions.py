@@ -17,7 +17,7 @@ from aiokafka import TopicPartition as AioPartition
 from aiokafka.errors import ProducerFenced
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from ringleader.coordinator.runtime.shards import EPOCH
+from ringleader.coordinator.runtime.log import EPOCH
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_value

@@ -510,7 +510,9 @@ async def test_a_store_with_a_bug_is_not_trusted() -> None:
     async with tables(Broken()) as runtime:
         assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
         assert len(runtime.failures) == 1
-        assert runtime.events("append failed")[0]["exc_info"]
+        [line] = runtime.events("store failed")
+        assert line["doing"] == "append"
+        assert line["exc_info"]
 
 
 def _append(runtime: Tables) -> None:

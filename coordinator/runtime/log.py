@@ -1,0 +1,146 @@
+"""The way of records to the store and back: gathered, in one transaction, in order, and in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.machine import Append, Machine
+from ringleader.coordinator.storage.base import Failure, Storage, StorageError
+
+GATHER_TURNS = 2
+"""Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
+clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
+
+EPOCH = 0
+"""One node owns all partitions for ever, so there is one epoch."""
+
+M = TypeVar("M", bound=Machine)
+R = TypeVar("R")
+
+Entry = tuple[int, M, Append]
+"""Partition, whose (the machine of a partition may be replaced meanwhile), what."""
+
+
+@dataclass(slots=True, eq=False)
+class _Flight(Generic[M]):
+    """Entries on their way to the store, in one transaction."""
+
+    entries: list[Entry[M]]
+    landed: bool = False
+    error: StorageError | None = None
+
+
+class ShardLog(Generic[M]):
+    """The store, as the shards of one log use it.
+
+    `landed(entries, error)` is called for each transaction, in the order of their starts: it is durable, or
+    has failed. A store that does not answer in time, or fails in a way of its own, has failed fatally.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        timeout_ms: int,
+        landed: Callable[[list[Entry[M]], StorageError | None], None],
+        log: Log,
+    ) -> None:
+        self._storage = storage
+        self._timeout_ms = timeout_ms
+        self._landed = landed
+        self._log = log
+        self._gathered: list[Entry[M]] = []
+        self._gathering = False
+        self._flights: deque[_Flight[M]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._silent = False
+
+    async def start(self) -> None:
+        """See `Storage.start`."""
+        await self._storage.start()
+
+    async def close(self) -> None:
+        """See `Storage.close`. One that does not answer is not waited for once more."""
+        if not self._silent:
+            await self._storage.close()
+
+    async def load(self, partition: int, shard: M) -> int:
+        """Replay a partition into a new machine; how many records. Raises `StorageError`, and whatever the
+        machine raises."""
+        await self._in_time("open", self._storage.open(partition, EPOCH))
+        replay = self._storage.replay(partition)
+        records = 0
+        while (rows := await self._in_time("replay", anext(replay, None))) is not None:
+            shard.replay([(key, value) for _, _, key, value in rows])
+            records += len(rows)
+        return records
+
+    async def probe(self) -> None:
+        """See `Storage.probe`."""
+        await self._in_time("probe", self._storage.probe())
+
+    # ---- appends ----
+
+    def add(self, entry: Entry[M]) -> None:
+        """To be written with the next transaction. Then call `write`."""
+        self._gathered.append(entry)
+
+    def write(self) -> None:
+        """Start a transaction if there is something to write, and the store takes one more."""
+        if self._gathered and not self._gathering and len(self._flights) < self._storage.pipeline:
+            self._gathering = True
+            task = asyncio.get_running_loop().create_task(self._write())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def drop(self, partition: int) -> None:
+        """What is not on its way yet of a shard whose life has ended is not to be written."""
+        self._gathered = [entry for entry in self._gathered if entry[0] != partition]
+
+    def drop_all(self) -> None:
+        """Likewise, of all shards."""
+        self._gathered.clear()
+
+    async def settled(self) -> None:
+        """Returns when what is on its way now is durable or has failed, and was told."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def _write(self) -> None:
+        for _ in range(GATHER_TURNS):
+            await asyncio.sleep(0)
+        self._gathering = False
+        entries, self._gathered = self._gathered, []
+        if not entries:
+            return  # those who wrote have ended meanwhile, and have told whoever waited
+        flight = _Flight(entries)
+        self._flights.append(flight)
+        self.write()
+        batches = [(partition, EPOCH, append.records) for partition, _, append in entries]
+        try:
+            await self._in_time("append", self._storage.append(batches))
+        except StorageError as error:
+            flight.error = error
+        flight.landed = True
+        while self._flights and self._flights[0].landed:
+            first = self._flights.popleft()
+            self._landed(first.entries, first.error)
+        self.write()
+
+    async def _in_time(self, doing: str, work: Awaitable[R]) -> R:
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                return await work
+        except TimeoutError:
+            self._silent = True
+            limit = f"{doing} took longer than storage.timeout.ms ({self._timeout_ms})"
+            raise StorageError(Failure.SILENT, limit) from None
+        except StorageError:
+            raise
+        except Exception as error:
+            self._log.exception("store failed", doing=doing)
+            raise StorageError(Failure.IO_ERROR, f"{doing}: {error!r}") from error
