@@ -38,6 +38,8 @@ def module_source(cls: type[Message]) -> str:
         "from struct import error as struct_error",
     ]
     head += [f"from struct import {name}" for name in ("pack", "unpack_from") if name in module.helpers]
+    if "PIECE_ITEMS" in module.helpers:
+        head.insert(2, "from collections.abc import Iterator")
     head += ["", "from ringleader.protocol.explain import explain, refused"]
     by_module: dict[str, list[str]] = {}
     for used in module.classes:
@@ -46,7 +48,16 @@ def module_source(cls: type[Message]) -> str:
         head.append(f"from {home} import (")
         head += [f"    {name}," for name in sorted(by_module[home])]
         head.append(")")
-    wire = sorted(module.helpers & {"skip_tags", "read_uvarint", "write_uvarint", "UVARINT", "write_tags"})
+    names = {
+        "skip_tags",
+        "read_uvarint",
+        "write_uvarint",
+        "UVARINT",
+        "UNLIMITED",
+        "PIECE_ITEMS",
+        "write_tags",
+    }
+    wire = sorted(module.helpers & names)
     if wire:
         head.append(f"from ringleader.protocol.wire import {', '.join(wire)}")
     head += ["", *[module.structs[name] for name in sorted(module.structs)], "", ""]

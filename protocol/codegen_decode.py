@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ringleader.protocol.codegen_writer import Module, Writer
-from ringleader.protocol.layout import FIXED, covers, fixed_format, smallest_element
+from ringleader.protocol.layout import FIXED, covers, effort, fixed_format, smallest_element
 from ringleader.protocol.schema import FieldSpec, Message, fields_of
 
 
 class _Decode(Writer):
     """Writes a decoder."""
 
-    def __init__(self, module: Module, version: int, flexible: bool, any_buffer: bool) -> None:
+    def __init__(self, module: Module, version: int, flexible: bool, cls: type[Message]) -> None:
         super().__init__(module, version, flexible)
-        self.any_buffer = any_buffer
+        self.any_buffer = _has_records(cls)
+        self.bounded = cls.KIND == "request"
         self.run: list[tuple[str, int, str]] = []
 
     def flush(self) -> None:
@@ -44,10 +45,20 @@ class _Decode(Writer):
         self.module.classes.add(cls)
         return f"{cls.__name__}({', '.join(values.values())})"
 
+    def spend(self, what: str) -> None:
+        """Refuse a request that asks for more work than its caller allows, before it is done."""
+        if self.bounded:
+            self.put(f"budget -= {what}")
+            self.put("if budget < 0:")
+            self.put("    raise ValueError")
+
     def tags(self, tagged: list[tuple[str, FieldSpec]], values: dict[str, str]) -> None:
         self.module.helpers.add("skip_tags")
         if not tagged:
             self.put("if data[pos]:")
+            self.indent += 1
+            self.spend("data[pos] * 24")
+            self.indent -= 1
             self.put("    pos = skip_tags(data, pos)")
             self.put("else:")
             self.put("    pos += 1")
@@ -59,6 +70,7 @@ class _Decode(Writer):
         self.put(f"{count}, pos = read_uvarint(data, pos)")
         self.put(f"if {count} > (end - pos) // 2:")
         self.put("    raise ValueError")
+        self.spend(f"{count} * 24")
         self.put(f"for _ in range({count}):")
         self.indent += 1
         self.put(f"{tag}, pos = read_uvarint(data, pos)")
@@ -161,6 +173,8 @@ class _Decode(Writer):
         left = "end - pos" if least == 1 else f"(end - pos) // {least}"
         self.put(f"if {count} > {left}:")
         self.put("    raise ValueError")
+        cost = effort(spec, self.version)
+        self.spend(count if cost == 1 else f"{count} * {cost}")
         fixed = FIXED.get(spec.type) if isinstance(spec.type, str) else None
         if fixed:
             self.module.helpers.add("unpack_from")
@@ -209,20 +223,25 @@ def decoder_source(cls: type[Message], version: int, module: Module) -> list[str
     """Source lines of one decoder.
 
     One of a message with records takes any buffer, too: records of a `memoryview` are a part of it, no copy.
+    One of a request takes a `budget`, see `codec.Decoder`.
     """
-    writer = _Decode(module, version, version >= cls.FLEXIBLE_VERSION, _has_records(cls))
+    writer = _Decode(module, version, version >= cls.FLEXIBLE_VERSION, cls)
     writer.put("end = len(data)")
     body = writer.struct_body(cls)
     uses_end = any(" end" in line or "(end" in line for line in writer.lines[1:])
     lines = writer.lines if uses_end else writer.lines[1:]
+    budget, left = "", ""
+    if writer.bounded:
+        module.helpers.add("UNLIMITED")
+        budget, left = ", budget: int = UNLIMITED", ", budget"
     return [
-        f"def decode_v{version}(data: bytes, pos: int) -> tuple[{cls.__name__}, int]:",
+        f"def decode_v{version}(data: bytes, pos: int{budget}) -> tuple[{cls.__name__}, int]:",
         "    start = pos",
         "    try:",
         *lines,
         f"        return {body}, pos",
         "    except (IndexError, ValueError, struct_error):",
-        f"        raise explain({cls.__name__}, {version}, data, start) from None",
+        f"        raise explain({cls.__name__}, {version}, data, start{left}) from None",
         "",
         "",
     ]

@@ -13,11 +13,14 @@ from ringleader.protocol.schema import FieldSpec, Message, fields_of
 class _Encode(Writer):
     """Writes an encoder. Pieces are collected per straight stretch and handed on by one `out +=`."""
 
-    def __init__(self, module: Module, version: int, flexible: bool) -> None:
+    def __init__(self, module: Module, version: int, flexible: bool, response: bool) -> None:
         super().__init__(module, version, flexible)
+        self.response = response
         self.run: list[tuple[str, str]] = []
         self.pieces: list[str] = []
         self.out = "out"
+        self.long = False
+        """Whether it may be so long that it is handed out in pieces."""
 
     def flush_run(self) -> None:
         if self.run and not any(value for _, value in self.run):
@@ -173,6 +176,12 @@ class _Encode(Writer):
             else:
                 self.struct_body(spec.type, item)
             self.flush()
+            if self.response and self.out == "out" and not isinstance(spec.type, str):
+                self.long = True
+                self.module.helpers.add("PIECE_ITEMS")
+                self.put("if len(out) > PIECE_ITEMS:")
+                self.put('    yield b"".join(out)')
+                self.put("    out = []")
             self.indent -= 1
         if nullable:
             self.indent -= 1
@@ -200,13 +209,15 @@ class _Encode(Writer):
 
 
 def encoder_source(cls: type[Message], version: int, module: Module) -> list[str]:
-    """Source lines of one encoder."""
-    writer = _Encode(module, version, version >= cls.FLEXIBLE_VERSION)
+    """Source lines of one encoder; of a response with an array of structs also of one that hands out the
+    body in pieces, so that who sends it can do something else in between."""
+    writer = _Encode(module, version, version >= cls.FLEXIBLE_VERSION, cls.KIND == "response")
     writer.struct_body(cls, "message")
     looped = any(line.lstrip().startswith(("out.", "out +=")) for line in writer.lines)
     if looped:
         writer.flush()
-        lines = ["        out: list[bytes] = []", *writer.lines, '        return b"".join(out)']
+        hand = "yield" if writer.long else "return"
+        lines = ["        out: list[bytes] = []", *writer.lines, f'        {hand} b"".join(out)']
     else:
         writer.flush_run()
         if not writer.pieces:
@@ -216,8 +227,12 @@ def encoder_source(cls: type[Message], version: int, module: Module) -> list[str
         else:
             tail = f'        return b"".join(({", ".join(writer.pieces)}))'
         lines = [*writer.lines, tail]
+    head = [f"def encode_v{version}(message: {cls.__name__}) -> bytes:"]
+    if writer.long:
+        head += [f'    return b"".join(encode_pieces_v{version}(message))', "", ""]
+        head += [f"def encode_pieces_v{version}(message: {cls.__name__}) -> Iterator[bytes]:"]
     return [
-        f"def encode_v{version}(message: {cls.__name__}) -> bytes:",
+        *head,
         "    try:",
         *lines,
         "    except (AttributeError, TypeError, ValueError, struct_error) as error:",

@@ -14,6 +14,10 @@ from ringleader.protocol.errors import EncodeError, MalformedError
 from ringleader.protocol.layout import covers, fixed_format, smallest_element
 from ringleader.protocol.schema import FieldSpec, Message, fields_of
 
+READ_MAX = 5_000
+"""Elements of arrays that are read again to say exactly what is wrong: beyond that it would take longer than
+the message is worth."""
+
 
 class _WrongError(Exception):
     def __init__(self, field: str, position: int, reason: str) -> None:
@@ -26,6 +30,7 @@ class _Walk:
         self.position = position
         self.version = version
         self.flexible = flexible
+        self.read = 0
 
     @property
     def left(self) -> int:
@@ -62,7 +67,7 @@ class _Walk:
     def tags(self, tagged: dict[int, tuple[str, FieldSpec]], path: str) -> None:
         here = f"{path}tagged fields"
         count = self.uvarint(here, "number of tagged fields")
-        if count > self.left // 2:
+        if count > self.left // 2 or (count > wire.TAGS_MAX and not tagged):
             raise _WrongError(here, self.position, f"{count} tagged fields in {self.left} bytes")
         for _ in range(count):
             tag = self.uvarint(here, "tag")
@@ -120,12 +125,22 @@ class _Walk:
         if count > self.left // least:
             raise _WrongError(path, self.position, f"{count} elements in {self.left} bytes")
         element = FieldSpec(spec.type, False, spec.versions, None, None, None, False, True, None)
+        fixed = fixed_format(element)
+        if fixed:
+            self.take(fixed[1] * max(0, count), path, "the array")
+            return
         for index in range(count):
+            self.read += 1
+            if self.read > READ_MAX:
+                raise _WrongError(path, self.position, "something from here on does not fit")
             self.field(element, f"{path}[{index}]")
 
 
-def explain(cls: type[Message], version: int, data: bytes, start: int) -> MalformedError:
-    """The error to raise for bytes that the decoder of `cls` in `version` refused."""
+def explain(cls: type[Message], version: int, data: bytes, start: int, budget: int = 0) -> MalformedError:
+    """The error to raise for bytes that the decoder of `cls` in `version` refused. `budget`: what was left of
+    it; below 0 the message may be right, but is too much."""
+    if budget < 0:
+        return MalformedError(cls.__name__, version, "?", start, "more elements than one request may have")
     walk = _Walk(bytes(data), start, version, version >= cls.FLEXIBLE_VERSION)
     try:
         walk.struct(cls, "")

@@ -13,6 +13,15 @@ from __future__ import annotations
 
 _MAX_UVARINT = 0xFFFFFFFF
 
+UNLIMITED = 1 << 62
+"""The budget of a decoder whose caller sets no bound."""
+
+PIECE_ITEMS = 4_096
+"""Items that are joined to one piece of a long message."""
+
+TAGS_MAX = 127
+"""Tagged fields of one section that are passed over; nobody has so many."""
+
 SMALL = 4096
 """Below this a varint comes out of the table."""
 
@@ -57,8 +66,8 @@ def skip_tags(data: bytes, position: int) -> int:
     """Pass over a section of tagged fields of which none is known (KIP-482)."""
     count, position = read_uvarint(data, position)
     end = len(data)
-    if count > (end - position) // 2:
-        raise ValueError("more tagged fields than bytes")
+    if count > (end - position) // 2 or count > TAGS_MAX:
+        raise ValueError("too many tagged fields")
     for _ in range(count):
         _, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)

@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_qh = Struct(">qh").unpack_from
@@ -17,7 +17,7 @@ _WRITE_qh = Struct(">qh").pack
 _WRITE_qhh = Struct(">qhh").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddOffsetsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -41,7 +41,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
         pos = stop_8
         return AddOffsetsToTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, group_id_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddOffsetsToTxnRequest, 0, data, start) from None
+        raise explain(AddOffsetsToTxnRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: AddOffsetsToTxnRequest) -> bytes:
@@ -53,7 +53,7 @@ def encode_v0(message: AddOffsetsToTxnRequest) -> bytes:
         raise refused(AddOffsetsToTxnRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddOffsetsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -77,7 +77,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
         pos = stop_8
         return AddOffsetsToTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, group_id_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddOffsetsToTxnRequest, 1, data, start) from None
+        raise explain(AddOffsetsToTxnRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: AddOffsetsToTxnRequest) -> bytes:
@@ -89,7 +89,7 @@ def encode_v1(message: AddOffsetsToTxnRequest) -> bytes:
         raise refused(AddOffsetsToTxnRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddOffsetsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -113,7 +113,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
         pos = stop_8
         return AddOffsetsToTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, group_id_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddOffsetsToTxnRequest, 2, data, start) from None
+        raise explain(AddOffsetsToTxnRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: AddOffsetsToTxnRequest) -> bytes:
@@ -125,7 +125,7 @@ def encode_v2(message: AddOffsetsToTxnRequest) -> bytes:
         raise refused(AddOffsetsToTxnRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddOffsetsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -156,12 +156,15 @@ def decode_v3(data: bytes, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
         group_id_6 = data[pos:stop_8].decode()
         pos = stop_8
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return AddOffsetsToTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, group_id_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddOffsetsToTxnRequest, 3, data, start) from None
+        raise explain(AddOffsetsToTxnRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: AddOffsetsToTxnRequest) -> bytes:

@@ -10,7 +10,7 @@ from ringleader.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -22,7 +22,7 @@ _WRITE_qh = Struct(">qh").pack
 _WRITE_qhi = Struct(">qhi").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddPartitionsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -41,6 +41,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[AddPartitionsToTxnRequestAddPartitionsToTxnTopic] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -58,13 +61,16 @@ def decode_v0(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
                 raise ValueError
             if n_13 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_13
+            if budget < 0:
+                raise ValueError
             partitions_12 = list(unpack_from(">" + f"{n_13}i", data, pos))
             pos += n_13 * 4
             items_8.append(AddPartitionsToTxnRequestAddPartitionsToTxnTopic(name_9, partitions_12))
         v3_and_below_topics_6 = items_8
         return AddPartitionsToTxnRequest(v3_and_below_transactional_id_1, v3_and_below_producer_id_4, v3_and_below_producer_epoch_5, v3_and_below_topics_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddPartitionsToTxnRequest, 0, data, start) from None
+        raise explain(AddPartitionsToTxnRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: AddPartitionsToTxnRequest) -> bytes:
@@ -82,7 +88,7 @@ def encode_v0(message: AddPartitionsToTxnRequest) -> bytes:
         raise refused(AddPartitionsToTxnRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddPartitionsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -101,6 +107,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[AddPartitionsToTxnRequestAddPartitionsToTxnTopic] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -118,13 +127,16 @@ def decode_v1(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
                 raise ValueError
             if n_13 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_13
+            if budget < 0:
+                raise ValueError
             partitions_12 = list(unpack_from(">" + f"{n_13}i", data, pos))
             pos += n_13 * 4
             items_8.append(AddPartitionsToTxnRequestAddPartitionsToTxnTopic(name_9, partitions_12))
         v3_and_below_topics_6 = items_8
         return AddPartitionsToTxnRequest(v3_and_below_transactional_id_1, v3_and_below_producer_id_4, v3_and_below_producer_epoch_5, v3_and_below_topics_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddPartitionsToTxnRequest, 1, data, start) from None
+        raise explain(AddPartitionsToTxnRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: AddPartitionsToTxnRequest) -> bytes:
@@ -142,7 +154,7 @@ def encode_v1(message: AddPartitionsToTxnRequest) -> bytes:
         raise refused(AddPartitionsToTxnRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddPartitionsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -161,6 +173,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[AddPartitionsToTxnRequestAddPartitionsToTxnTopic] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -178,13 +193,16 @@ def decode_v2(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
                 raise ValueError
             if n_13 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_13
+            if budget < 0:
+                raise ValueError
             partitions_12 = list(unpack_from(">" + f"{n_13}i", data, pos))
             pos += n_13 * 4
             items_8.append(AddPartitionsToTxnRequestAddPartitionsToTxnTopic(name_9, partitions_12))
         v3_and_below_topics_6 = items_8
         return AddPartitionsToTxnRequest(v3_and_below_transactional_id_1, v3_and_below_producer_id_4, v3_and_below_producer_epoch_5, v3_and_below_topics_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddPartitionsToTxnRequest, 2, data, start) from None
+        raise explain(AddPartitionsToTxnRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: AddPartitionsToTxnRequest) -> bytes:
@@ -202,7 +220,7 @@ def encode_v2(message: AddPartitionsToTxnRequest) -> bytes:
         raise refused(AddPartitionsToTxnRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddPartitionsToTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -230,6 +248,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
         n_7 -= 1
         if n_7 > (end - pos) // 3:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[AddPartitionsToTxnRequestAddPartitionsToTxnTopic] = []
         for _ in range(n_7):
             n_10 = data[pos]
@@ -254,21 +275,30 @@ def decode_v3(data: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
             n_13 -= 1
             if n_13 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_13
+            if budget < 0:
+                raise ValueError
             partitions_12 = list(unpack_from(">" + f"{n_13}i", data, pos))
             pos += n_13 * 4
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_8.append(AddPartitionsToTxnRequestAddPartitionsToTxnTopic(name_9, partitions_12))
         v3_and_below_topics_6 = items_8
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return AddPartitionsToTxnRequest(v3_and_below_transactional_id_1, v3_and_below_producer_id_4, v3_and_below_producer_epoch_5, v3_and_below_topics_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AddPartitionsToTxnRequest, 3, data, start) from None
+        raise explain(AddPartitionsToTxnRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: AddPartitionsToTxnRequest) -> bytes:

@@ -9,7 +9,7 @@ from ringleader.protocol.messages.admin import (
     AlterConfigsRequestAlterConfigsResource,
     AlterConfigsRequestAlterableConfig,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_b = Struct(">b").unpack_from
@@ -24,7 +24,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -33,6 +33,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[AlterConfigsRequestAlterConfigsResource] = []
         for _ in range(n_2):
@@ -50,6 +53,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
             if n_9 < 0:
                 raise ValueError
             if n_9 > (end - pos) // 4:
+                raise ValueError
+            budget -= n_9 * 24
+            if budget < 0:
                 raise ValueError
             items_10: list[AlterConfigsRequestAlterableConfig] = []
             for _ in range(n_9):
@@ -81,7 +87,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
         pos += 1
         return AlterConfigsRequest(resources_1, validate_only_17), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AlterConfigsRequest, 0, data, start) from None
+        raise explain(AlterConfigsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: AlterConfigsRequest) -> bytes:
@@ -104,7 +110,7 @@ def encode_v0(message: AlterConfigsRequest) -> bytes:
         raise refused(AlterConfigsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -113,6 +119,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[AlterConfigsRequestAlterConfigsResource] = []
         for _ in range(n_2):
@@ -130,6 +139,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
             if n_9 < 0:
                 raise ValueError
             if n_9 > (end - pos) // 4:
+                raise ValueError
+            budget -= n_9 * 24
+            if budget < 0:
                 raise ValueError
             items_10: list[AlterConfigsRequestAlterableConfig] = []
             for _ in range(n_9):
@@ -161,7 +173,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
         pos += 1
         return AlterConfigsRequest(resources_1, validate_only_17), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AlterConfigsRequest, 1, data, start) from None
+        raise explain(AlterConfigsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: AlterConfigsRequest) -> bytes:
@@ -184,7 +196,7 @@ def encode_v1(message: AlterConfigsRequest) -> bytes:
         raise refused(AlterConfigsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -197,6 +209,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 4:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[AlterConfigsRequestAlterConfigsResource] = []
         for _ in range(n_2):
@@ -223,6 +238,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
                 raise ValueError
             n_9 -= 1
             if n_9 > (end - pos) // 3:
+                raise ValueError
+            budget -= n_9 * 24
+            if budget < 0:
                 raise ValueError
             items_10: list[AlterConfigsRequestAlterableConfig] = []
             for _ in range(n_9):
@@ -251,12 +269,18 @@ def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
                     value_14 = data[pos:stop_16].decode()
                     pos = stop_16
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_10.append(AlterConfigsRequestAlterableConfig(name_11, value_14))
             configs_8 = items_10
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -265,12 +289,15 @@ def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
         validate_only_17, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return AlterConfigsRequest(resources_1, validate_only_17), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(AlterConfigsRequest, 2, data, start) from None
+        raise explain(AlterConfigsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: AlterConfigsRequest) -> bytes:

@@ -6,16 +6,16 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.versions import (
     ApiVersionsRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[ApiVersionsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ApiVersionsRequest, int]:
     start = pos
     try:
         return ApiVersionsRequest('', ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ApiVersionsRequest, 0, data, start) from None
+        raise explain(ApiVersionsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: ApiVersionsRequest) -> bytes:
@@ -25,12 +25,12 @@ def encode_v0(message: ApiVersionsRequest) -> bytes:
         raise refused(ApiVersionsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[ApiVersionsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ApiVersionsRequest, int]:
     start = pos
     try:
         return ApiVersionsRequest('', ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ApiVersionsRequest, 1, data, start) from None
+        raise explain(ApiVersionsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: ApiVersionsRequest) -> bytes:
@@ -40,12 +40,12 @@ def encode_v1(message: ApiVersionsRequest) -> bytes:
         raise refused(ApiVersionsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[ApiVersionsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ApiVersionsRequest, int]:
     start = pos
     try:
         return ApiVersionsRequest('', ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ApiVersionsRequest, 2, data, start) from None
+        raise explain(ApiVersionsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: ApiVersionsRequest) -> bytes:
@@ -55,7 +55,7 @@ def encode_v2(message: ApiVersionsRequest) -> bytes:
         raise refused(ApiVersionsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[ApiVersionsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ApiVersionsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -84,12 +84,15 @@ def decode_v3(data: bytes, pos: int) -> tuple[ApiVersionsRequest, int]:
         client_software_version_4 = data[pos:stop_6].decode()
         pos = stop_6
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ApiVersionsRequest(client_software_name_1, client_software_version_4), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ApiVersionsRequest, 3, data, start) from None
+        raise explain(ApiVersionsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: ApiVersionsRequest) -> bytes:

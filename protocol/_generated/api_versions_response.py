@@ -1,5 +1,6 @@
 """ApiVersionsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -10,7 +11,7 @@ from ringleader.protocol.messages.versions import (
     ApiVersionsResponseFinalizedFeatureKey,
     ApiVersionsResponseSupportedFeatureKey,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -51,13 +52,20 @@ def decode_v0(data: bytes, pos: int) -> tuple[ApiVersionsResponse, int]:
 
 
 def encode_v0(message: ApiVersionsResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: ApiVersionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         api_keys_1 = message.api_keys
         out.append(_WRITE_hi(message.error_code, len(api_keys_1)))
         for item_2 in api_keys_1:
             out.append(_WRITE_hhh(item_2.api_key, item_2.min_version, item_2.max_version))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ApiVersionsResponse, 0, error) from error
 
@@ -86,14 +94,21 @@ def decode_v1(data: bytes, pos: int) -> tuple[ApiVersionsResponse, int]:
 
 
 def encode_v1(message: ApiVersionsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: ApiVersionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         api_keys_1 = message.api_keys
         out.append(_WRITE_hi(message.error_code, len(api_keys_1)))
         for item_2 in api_keys_1:
             out.append(_WRITE_hhh(item_2.api_key, item_2.min_version, item_2.max_version))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ApiVersionsResponse, 1, error) from error
 
@@ -122,14 +137,21 @@ def decode_v2(data: bytes, pos: int) -> tuple[ApiVersionsResponse, int]:
 
 
 def encode_v2(message: ApiVersionsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: ApiVersionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         api_keys_1 = message.api_keys
         out.append(_WRITE_hi(message.error_code, len(api_keys_1)))
         for item_2 in api_keys_1:
             out.append(_WRITE_hhh(item_2.api_key, item_2.min_version, item_2.max_version))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ApiVersionsResponse, 2, error) from error
 
@@ -267,6 +289,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[ApiVersionsResponse, int]:
 
 
 def encode_v3(message: ApiVersionsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: ApiVersionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         api_keys_1 = message.api_keys
@@ -274,6 +300,9 @@ def encode_v3(message: ApiVersionsResponse) -> bytes:
         out += (_WRITE_h(message.error_code), UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
         for item_3 in api_keys_1:
             out.append(_WRITE_hhhx(item_3.api_key, item_3.min_version, item_3.max_version))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
         tags_4: list[tuple[int, bytes]] = []
         supported_features_5 = message.supported_features
@@ -309,6 +338,6 @@ def encode_v3(message: ApiVersionsResponse) -> bytes:
             payload_22.append(_WRITE_Z(zk_migration_ready_21))
             tags_4.append((3, b"".join(payload_22)))
         out.append(write_tags(tags_4))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ApiVersionsResponse, 3, error) from error

@@ -11,7 +11,7 @@ from ringleader.protocol.messages.topics import (
     CreatePartitionsRequestCreatePartitionsAssignment,
     CreatePartitionsRequestCreatePartitionsTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -23,7 +23,7 @@ _WRITE_iZ = Struct(">i?").pack
 _WRITE_iZx = Struct(">i?x").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreatePartitionsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -32,6 +32,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 10:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreatePartitionsRequestCreatePartitionsTopic] = []
         for _ in range(n_2):
@@ -50,6 +53,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
             if n_9 >= 0:
                 if n_9 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
+                    raise ValueError
                 items_10: list[CreatePartitionsRequestCreatePartitionsAssignment] = []
                 for _ in range(n_9):
                     n_12, = _READ_i(data, pos)
@@ -57,6 +63,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
                     if n_12 < 0:
                         raise ValueError
                     if n_12 > (end - pos) // 4:
+                        raise ValueError
+                    budget -= n_12
+                    if budget < 0:
                         raise ValueError
                     broker_ids_11 = list(unpack_from(">" + f"{n_12}i", data, pos))
                     pos += n_12 * 4
@@ -70,7 +79,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
         pos += 5
         return CreatePartitionsRequest(topics_1, timeout_ms_13, validate_only_14), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreatePartitionsRequest, 0, data, start) from None
+        raise explain(CreatePartitionsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: CreatePartitionsRequest) -> bytes:
@@ -95,7 +104,7 @@ def encode_v0(message: CreatePartitionsRequest) -> bytes:
         raise refused(CreatePartitionsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreatePartitionsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -104,6 +113,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 10:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreatePartitionsRequestCreatePartitionsTopic] = []
         for _ in range(n_2):
@@ -122,6 +134,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
             if n_9 >= 0:
                 if n_9 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
+                    raise ValueError
                 items_10: list[CreatePartitionsRequestCreatePartitionsAssignment] = []
                 for _ in range(n_9):
                     n_12, = _READ_i(data, pos)
@@ -129,6 +144,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
                     if n_12 < 0:
                         raise ValueError
                     if n_12 > (end - pos) // 4:
+                        raise ValueError
+                    budget -= n_12
+                    if budget < 0:
                         raise ValueError
                     broker_ids_11 = list(unpack_from(">" + f"{n_12}i", data, pos))
                     pos += n_12 * 4
@@ -142,7 +160,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
         pos += 5
         return CreatePartitionsRequest(topics_1, timeout_ms_13, validate_only_14), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreatePartitionsRequest, 1, data, start) from None
+        raise explain(CreatePartitionsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: CreatePartitionsRequest) -> bytes:
@@ -167,7 +185,7 @@ def encode_v1(message: CreatePartitionsRequest) -> bytes:
         raise refused(CreatePartitionsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreatePartitionsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -180,6 +198,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreatePartitionsRequestCreatePartitionsTopic] = []
         for _ in range(n_2):
@@ -207,6 +228,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
                 n_9 -= 1
                 if n_9 > (end - pos) // 2:
                     raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
+                    raise ValueError
                 items_10: list[CreatePartitionsRequestCreatePartitionsAssignment] = []
                 for _ in range(n_9):
                     n_12 = data[pos]
@@ -219,15 +243,24 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
                     n_12 -= 1
                     if n_12 > (end - pos) // 4:
                         raise ValueError
+                    budget -= n_12
+                    if budget < 0:
+                        raise ValueError
                     broker_ids_11 = list(unpack_from(">" + f"{n_12}i", data, pos))
                     pos += n_12 * 4
                     if data[pos]:
+                        budget -= data[pos] * 24
+                        if budget < 0:
+                            raise ValueError
                         pos = skip_tags(data, pos)
                     else:
                         pos += 1
                     items_10.append(CreatePartitionsRequestCreatePartitionsAssignment(broker_ids_11))
                 assignments_8 = items_10
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -236,12 +269,15 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
         timeout_ms_13, validate_only_14 = _READ_iZ(data, pos)
         pos += 5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return CreatePartitionsRequest(topics_1, timeout_ms_13, validate_only_14), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreatePartitionsRequest, 2, data, start) from None
+        raise explain(CreatePartitionsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: CreatePartitionsRequest) -> bytes:
@@ -271,7 +307,7 @@ def encode_v2(message: CreatePartitionsRequest) -> bytes:
         raise refused(CreatePartitionsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreatePartitionsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -284,6 +320,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreatePartitionsRequestCreatePartitionsTopic] = []
         for _ in range(n_2):
@@ -311,6 +350,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
                 n_9 -= 1
                 if n_9 > (end - pos) // 2:
                     raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
+                    raise ValueError
                 items_10: list[CreatePartitionsRequestCreatePartitionsAssignment] = []
                 for _ in range(n_9):
                     n_12 = data[pos]
@@ -323,15 +365,24 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
                     n_12 -= 1
                     if n_12 > (end - pos) // 4:
                         raise ValueError
+                    budget -= n_12
+                    if budget < 0:
+                        raise ValueError
                     broker_ids_11 = list(unpack_from(">" + f"{n_12}i", data, pos))
                     pos += n_12 * 4
                     if data[pos]:
+                        budget -= data[pos] * 24
+                        if budget < 0:
+                            raise ValueError
                         pos = skip_tags(data, pos)
                     else:
                         pos += 1
                     items_10.append(CreatePartitionsRequestCreatePartitionsAssignment(broker_ids_11))
                 assignments_8 = items_10
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -340,12 +391,15 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
         timeout_ms_13, validate_only_14 = _READ_iZ(data, pos)
         pos += 5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return CreatePartitionsRequest(topics_1, timeout_ms_13, validate_only_14), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreatePartitionsRequest, 3, data, start) from None
+        raise explain(CreatePartitionsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: CreatePartitionsRequest) -> bytes:

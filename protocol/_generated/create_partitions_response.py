@@ -1,5 +1,6 @@
 """CreatePartitionsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.topics import (
     CreatePartitionsResponse,
     CreatePartitionsResponseCreatePartitionsTopicResult,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_hh = Struct(">hh").unpack_from
@@ -60,6 +61,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
 
 
 def encode_v0(message: CreatePartitionsResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: CreatePartitionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -69,7 +74,10 @@ def encode_v0(message: CreatePartitionsResponse) -> bytes:
             raw_5 = item_2.error_message
             error_message_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_hh(item_2.error_code, -1 if raw_5 is None else len(error_message_4)), error_message_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreatePartitionsResponse, 0, error) from error
 
@@ -114,6 +122,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
 
 
 def encode_v1(message: CreatePartitionsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: CreatePartitionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -123,7 +135,10 @@ def encode_v1(message: CreatePartitionsResponse) -> bytes:
             raw_5 = item_2.error_message
             error_message_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_hh(item_2.error_code, -1 if raw_5 is None else len(error_message_4)), error_message_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreatePartitionsResponse, 1, error) from error
 
@@ -188,6 +203,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
 
 
 def encode_v2(message: CreatePartitionsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: CreatePartitionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -204,8 +223,11 @@ def encode_v2(message: CreatePartitionsResponse) -> bytes:
                 error_message_6 = raw_7.encode()
                 n_8 = len(error_message_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, _WRITE_h(item_3.error_code), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), error_message_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreatePartitionsResponse, 2, error) from error
 
@@ -270,6 +292,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
 
 
 def encode_v3(message: CreatePartitionsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: CreatePartitionsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -286,7 +312,10 @@ def encode_v3(message: CreatePartitionsResponse) -> bytes:
                 error_message_6 = raw_7.encode()
                 n_8 = len(error_message_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, _WRITE_h(item_3.error_code), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), error_message_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreatePartitionsResponse, 3, error) from error

@@ -12,7 +12,7 @@ from ringleader.protocol.messages.topics import (
     CreateTopicsRequestCreatableTopic,
     CreateTopicsRequestCreatableTopicConfig,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -29,7 +29,7 @@ _WRITE_ihi = Struct(">ihi").pack
 _WRITE_ii = Struct(">ii").pack
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -38,6 +38,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 16:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreateTopicsRequestCreatableTopic] = []
         for _ in range(n_2):
@@ -56,6 +59,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 8:
                 raise ValueError
+            budget -= n_10 * 24
+            if budget < 0:
+                raise ValueError
             items_11: list[CreateTopicsRequestCreatableReplicaAssignment] = []
             for _ in range(n_10):
                 partition_index_12, n_14 = _READ_ii(data, pos)
@@ -63,6 +69,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 if n_14 < 0:
                     raise ValueError
                 if n_14 > (end - pos) // 4:
+                    raise ValueError
+                budget -= n_14
+                if budget < 0:
                     raise ValueError
                 broker_ids_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                 pos += n_14 * 4
@@ -73,6 +82,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 4:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[CreateTopicsRequestCreatableTopicConfig] = []
             for _ in range(n_16):
@@ -104,7 +116,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         pos += 5
         return CreateTopicsRequest(topics_1, timeout_ms_24, validate_only_25), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreateTopicsRequest, 2, data, start) from None
+        raise explain(CreateTopicsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: CreateTopicsRequest) -> bytes:
@@ -132,7 +144,7 @@ def encode_v2(message: CreateTopicsRequest) -> bytes:
         raise refused(CreateTopicsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -141,6 +153,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 16:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreateTopicsRequestCreatableTopic] = []
         for _ in range(n_2):
@@ -159,6 +174,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 8:
                 raise ValueError
+            budget -= n_10 * 24
+            if budget < 0:
+                raise ValueError
             items_11: list[CreateTopicsRequestCreatableReplicaAssignment] = []
             for _ in range(n_10):
                 partition_index_12, n_14 = _READ_ii(data, pos)
@@ -166,6 +184,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 if n_14 < 0:
                     raise ValueError
                 if n_14 > (end - pos) // 4:
+                    raise ValueError
+                budget -= n_14
+                if budget < 0:
                     raise ValueError
                 broker_ids_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                 pos += n_14 * 4
@@ -176,6 +197,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 4:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[CreateTopicsRequestCreatableTopicConfig] = []
             for _ in range(n_16):
@@ -207,7 +231,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         pos += 5
         return CreateTopicsRequest(topics_1, timeout_ms_24, validate_only_25), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreateTopicsRequest, 3, data, start) from None
+        raise explain(CreateTopicsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: CreateTopicsRequest) -> bytes:
@@ -235,7 +259,7 @@ def encode_v3(message: CreateTopicsRequest) -> bytes:
         raise refused(CreateTopicsRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -244,6 +268,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 16:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreateTopicsRequestCreatableTopic] = []
         for _ in range(n_2):
@@ -262,6 +289,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 8:
                 raise ValueError
+            budget -= n_10 * 24
+            if budget < 0:
+                raise ValueError
             items_11: list[CreateTopicsRequestCreatableReplicaAssignment] = []
             for _ in range(n_10):
                 partition_index_12, n_14 = _READ_ii(data, pos)
@@ -269,6 +299,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 if n_14 < 0:
                     raise ValueError
                 if n_14 > (end - pos) // 4:
+                    raise ValueError
+                budget -= n_14
+                if budget < 0:
                     raise ValueError
                 broker_ids_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                 pos += n_14 * 4
@@ -279,6 +312,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 4:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[CreateTopicsRequestCreatableTopicConfig] = []
             for _ in range(n_16):
@@ -310,7 +346,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         pos += 5
         return CreateTopicsRequest(topics_1, timeout_ms_24, validate_only_25), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreateTopicsRequest, 4, data, start) from None
+        raise explain(CreateTopicsRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: CreateTopicsRequest) -> bytes:
@@ -338,7 +374,7 @@ def encode_v4(message: CreateTopicsRequest) -> bytes:
         raise refused(CreateTopicsRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -351,6 +387,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 10:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreateTopicsRequestCreatableTopic] = []
         for _ in range(n_2):
@@ -378,6 +417,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             n_10 -= 1
             if n_10 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_10 * 24
+            if budget < 0:
+                raise ValueError
             items_11: list[CreateTopicsRequestCreatableReplicaAssignment] = []
             for _ in range(n_10):
                 partition_index_12, = _READ_i(data, pos)
@@ -392,9 +434,15 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 n_14 -= 1
                 if n_14 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_14
+                if budget < 0:
+                    raise ValueError
                 broker_ids_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                 pos += n_14 * 4
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -409,6 +457,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 raise ValueError
             n_16 -= 1
             if n_16 > (end - pos) // 3:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[CreateTopicsRequestCreatableTopicConfig] = []
             for _ in range(n_16):
@@ -437,12 +488,18 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                     value_21 = data[pos:stop_23].decode()
                     pos = stop_23
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_17.append(CreateTopicsRequestCreatableTopicConfig(name_18, value_21))
             configs_15 = items_17
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -451,12 +508,15 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         timeout_ms_24, validate_only_25 = _READ_iZ(data, pos)
         pos += 5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return CreateTopicsRequest(topics_1, timeout_ms_24, validate_only_25), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreateTopicsRequest, 5, data, start) from None
+        raise explain(CreateTopicsRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: CreateTopicsRequest) -> bytes:
@@ -496,7 +556,7 @@ def encode_v5(message: CreateTopicsRequest) -> bytes:
         raise refused(CreateTopicsRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -509,6 +569,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 10:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreateTopicsRequestCreatableTopic] = []
         for _ in range(n_2):
@@ -536,6 +599,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             n_10 -= 1
             if n_10 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_10 * 24
+            if budget < 0:
+                raise ValueError
             items_11: list[CreateTopicsRequestCreatableReplicaAssignment] = []
             for _ in range(n_10):
                 partition_index_12, = _READ_i(data, pos)
@@ -550,9 +616,15 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 n_14 -= 1
                 if n_14 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_14
+                if budget < 0:
+                    raise ValueError
                 broker_ids_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                 pos += n_14 * 4
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -567,6 +639,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 raise ValueError
             n_16 -= 1
             if n_16 > (end - pos) // 3:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[CreateTopicsRequestCreatableTopicConfig] = []
             for _ in range(n_16):
@@ -595,12 +670,18 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                     value_21 = data[pos:stop_23].decode()
                     pos = stop_23
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_17.append(CreateTopicsRequestCreatableTopicConfig(name_18, value_21))
             configs_15 = items_17
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -609,12 +690,15 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         timeout_ms_24, validate_only_25 = _READ_iZ(data, pos)
         pos += 5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return CreateTopicsRequest(topics_1, timeout_ms_24, validate_only_25), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreateTopicsRequest, 6, data, start) from None
+        raise explain(CreateTopicsRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: CreateTopicsRequest) -> bytes:
@@ -654,7 +738,7 @@ def encode_v6(message: CreateTopicsRequest) -> bytes:
         raise refused(CreateTopicsRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -667,6 +751,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 10:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[CreateTopicsRequestCreatableTopic] = []
         for _ in range(n_2):
@@ -694,6 +781,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
             n_10 -= 1
             if n_10 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_10 * 24
+            if budget < 0:
+                raise ValueError
             items_11: list[CreateTopicsRequestCreatableReplicaAssignment] = []
             for _ in range(n_10):
                 partition_index_12, = _READ_i(data, pos)
@@ -708,9 +798,15 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 n_14 -= 1
                 if n_14 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_14
+                if budget < 0:
+                    raise ValueError
                 broker_ids_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                 pos += n_14 * 4
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -725,6 +821,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                 raise ValueError
             n_16 -= 1
             if n_16 > (end - pos) // 3:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[CreateTopicsRequestCreatableTopicConfig] = []
             for _ in range(n_16):
@@ -753,12 +852,18 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
                     value_21 = data[pos:stop_23].decode()
                     pos = stop_23
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_17.append(CreateTopicsRequestCreatableTopicConfig(name_18, value_21))
             configs_15 = items_17
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -767,12 +872,15 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
         timeout_ms_24, validate_only_25 = _READ_iZ(data, pos)
         pos += 5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return CreateTopicsRequest(topics_1, timeout_ms_24, validate_only_25), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(CreateTopicsRequest, 7, data, start) from None
+        raise explain(CreateTopicsRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: CreateTopicsRequest) -> bytes:

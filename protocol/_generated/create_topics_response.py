@@ -1,5 +1,6 @@
 """CreateTopicsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,7 +10,7 @@ from ringleader.protocol.messages.topics import (
     CreateTopicsResponseCreatableTopicConfigs,
     CreateTopicsResponseCreatableTopicResult,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
 
 _READ_Uh = Struct(">16sh").unpack_from
 _READ_ZbZ = Struct(">?b?").unpack_from
@@ -67,6 +68,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
 
 
 def encode_v2(message: CreateTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: CreateTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -76,7 +81,10 @@ def encode_v2(message: CreateTopicsResponse) -> bytes:
             raw_5 = item_2.error_message
             error_message_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_hh(item_2.error_code, -1 if raw_5 is None else len(error_message_4)), error_message_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 2, error) from error
 
@@ -121,6 +129,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
 
 
 def encode_v3(message: CreateTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: CreateTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -130,7 +142,10 @@ def encode_v3(message: CreateTopicsResponse) -> bytes:
             raw_5 = item_2.error_message
             error_message_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_hh(item_2.error_code, -1 if raw_5 is None else len(error_message_4)), error_message_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 3, error) from error
 
@@ -175,6 +190,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
 
 
 def encode_v4(message: CreateTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: CreateTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -184,7 +203,10 @@ def encode_v4(message: CreateTopicsResponse) -> bytes:
             raw_5 = item_2.error_message
             error_message_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_hh(item_2.error_code, -1 if raw_5 is None else len(error_message_4)), error_message_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 4, error) from error
 
@@ -309,6 +331,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
 
 
 def encode_v5(message: CreateTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: CreateTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -342,6 +368,9 @@ def encode_v5(message: CreateTopicsResponse) -> bytes:
                         value_14 = raw_15.encode()
                         n_16 = len(value_14) + 1
                     out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), name_12, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), value_14, _WRITE_ZbZx(item_11.read_only, item_11.config_source, item_11.is_sensitive))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
             tags_17: list[tuple[int, bytes]] = []
             topic_config_error_code_18 = item_3.topic_config_error_code
             if topic_config_error_code_18 != 0:
@@ -349,8 +378,11 @@ def encode_v5(message: CreateTopicsResponse) -> bytes:
                 payload_19.append(_WRITE_h(topic_config_error_code_18))
                 tags_17.append((0, b"".join(payload_19)))
             out.append(write_tags(tags_17))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 5, error) from error
 
@@ -475,6 +507,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
 
 
 def encode_v6(message: CreateTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: CreateTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -508,6 +544,9 @@ def encode_v6(message: CreateTopicsResponse) -> bytes:
                         value_14 = raw_15.encode()
                         n_16 = len(value_14) + 1
                     out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), name_12, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), value_14, _WRITE_ZbZx(item_11.read_only, item_11.config_source, item_11.is_sensitive))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
             tags_17: list[tuple[int, bytes]] = []
             topic_config_error_code_18 = item_3.topic_config_error_code
             if topic_config_error_code_18 != 0:
@@ -515,8 +554,11 @@ def encode_v6(message: CreateTopicsResponse) -> bytes:
                 payload_19.append(_WRITE_h(topic_config_error_code_18))
                 tags_17.append((0, b"".join(payload_19)))
             out.append(write_tags(tags_17))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 6, error) from error
 
@@ -641,6 +683,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
 
 
 def encode_v7(message: CreateTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: CreateTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -676,6 +722,9 @@ def encode_v7(message: CreateTopicsResponse) -> bytes:
                         value_14 = raw_15.encode()
                         n_16 = len(value_14) + 1
                     out += (UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), name_12, UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), value_14, _WRITE_ZbZx(item_11.read_only, item_11.config_source, item_11.is_sensitive))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
             tags_17: list[tuple[int, bytes]] = []
             topic_config_error_code_18 = item_3.topic_config_error_code
             if topic_config_error_code_18 != 0:
@@ -683,7 +732,10 @@ def encode_v7(message: CreateTopicsResponse) -> bytes:
                 payload_19.append(_WRITE_h(topic_config_error_code_18))
                 tags_17.append((0, b"".join(payload_19)))
             out.append(write_tags(tags_17))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(CreateTopicsResponse, 7, error) from error

@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.groups import (
     DeleteGroupsRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -15,7 +15,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -24,6 +24,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -40,7 +43,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
         groups_names_1 = items_3
         return DeleteGroupsRequest(groups_names_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteGroupsRequest, 0, data, start) from None
+        raise explain(DeleteGroupsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: DeleteGroupsRequest) -> bytes:
@@ -56,7 +59,7 @@ def encode_v0(message: DeleteGroupsRequest) -> bytes:
         raise refused(DeleteGroupsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -65,6 +68,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -81,7 +87,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
         groups_names_1 = items_3
         return DeleteGroupsRequest(groups_names_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteGroupsRequest, 1, data, start) from None
+        raise explain(DeleteGroupsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: DeleteGroupsRequest) -> bytes:
@@ -97,7 +103,7 @@ def encode_v1(message: DeleteGroupsRequest) -> bytes:
         raise refused(DeleteGroupsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -110,6 +116,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -128,12 +137,15 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
             items_3.append(groups_names_4)
         groups_names_1 = items_3
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DeleteGroupsRequest(groups_names_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteGroupsRequest, 2, data, start) from None
+        raise explain(DeleteGroupsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: DeleteGroupsRequest) -> bytes:

@@ -1,5 +1,6 @@
 """DeleteGroupsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.groups import (
     DeleteGroupsResponse,
     DeleteGroupsResponseDeletableGroupResult,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -50,6 +51,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[DeleteGroupsResponse, int]:
 
 
 def encode_v0(message: DeleteGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: DeleteGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -57,7 +62,10 @@ def encode_v0(message: DeleteGroupsResponse) -> bytes:
         for item_2 in results_1:
             group_id_3 = item_2.group_id.encode()
             out += (_WRITE_h(len(group_id_3)), group_id_3, _WRITE_h(item_2.error_code))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteGroupsResponse, 0, error) from error
 
@@ -93,6 +101,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteGroupsResponse, int]:
 
 
 def encode_v1(message: DeleteGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: DeleteGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -100,7 +112,10 @@ def encode_v1(message: DeleteGroupsResponse) -> bytes:
         for item_2 in results_1:
             group_id_3 = item_2.group_id.encode()
             out += (_WRITE_h(len(group_id_3)), group_id_3, _WRITE_h(item_2.error_code))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteGroupsResponse, 1, error) from error
 
@@ -153,6 +168,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteGroupsResponse, int]:
 
 
 def encode_v2(message: DeleteGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: DeleteGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -162,7 +181,10 @@ def encode_v2(message: DeleteGroupsResponse) -> bytes:
             group_id_4 = item_3.group_id.encode()
             n_5 = len(group_id_4) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, _WRITE_hx(item_3.error_code))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteGroupsResponse, 2, error) from error

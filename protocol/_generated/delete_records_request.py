@@ -9,7 +9,7 @@ from ringleader.protocol.messages.topics import (
     DeleteRecordsRequestDeleteRecordsPartition,
     DeleteRecordsRequestDeleteRecordsTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -21,7 +21,7 @@ _WRITE_iqx = Struct(">iqx").pack
 _WRITE_ix = Struct(">ix").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteRecordsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -30,6 +30,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DeleteRecordsRequestDeleteRecordsTopic] = []
         for _ in range(n_2):
@@ -48,6 +51,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
                 raise ValueError
             if n_8 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_8 * 8
+            if budget < 0:
+                raise ValueError
             items_9: list[DeleteRecordsRequestDeleteRecordsPartition] = []
             for _ in range(n_8):
                 partition_index_10, offset_11 = _READ_iq(data, pos)
@@ -60,7 +66,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
         pos += 4
         return DeleteRecordsRequest(topics_1, timeout_ms_12), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteRecordsRequest, 0, data, start) from None
+        raise explain(DeleteRecordsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: DeleteRecordsRequest) -> bytes:
@@ -80,7 +86,7 @@ def encode_v0(message: DeleteRecordsRequest) -> bytes:
         raise refused(DeleteRecordsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteRecordsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -89,6 +95,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DeleteRecordsRequestDeleteRecordsTopic] = []
         for _ in range(n_2):
@@ -107,6 +116,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
                 raise ValueError
             if n_8 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_8 * 8
+            if budget < 0:
+                raise ValueError
             items_9: list[DeleteRecordsRequestDeleteRecordsPartition] = []
             for _ in range(n_8):
                 partition_index_10, offset_11 = _READ_iq(data, pos)
@@ -119,7 +131,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
         pos += 4
         return DeleteRecordsRequest(topics_1, timeout_ms_12), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteRecordsRequest, 1, data, start) from None
+        raise explain(DeleteRecordsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: DeleteRecordsRequest) -> bytes:
@@ -139,7 +151,7 @@ def encode_v1(message: DeleteRecordsRequest) -> bytes:
         raise refused(DeleteRecordsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteRecordsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -152,6 +164,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DeleteRecordsRequestDeleteRecordsTopic] = []
         for _ in range(n_2):
@@ -177,17 +192,26 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
             n_8 -= 1
             if n_8 > (end - pos) // 13:
                 raise ValueError
+            budget -= n_8 * 8
+            if budget < 0:
+                raise ValueError
             items_9: list[DeleteRecordsRequestDeleteRecordsPartition] = []
             for _ in range(n_8):
                 partition_index_10, offset_11 = _READ_iq(data, pos)
                 pos += 12
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_9.append(DeleteRecordsRequestDeleteRecordsPartition(partition_index_10, offset_11))
             partitions_7 = items_9
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -196,12 +220,15 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
         timeout_ms_12, = _READ_i(data, pos)
         pos += 4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DeleteRecordsRequest(topics_1, timeout_ms_12), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteRecordsRequest, 2, data, start) from None
+        raise explain(DeleteRecordsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: DeleteRecordsRequest) -> bytes:

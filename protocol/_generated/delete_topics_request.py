@@ -8,7 +8,7 @@ from ringleader.protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_U = Struct(">16s").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -19,7 +19,7 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ix = Struct(">ix").pack
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -28,6 +28,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -46,7 +49,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         pos += 4
         return DeleteTopicsRequest([], topic_names_1, timeout_ms_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteTopicsRequest, 1, data, start) from None
+        raise explain(DeleteTopicsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: DeleteTopicsRequest) -> bytes:
@@ -65,7 +68,7 @@ def encode_v1(message: DeleteTopicsRequest) -> bytes:
         raise refused(DeleteTopicsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -74,6 +77,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -92,7 +98,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         pos += 4
         return DeleteTopicsRequest([], topic_names_1, timeout_ms_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteTopicsRequest, 2, data, start) from None
+        raise explain(DeleteTopicsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: DeleteTopicsRequest) -> bytes:
@@ -111,7 +117,7 @@ def encode_v2(message: DeleteTopicsRequest) -> bytes:
         raise refused(DeleteTopicsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -120,6 +126,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -138,7 +147,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         pos += 4
         return DeleteTopicsRequest([], topic_names_1, timeout_ms_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteTopicsRequest, 3, data, start) from None
+        raise explain(DeleteTopicsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: DeleteTopicsRequest) -> bytes:
@@ -157,7 +166,7 @@ def encode_v3(message: DeleteTopicsRequest) -> bytes:
         raise refused(DeleteTopicsRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -170,6 +179,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -190,12 +202,15 @@ def decode_v4(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         timeout_ms_7, = _READ_i(data, pos)
         pos += 4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DeleteTopicsRequest([], topic_names_1, timeout_ms_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteTopicsRequest, 4, data, start) from None
+        raise explain(DeleteTopicsRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: DeleteTopicsRequest) -> bytes:
@@ -216,7 +231,7 @@ def encode_v4(message: DeleteTopicsRequest) -> bytes:
         raise refused(DeleteTopicsRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -229,6 +244,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -249,12 +267,15 @@ def decode_v5(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         timeout_ms_7, = _READ_i(data, pos)
         pos += 4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DeleteTopicsRequest([], topic_names_1, timeout_ms_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteTopicsRequest, 5, data, start) from None
+        raise explain(DeleteTopicsRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: DeleteTopicsRequest) -> bytes:
@@ -275,7 +296,7 @@ def encode_v5(message: DeleteTopicsRequest) -> bytes:
         raise refused(DeleteTopicsRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTopicsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -288,6 +309,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 18:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DeleteTopicsRequestDeleteTopicState] = []
         for _ in range(n_2):
@@ -306,6 +330,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
             topic_id_7, = _READ_U(data, pos)
             pos += 16
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -314,12 +341,15 @@ def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
         timeout_ms_8, = _READ_i(data, pos)
         pos += 4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DeleteTopicsRequest(topics_1, [], timeout_ms_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DeleteTopicsRequest, 6, data, start) from None
+        raise explain(DeleteTopicsRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: DeleteTopicsRequest) -> bytes:

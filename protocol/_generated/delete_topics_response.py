@@ -1,5 +1,6 @@
 """DeleteTopicsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.topics import (
     DeleteTopicsResponse,
     DeleteTopicsResponseDeletableTopicResult,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Uh = Struct(">16sh").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -52,6 +53,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
 
 
 def encode_v1(message: DeleteTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: DeleteTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -62,7 +67,10 @@ def encode_v1(message: DeleteTopicsResponse) -> bytes:
                 raise ValueError("name cannot be null in version 1")
             name_3 = raw_4.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_h(item_2.error_code))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 1, error) from error
 
@@ -98,6 +106,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
 
 
 def encode_v2(message: DeleteTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: DeleteTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -108,7 +120,10 @@ def encode_v2(message: DeleteTopicsResponse) -> bytes:
                 raise ValueError("name cannot be null in version 2")
             name_3 = raw_4.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_h(item_2.error_code))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 2, error) from error
 
@@ -144,6 +159,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
 
 
 def encode_v3(message: DeleteTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: DeleteTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -154,7 +173,10 @@ def encode_v3(message: DeleteTopicsResponse) -> bytes:
                 raise ValueError("name cannot be null in version 3")
             name_3 = raw_4.encode()
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_h(item_2.error_code))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 3, error) from error
 
@@ -207,6 +229,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
 
 
 def encode_v4(message: DeleteTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: DeleteTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -219,8 +245,11 @@ def encode_v4(message: DeleteTopicsResponse) -> bytes:
             name_4 = raw_5.encode()
             n_6 = len(name_4) + 1
             out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_hx(item_3.error_code))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 4, error) from error
 
@@ -285,6 +314,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
 
 
 def encode_v5(message: DeleteTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: DeleteTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -304,8 +337,11 @@ def encode_v5(message: DeleteTopicsResponse) -> bytes:
                 error_message_7 = raw_8.encode()
                 n_9 = len(error_message_7) + 1
             out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_h(item_3.error_code), UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), error_message_7, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 5, error) from error
 
@@ -370,6 +406,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
 
 
 def encode_v6(message: DeleteTopicsResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: DeleteTopicsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -393,7 +433,10 @@ def encode_v6(message: DeleteTopicsResponse) -> bytes:
                 error_message_7 = raw_8.encode()
                 n_9 = len(error_message_7) + 1
             out += (UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), name_4, _WRITE_Uh(item_3.topic_id, item_3.error_code), UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), error_message_7, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DeleteTopicsResponse, 6, error) from error

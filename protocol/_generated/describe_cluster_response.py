@@ -1,5 +1,6 @@
 """DescribeClusterResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.admin import (
     DescribeClusterResponse,
     DescribeClusterResponseDescribeClusterBroker,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_b = Struct(">b").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -109,6 +110,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
 
 
 def encode_v0(message: DescribeClusterResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: DescribeClusterResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.error_message
@@ -136,8 +141,11 @@ def encode_v0(message: DescribeClusterResponse) -> bytes:
                 rack_11 = raw_12.encode()
                 n_13 = len(rack_11) + 1
             out += (_WRITE_i(item_8.broker_id), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), host_9, _WRITE_i(item_8.port), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), rack_11, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_ix(message.cluster_authorized_operations))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeClusterResponse, 0, error) from error
 
@@ -234,6 +242,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
 
 
 def encode_v1(message: DescribeClusterResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: DescribeClusterResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.error_message
@@ -259,7 +271,10 @@ def encode_v1(message: DescribeClusterResponse) -> bytes:
                 rack_11 = raw_12.encode()
                 n_13 = len(rack_11) + 1
             out += (_WRITE_i(item_8.broker_id), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), host_9, _WRITE_i(item_8.port), UVARINT[n_13] if n_13 < 4096 else write_uvarint(n_13), rack_11, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_ix(message.cluster_authorized_operations))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeClusterResponse, 1, error) from error

@@ -8,7 +8,7 @@ from ringleader.protocol.messages.admin import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_ZZ = Struct(">??").unpack_from
@@ -25,7 +25,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -34,6 +34,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DescribeConfigsRequestDescribeConfigsResource] = []
         for _ in range(n_2):
@@ -51,6 +54,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
             configuration_keys_8: list[str] | None = None
             if n_9 >= 0:
                 if n_9 > (end - pos) // 2:
+                    raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
                     raise ValueError
                 items_10: list[str] = []
                 for _ in range(n_9):
@@ -73,7 +79,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         pos += 1
         return DescribeConfigsRequest(resources_1, include_synonyms_14, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeConfigsRequest, 1, data, start) from None
+        raise explain(DescribeConfigsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: DescribeConfigsRequest) -> bytes:
@@ -100,7 +106,7 @@ def encode_v1(message: DescribeConfigsRequest) -> bytes:
         raise refused(DescribeConfigsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -109,6 +115,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DescribeConfigsRequestDescribeConfigsResource] = []
         for _ in range(n_2):
@@ -126,6 +135,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
             configuration_keys_8: list[str] | None = None
             if n_9 >= 0:
                 if n_9 > (end - pos) // 2:
+                    raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
                     raise ValueError
                 items_10: list[str] = []
                 for _ in range(n_9):
@@ -148,7 +160,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         pos += 1
         return DescribeConfigsRequest(resources_1, include_synonyms_14, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeConfigsRequest, 2, data, start) from None
+        raise explain(DescribeConfigsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: DescribeConfigsRequest) -> bytes:
@@ -175,7 +187,7 @@ def encode_v2(message: DescribeConfigsRequest) -> bytes:
         raise refused(DescribeConfigsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -184,6 +196,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DescribeConfigsRequestDescribeConfigsResource] = []
         for _ in range(n_2):
@@ -201,6 +216,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
             configuration_keys_8: list[str] | None = None
             if n_9 >= 0:
                 if n_9 > (end - pos) // 2:
+                    raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
                     raise ValueError
                 items_10: list[str] = []
                 for _ in range(n_9):
@@ -223,7 +241,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         pos += 2
         return DescribeConfigsRequest(resources_1, include_synonyms_14, include_documentation_15), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeConfigsRequest, 3, data, start) from None
+        raise explain(DescribeConfigsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: DescribeConfigsRequest) -> bytes:
@@ -248,7 +266,7 @@ def encode_v3(message: DescribeConfigsRequest) -> bytes:
         raise refused(DescribeConfigsRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -261,6 +279,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 4:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[DescribeConfigsRequestDescribeConfigsResource] = []
         for _ in range(n_2):
@@ -288,6 +309,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
                 n_9 -= 1
                 if n_9 > end - pos:
                     raise ValueError
+                budget -= n_9 * 24
+                if budget < 0:
+                    raise ValueError
                 items_10: list[str] = []
                 for _ in range(n_9):
                     n_12 = data[pos]
@@ -305,6 +329,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
                     items_10.append(configuration_keys_11)
                 configuration_keys_8 = items_10
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -313,12 +340,15 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
         include_synonyms_14, include_documentation_15 = _READ_ZZ(data, pos)
         pos += 2
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DescribeConfigsRequest(resources_1, include_synonyms_14, include_documentation_15), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeConfigsRequest, 4, data, start) from None
+        raise explain(DescribeConfigsRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: DescribeConfigsRequest) -> bytes:

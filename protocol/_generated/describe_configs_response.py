@@ -1,5 +1,6 @@
 """DescribeConfigsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -10,7 +11,7 @@ from ringleader.protocol.messages.admin import (
     DescribeConfigsResponseDescribeConfigsResult,
     DescribeConfigsResponseDescribeConfigsSynonym,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_ZbZ = Struct(">?b?").unpack_from
 _READ_ZbZi = Struct(">?b?i").unpack_from
@@ -133,6 +134,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
 
 
 def encode_v1(message: DescribeConfigsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: DescribeConfigsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -154,7 +159,16 @@ def encode_v1(message: DescribeConfigsResponse) -> bytes:
                     raw_15 = item_12.value
                     value_14 = b"" if raw_15 is None else raw_15.encode()
                     out += (_WRITE_h(len(name_13)), name_13, _WRITE_h(-1 if raw_15 is None else len(value_14)), value_14, _WRITE_b(item_12.source))
-        return b"".join(out)
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeConfigsResponse, 1, error) from error
 
@@ -261,6 +275,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
 
 
 def encode_v2(message: DescribeConfigsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: DescribeConfigsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -282,7 +300,16 @@ def encode_v2(message: DescribeConfigsResponse) -> bytes:
                     raw_15 = item_12.value
                     value_14 = b"" if raw_15 is None else raw_15.encode()
                     out += (_WRITE_h(len(name_13)), name_13, _WRITE_h(-1 if raw_15 is None else len(value_14)), value_14, _WRITE_b(item_12.source))
-        return b"".join(out)
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeConfigsResponse, 2, error) from error
 
@@ -400,6 +427,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
 
 
 def encode_v3(message: DescribeConfigsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: DescribeConfigsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -421,10 +452,19 @@ def encode_v3(message: DescribeConfigsResponse) -> bytes:
                     raw_15 = item_12.value
                     value_14 = b"" if raw_15 is None else raw_15.encode()
                     out += (_WRITE_h(len(name_13)), name_13, _WRITE_h(-1 if raw_15 is None else len(value_14)), value_14, _WRITE_b(item_12.source))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
                 raw_17 = item_7.documentation
                 documentation_16 = b"" if raw_17 is None else raw_17.encode()
                 out += (_WRITE_bh(item_7.config_type, -1 if raw_17 is None else len(documentation_16)), documentation_16)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeConfigsResponse, 3, error) from error
 
@@ -593,6 +633,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
 
 
 def encode_v4(message: DescribeConfigsResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: DescribeConfigsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         results_1 = message.results
@@ -635,6 +679,9 @@ def encode_v4(message: DescribeConfigsResponse) -> bytes:
                         value_22 = raw_23.encode()
                         n_24 = len(value_22) + 1
                     out += (UVARINT[n_21] if n_21 < 4096 else write_uvarint(n_21), name_20, UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), value_22, _WRITE_bx(item_19.source))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
                 raw_26 = item_11.documentation
                 if raw_26 is None:
                     documentation_25 = b""
@@ -643,8 +690,14 @@ def encode_v4(message: DescribeConfigsResponse) -> bytes:
                     documentation_25 = raw_26.encode()
                     n_27 = len(documentation_25) + 1
                 out += (_WRITE_b(item_11.config_type), UVARINT[n_27] if n_27 < 4096 else write_uvarint(n_27), documentation_25, b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeConfigsResponse, 4, error) from error

@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.groups import (
     DescribeGroupsRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -18,7 +18,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -27,6 +27,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -43,7 +46,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         groups_1 = items_3
         return DescribeGroupsRequest(groups_1, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 0, data, start) from None
+        raise explain(DescribeGroupsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: DescribeGroupsRequest) -> bytes:
@@ -61,7 +64,7 @@ def encode_v0(message: DescribeGroupsRequest) -> bytes:
         raise refused(DescribeGroupsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -70,6 +73,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -86,7 +92,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         groups_1 = items_3
         return DescribeGroupsRequest(groups_1, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 1, data, start) from None
+        raise explain(DescribeGroupsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: DescribeGroupsRequest) -> bytes:
@@ -104,7 +110,7 @@ def encode_v1(message: DescribeGroupsRequest) -> bytes:
         raise refused(DescribeGroupsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -113,6 +119,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -129,7 +138,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         groups_1 = items_3
         return DescribeGroupsRequest(groups_1, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 2, data, start) from None
+        raise explain(DescribeGroupsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: DescribeGroupsRequest) -> bytes:
@@ -147,7 +156,7 @@ def encode_v2(message: DescribeGroupsRequest) -> bytes:
         raise refused(DescribeGroupsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -156,6 +165,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -174,7 +186,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         pos += 1
         return DescribeGroupsRequest(groups_1, include_authorized_operations_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 3, data, start) from None
+        raise explain(DescribeGroupsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: DescribeGroupsRequest) -> bytes:
@@ -191,7 +203,7 @@ def encode_v3(message: DescribeGroupsRequest) -> bytes:
         raise refused(DescribeGroupsRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -200,6 +212,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -218,7 +233,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         pos += 1
         return DescribeGroupsRequest(groups_1, include_authorized_operations_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 4, data, start) from None
+        raise explain(DescribeGroupsRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: DescribeGroupsRequest) -> bytes:
@@ -235,7 +250,7 @@ def encode_v4(message: DescribeGroupsRequest) -> bytes:
         raise refused(DescribeGroupsRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -248,6 +263,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -268,12 +286,15 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         include_authorized_operations_7, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DescribeGroupsRequest(groups_1, include_authorized_operations_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 5, data, start) from None
+        raise explain(DescribeGroupsRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: DescribeGroupsRequest) -> bytes:
@@ -292,7 +313,7 @@ def encode_v5(message: DescribeGroupsRequest) -> bytes:
         raise refused(DescribeGroupsRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -305,6 +326,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -325,12 +349,15 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
         include_authorized_operations_7, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return DescribeGroupsRequest(groups_1, include_authorized_operations_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(DescribeGroupsRequest, 6, data, start) from None
+        raise explain(DescribeGroupsRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: DescribeGroupsRequest) -> bytes:

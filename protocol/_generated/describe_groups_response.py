@@ -1,5 +1,6 @@
 """DescribeGroupsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,7 +10,7 @@ from ringleader.protocol.messages.groups import (
     DescribeGroupsResponseDescribedGroup,
     DescribeGroupsResponseDescribedGroupMember,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_hh = Struct(">hh").unpack_from
@@ -133,6 +134,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v0(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -153,9 +158,15 @@ def encode_v0(message: DescribeGroupsResponse) -> bytes:
                 member_metadata_12 = item_8.member_metadata
                 member_assignment_13 = item_8.member_assignment
                 out += (_WRITE_h(len(member_id_9)), member_id_9, _WRITE_h(len(client_id_10)), client_id_10, _WRITE_h(len(client_host_11)), client_host_11, _WRITE_i(len(member_metadata_12)), member_metadata_12, _WRITE_i(len(member_assignment_13)), member_assignment_13)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_2.authorized_operations != -2147483648:
                 raise ValueError("authorized_operations cannot be sent in version 0")
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 0, error) from error
 
@@ -271,6 +282,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v1(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -291,9 +306,15 @@ def encode_v1(message: DescribeGroupsResponse) -> bytes:
                 member_metadata_12 = item_8.member_metadata
                 member_assignment_13 = item_8.member_assignment
                 out += (_WRITE_h(len(member_id_9)), member_id_9, _WRITE_h(len(client_id_10)), client_id_10, _WRITE_h(len(client_host_11)), client_host_11, _WRITE_i(len(member_metadata_12)), member_metadata_12, _WRITE_i(len(member_assignment_13)), member_assignment_13)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_2.authorized_operations != -2147483648:
                 raise ValueError("authorized_operations cannot be sent in version 1")
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 1, error) from error
 
@@ -409,6 +430,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v2(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -429,9 +454,15 @@ def encode_v2(message: DescribeGroupsResponse) -> bytes:
                 member_metadata_12 = item_8.member_metadata
                 member_assignment_13 = item_8.member_assignment
                 out += (_WRITE_h(len(member_id_9)), member_id_9, _WRITE_h(len(client_id_10)), client_id_10, _WRITE_h(len(client_host_11)), client_host_11, _WRITE_i(len(member_metadata_12)), member_metadata_12, _WRITE_i(len(member_assignment_13)), member_assignment_13)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_2.authorized_operations != -2147483648:
                 raise ValueError("authorized_operations cannot be sent in version 2")
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 2, error) from error
 
@@ -549,6 +580,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v3(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -569,8 +604,14 @@ def encode_v3(message: DescribeGroupsResponse) -> bytes:
                 member_metadata_12 = item_8.member_metadata
                 member_assignment_13 = item_8.member_assignment
                 out += (_WRITE_h(len(member_id_9)), member_id_9, _WRITE_h(len(client_id_10)), client_id_10, _WRITE_h(len(client_host_11)), client_host_11, _WRITE_i(len(member_metadata_12)), member_metadata_12, _WRITE_i(len(member_assignment_13)), member_assignment_13)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_i(item_2.authorized_operations))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 3, error) from error
 
@@ -699,6 +740,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v4(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -721,8 +766,14 @@ def encode_v4(message: DescribeGroupsResponse) -> bytes:
                 member_metadata_14 = item_8.member_metadata
                 member_assignment_15 = item_8.member_assignment
                 out += (_WRITE_h(len(member_id_9)), member_id_9, _WRITE_h(-1 if raw_11 is None else len(group_instance_id_10)), group_instance_id_10, _WRITE_h(len(client_id_12)), client_id_12, _WRITE_h(len(client_host_13)), client_host_13, _WRITE_i(len(member_metadata_14)), member_metadata_14, _WRITE_i(len(member_assignment_15)), member_assignment_15)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_i(item_2.authorized_operations))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 4, error) from error
 
@@ -903,6 +954,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v5(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -941,9 +996,15 @@ def encode_v5(message: DescribeGroupsResponse) -> bytes:
                 member_assignment_26 = item_14.member_assignment
                 n_27 = len(member_assignment_26) + 1
                 out += (UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), member_id_15, UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), group_instance_id_17, UVARINT[n_21] if n_21 < 4096 else write_uvarint(n_21), client_id_20, UVARINT[n_23] if n_23 < 4096 else write_uvarint(n_23), client_host_22, UVARINT[n_25] if n_25 < 4096 else write_uvarint(n_25), member_metadata_24, UVARINT[n_27] if n_27 < 4096 else write_uvarint(n_27), member_assignment_26, b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_ix(item_3.authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 5, error) from error
 
@@ -1136,6 +1197,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
 
 
 def encode_v6(message: DescribeGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: DescribeGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -1179,8 +1244,14 @@ def encode_v6(message: DescribeGroupsResponse) -> bytes:
                 member_assignment_29 = item_17.member_assignment
                 n_30 = len(member_assignment_29) + 1
                 out += (UVARINT[n_19] if n_19 < 4096 else write_uvarint(n_19), member_id_18, UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), group_instance_id_20, UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), client_id_23, UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), client_host_25, UVARINT[n_28] if n_28 < 4096 else write_uvarint(n_28), member_metadata_27, UVARINT[n_30] if n_30 < 4096 else write_uvarint(n_30), member_assignment_29, b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_ix(item_3.authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(DescribeGroupsResponse, 6, error) from error

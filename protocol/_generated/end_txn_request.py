@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.transactions import (
     EndTxnRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_qhZ = Struct(">qh?").unpack_from
@@ -16,7 +16,7 @@ _WRITE_qhZ = Struct(">qh?").pack
 _WRITE_qhZx = Struct(">qh?x").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[EndTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -33,7 +33,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
         pos += 11
         return EndTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, committed_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(EndTxnRequest, 0, data, start) from None
+        raise explain(EndTxnRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: EndTxnRequest) -> bytes:
@@ -44,7 +44,7 @@ def encode_v0(message: EndTxnRequest) -> bytes:
         raise refused(EndTxnRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[EndTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -61,7 +61,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
         pos += 11
         return EndTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, committed_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(EndTxnRequest, 1, data, start) from None
+        raise explain(EndTxnRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: EndTxnRequest) -> bytes:
@@ -72,7 +72,7 @@ def encode_v1(message: EndTxnRequest) -> bytes:
         raise refused(EndTxnRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[EndTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -89,7 +89,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
         pos += 11
         return EndTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, committed_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(EndTxnRequest, 2, data, start) from None
+        raise explain(EndTxnRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: EndTxnRequest) -> bytes:
@@ -100,7 +100,7 @@ def encode_v2(message: EndTxnRequest) -> bytes:
         raise refused(EndTxnRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[EndTxnRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -119,12 +119,15 @@ def decode_v3(data: bytes, pos: int) -> tuple[EndTxnRequest, int]:
         producer_id_4, producer_epoch_5, committed_6 = _READ_qhZ(data, pos)
         pos += 11
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return EndTxnRequest(transactional_id_1, producer_id_4, producer_epoch_5, committed_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(EndTxnRequest, 3, data, start) from None
+        raise explain(EndTxnRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: EndTxnRequest) -> bytes:

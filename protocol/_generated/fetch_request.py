@@ -12,7 +12,7 @@ from ringleader.protocol.messages.data import (
     FetchRequestFetchTopic,
     FetchRequestForgottenTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -34,7 +34,7 @@ _WRITE_iqi = Struct(">iqi").pack
 _WRITE_iqqi = Struct(">iqqi").pack
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -43,6 +43,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_7 < 0:
             raise ValueError
         if n_7 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
             raise ValueError
         items_8: list[FetchRequestFetchTopic] = []
         for _ in range(n_7):
@@ -61,6 +64,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_13 > (end - pos) // 16:
                 raise ValueError
+            budget -= n_13 * 8
+            if budget < 0:
+                raise ValueError
             items_14: list[FetchRequestFetchPartition] = []
             for _ in range(n_13):
                 partition_15, fetch_offset_16, partition_max_bytes_17 = _READ_iqi(data, pos)
@@ -71,7 +77,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         topics_6 = items_8
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, 0, -1, topics_6, [], ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 4, data, start) from None
+        raise explain(FetchRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: FetchRequest) -> bytes:
@@ -94,7 +100,7 @@ def encode_v4(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -103,6 +109,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_7 < 0:
             raise ValueError
         if n_7 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
             raise ValueError
         items_8: list[FetchRequestFetchTopic] = []
         for _ in range(n_7):
@@ -121,6 +130,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_13 > (end - pos) // 24:
                 raise ValueError
+            budget -= n_13 * 8
+            if budget < 0:
+                raise ValueError
             items_14: list[FetchRequestFetchPartition] = []
             for _ in range(n_13):
                 partition_15, fetch_offset_16, log_start_offset_17, partition_max_bytes_18 = _READ_iqqi(data, pos)
@@ -131,7 +143,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         topics_6 = items_8
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, 0, -1, topics_6, [], ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 5, data, start) from None
+        raise explain(FetchRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: FetchRequest) -> bytes:
@@ -154,7 +166,7 @@ def encode_v5(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -163,6 +175,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_7 < 0:
             raise ValueError
         if n_7 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
             raise ValueError
         items_8: list[FetchRequestFetchTopic] = []
         for _ in range(n_7):
@@ -181,6 +196,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_13 > (end - pos) // 24:
                 raise ValueError
+            budget -= n_13 * 8
+            if budget < 0:
+                raise ValueError
             items_14: list[FetchRequestFetchPartition] = []
             for _ in range(n_13):
                 partition_15, fetch_offset_16, log_start_offset_17, partition_max_bytes_18 = _READ_iqqi(data, pos)
@@ -191,7 +209,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         topics_6 = items_8
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, 0, -1, topics_6, [], ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 6, data, start) from None
+        raise explain(FetchRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: FetchRequest) -> bytes:
@@ -214,7 +232,7 @@ def encode_v6(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -223,6 +241,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_9 < 0:
             raise ValueError
         if n_9 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
             raise ValueError
         items_10: list[FetchRequestFetchTopic] = []
         for _ in range(n_9):
@@ -241,6 +262,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_15 > (end - pos) // 24:
                 raise ValueError
+            budget -= n_15 * 8
+            if budget < 0:
+                raise ValueError
             items_16: list[FetchRequestFetchPartition] = []
             for _ in range(n_15):
                 partition_17, fetch_offset_18, log_start_offset_19, partition_max_bytes_20 = _READ_iqqi(data, pos)
@@ -254,6 +278,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_22 < 0:
             raise ValueError
         if n_22 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_22 * 24
+        if budget < 0:
             raise ValueError
         items_23: list[FetchRequestForgottenTopic] = []
         for _ in range(n_22):
@@ -272,13 +299,16 @@ def decode_v7(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_28 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_28
+            if budget < 0:
+                raise ValueError
             partitions_27 = list(unpack_from(">" + f"{n_28}i", data, pos))
             pos += n_28 * 4
             items_23.append(FetchRequestForgottenTopic(topic_24, partitions_27))
         forgotten_topics_data_21 = items_23
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, session_id_6, session_epoch_7, topics_8, forgotten_topics_data_21, ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 7, data, start) from None
+        raise explain(FetchRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: FetchRequest) -> bytes:
@@ -305,7 +335,7 @@ def encode_v7(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 7, error) from error
 
 
-def decode_v8(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -314,6 +344,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_9 < 0:
             raise ValueError
         if n_9 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
             raise ValueError
         items_10: list[FetchRequestFetchTopic] = []
         for _ in range(n_9):
@@ -332,6 +365,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_15 > (end - pos) // 24:
                 raise ValueError
+            budget -= n_15 * 8
+            if budget < 0:
+                raise ValueError
             items_16: list[FetchRequestFetchPartition] = []
             for _ in range(n_15):
                 partition_17, fetch_offset_18, log_start_offset_19, partition_max_bytes_20 = _READ_iqqi(data, pos)
@@ -345,6 +381,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_22 < 0:
             raise ValueError
         if n_22 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_22 * 24
+        if budget < 0:
             raise ValueError
         items_23: list[FetchRequestForgottenTopic] = []
         for _ in range(n_22):
@@ -363,13 +402,16 @@ def decode_v8(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_28 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_28
+            if budget < 0:
+                raise ValueError
             partitions_27 = list(unpack_from(">" + f"{n_28}i", data, pos))
             pos += n_28 * 4
             items_23.append(FetchRequestForgottenTopic(topic_24, partitions_27))
         forgotten_topics_data_21 = items_23
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, session_id_6, session_epoch_7, topics_8, forgotten_topics_data_21, ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 8, data, start) from None
+        raise explain(FetchRequest, 8, data, start, budget) from None
 
 
 def encode_v8(message: FetchRequest) -> bytes:
@@ -396,7 +438,7 @@ def encode_v8(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 8, error) from error
 
 
-def decode_v9(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -405,6 +447,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_9 < 0:
             raise ValueError
         if n_9 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
             raise ValueError
         items_10: list[FetchRequestFetchTopic] = []
         for _ in range(n_9):
@@ -423,6 +468,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_15 > (end - pos) // 28:
                 raise ValueError
+            budget -= n_15 * 8
+            if budget < 0:
+                raise ValueError
             items_16: list[FetchRequestFetchPartition] = []
             for _ in range(n_15):
                 partition_17, current_leader_epoch_18, fetch_offset_19, log_start_offset_20, partition_max_bytes_21 = _READ_iiqqi(data, pos)
@@ -436,6 +484,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_23 < 0:
             raise ValueError
         if n_23 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_23 * 24
+        if budget < 0:
             raise ValueError
         items_24: list[FetchRequestForgottenTopic] = []
         for _ in range(n_23):
@@ -454,13 +505,16 @@ def decode_v9(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_29 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_29
+            if budget < 0:
+                raise ValueError
             partitions_28 = list(unpack_from(">" + f"{n_29}i", data, pos))
             pos += n_29 * 4
             items_24.append(FetchRequestForgottenTopic(topic_25, partitions_28))
         forgotten_topics_data_22 = items_24
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, session_id_6, session_epoch_7, topics_8, forgotten_topics_data_22, ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 9, data, start) from None
+        raise explain(FetchRequest, 9, data, start, budget) from None
 
 
 def encode_v9(message: FetchRequest) -> bytes:
@@ -487,7 +541,7 @@ def encode_v9(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 9, error) from error
 
 
-def decode_v10(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v10(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -496,6 +550,9 @@ def decode_v10(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_9 < 0:
             raise ValueError
         if n_9 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
             raise ValueError
         items_10: list[FetchRequestFetchTopic] = []
         for _ in range(n_9):
@@ -514,6 +571,9 @@ def decode_v10(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_15 > (end - pos) // 28:
                 raise ValueError
+            budget -= n_15 * 8
+            if budget < 0:
+                raise ValueError
             items_16: list[FetchRequestFetchPartition] = []
             for _ in range(n_15):
                 partition_17, current_leader_epoch_18, fetch_offset_19, log_start_offset_20, partition_max_bytes_21 = _READ_iiqqi(data, pos)
@@ -527,6 +587,9 @@ def decode_v10(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_23 < 0:
             raise ValueError
         if n_23 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_23 * 24
+        if budget < 0:
             raise ValueError
         items_24: list[FetchRequestForgottenTopic] = []
         for _ in range(n_23):
@@ -545,13 +608,16 @@ def decode_v10(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_29 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_29
+            if budget < 0:
+                raise ValueError
             partitions_28 = list(unpack_from(">" + f"{n_29}i", data, pos))
             pos += n_29 * 4
             items_24.append(FetchRequestForgottenTopic(topic_25, partitions_28))
         forgotten_topics_data_22 = items_24
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, session_id_6, session_epoch_7, topics_8, forgotten_topics_data_22, ''), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 10, data, start) from None
+        raise explain(FetchRequest, 10, data, start, budget) from None
 
 
 def encode_v10(message: FetchRequest) -> bytes:
@@ -578,7 +644,7 @@ def encode_v10(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 10, error) from error
 
 
-def decode_v11(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v11(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -587,6 +653,9 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_9 < 0:
             raise ValueError
         if n_9 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
             raise ValueError
         items_10: list[FetchRequestFetchTopic] = []
         for _ in range(n_9):
@@ -605,6 +674,9 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_15 > (end - pos) // 28:
                 raise ValueError
+            budget -= n_15 * 8
+            if budget < 0:
+                raise ValueError
             items_16: list[FetchRequestFetchPartition] = []
             for _ in range(n_15):
                 partition_17, current_leader_epoch_18, fetch_offset_19, log_start_offset_20, partition_max_bytes_21 = _READ_iiqqi(data, pos)
@@ -618,6 +690,9 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         if n_23 < 0:
             raise ValueError
         if n_23 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_23 * 24
+        if budget < 0:
             raise ValueError
         items_24: list[FetchRequestForgottenTopic] = []
         for _ in range(n_23):
@@ -636,6 +711,9 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 raise ValueError
             if n_29 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_29
+            if budget < 0:
+                raise ValueError
             partitions_28 = list(unpack_from(">" + f"{n_29}i", data, pos))
             pos += n_29 * 4
             items_24.append(FetchRequestForgottenTopic(topic_25, partitions_28))
@@ -651,7 +729,7 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         pos = stop_32
         return FetchRequest(None, replica_id_1, max_wait_ms_2, min_bytes_3, max_bytes_4, isolation_level_5, session_id_6, session_epoch_7, topics_8, forgotten_topics_data_22, rack_id_30), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 11, data, start) from None
+        raise explain(FetchRequest, 11, data, start, budget) from None
 
 
 def encode_v11(message: FetchRequest) -> bytes:
@@ -680,7 +758,7 @@ def encode_v11(message: FetchRequest) -> bytes:
         raise refused(FetchRequest, 11, error) from error
 
 
-def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
+def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -695,6 +773,9 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise ValueError
         n_10 -= 1
         if n_10 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
             raise ValueError
         items_11: list[FetchRequestFetchTopic] = []
         for _ in range(n_10):
@@ -720,17 +801,26 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
             n_16 -= 1
             if n_16 > (end - pos) // 33:
                 raise ValueError
+            budget -= n_16 * 8
+            if budget < 0:
+                raise ValueError
             items_17: list[FetchRequestFetchPartition] = []
             for _ in range(n_16):
                 partition_18, current_leader_epoch_19, fetch_offset_20, last_fetched_epoch_21, log_start_offset_22, partition_max_bytes_23 = _READ_iiqiqi(data, pos)
                 pos += 32
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_17.append(FetchRequestFetchPartition(partition_18, current_leader_epoch_19, fetch_offset_20, last_fetched_epoch_21, log_start_offset_22, partition_max_bytes_23))
             partitions_15 = items_17
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -745,6 +835,9 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise ValueError
         n_25 -= 1
         if n_25 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_25 * 24
+        if budget < 0:
             raise ValueError
         items_26: list[FetchRequestForgottenTopic] = []
         for _ in range(n_25):
@@ -770,9 +863,15 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
             n_31 -= 1
             if n_31 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_31
+            if budget < 0:
+                raise ValueError
             partitions_30 = list(unpack_from(">" + f"{n_31}i", data, pos))
             pos += n_31 * 4
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -793,6 +892,9 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
         cluster_id_1 = None
         count_35, pos = read_uvarint(data, pos)
         if count_35 > (end - pos) // 2:
+            raise ValueError
+        budget -= count_35 * 24
+        if budget < 0:
             raise ValueError
         for _ in range(count_35):
             tag_36, pos = read_uvarint(data, pos)
@@ -820,7 +922,7 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchRequest, int]:
                 pos = stop_37
         return FetchRequest(cluster_id_1, replica_id_2, max_wait_ms_3, min_bytes_4, max_bytes_5, isolation_level_6, session_id_7, session_epoch_8, topics_9, forgotten_topics_data_24, rack_id_32), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FetchRequest, 12, data, start) from None
+        raise explain(FetchRequest, 12, data, start, budget) from None
 
 
 def encode_v12(message: FetchRequest) -> bytes:

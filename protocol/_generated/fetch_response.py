@@ -1,5 +1,6 @@
 """FetchResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -13,7 +14,7 @@ from ringleader.protocol.messages.data import (
     FetchResponsePartitionData,
     FetchResponseSnapshotId,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -104,6 +105,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v4(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         if message.session_id != 0:
@@ -129,12 +134,21 @@ def encode_v4(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 4")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 4, error) from error
 
@@ -203,6 +217,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v5(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         if message.session_id != 0:
@@ -228,12 +246,21 @@ def encode_v5(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 5")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 5, error) from error
 
@@ -302,6 +329,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v6(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         if message.session_id != 0:
@@ -327,12 +358,21 @@ def encode_v6(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 6")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 6, error) from error
 
@@ -401,6 +441,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v7(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -424,12 +468,21 @@ def encode_v7(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 7")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 7, error) from error
 
@@ -498,6 +551,10 @@ def decode_v8(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v8(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v8(message))
+
+
+def encode_pieces_v8(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -521,12 +578,21 @@ def encode_v8(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 8")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 8, error) from error
 
@@ -595,6 +661,10 @@ def decode_v9(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v9(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v9(message))
+
+
+def encode_pieces_v9(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -618,12 +688,21 @@ def encode_v9(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 9")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 9, error) from error
 
@@ -692,6 +771,10 @@ def decode_v10(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v10(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v10(message))
+
+
+def encode_pieces_v10(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -715,12 +798,21 @@ def encode_v10(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 if item_5.preferred_read_replica != -1:
                     raise ValueError("preferred_read_replica cannot be sent in version 10")
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_i(-1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 10, error) from error
 
@@ -789,6 +881,10 @@ def decode_v11(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v11(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v11(message))
+
+
+def encode_pieces_v11(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -812,10 +908,19 @@ def encode_v11(message: FetchResponse) -> bytes:
                     out.append(_WRITE_i(len(aborted_transactions_6)))
                     for item_7 in aborted_transactions_6:
                         out.append(_WRITE_qq(item_7.producer_id, item_7.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 raw_9 = item_5.records
                 records_8 = b"" if raw_9 is None else raw_9
                 out += (_WRITE_ii(item_5.preferred_read_replica, -1 if raw_9 is None else len(records_8)), records_8)
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 11, error) from error
 
@@ -963,6 +1068,10 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchResponse, int]:
 
 
 def encode_v12(message: FetchResponse) -> bytes:
+    return b"".join(encode_pieces_v12(message))
+
+
+def encode_pieces_v12(message: FetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -984,6 +1093,9 @@ def encode_v12(message: FetchResponse) -> bytes:
                     out.append(UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10))
                     for item_11 in aborted_transactions_9:
                         out.append(_WRITE_qqx(item_11.producer_id, item_11.first_offset))
+                        if len(out) > PIECE_ITEMS:
+                            yield b"".join(out)
+                            out = []
                 raw_13 = item_8.records
                 if raw_13 is None:
                     records_12 = b""
@@ -1012,8 +1124,14 @@ def encode_v12(message: FetchResponse) -> bytes:
                     payload_23.append(_WRITE_qix(snapshot_id_24.end_offset, snapshot_id_24.epoch))
                     tags_15.append((2, b"".join(payload_23)))
                 out.append(write_tags(tags_15))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FetchResponse, 12, error) from error

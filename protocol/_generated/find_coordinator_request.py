@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.groups import (
     FindCoordinatorRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_b = Struct(">b").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -16,7 +16,7 @@ _WRITE_bx = Struct(">bx").pack
 _WRITE_h = Struct(">h").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoordinatorRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -31,7 +31,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
         pos = stop_3
         return FindCoordinatorRequest(key_1, 0, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FindCoordinatorRequest, 0, data, start) from None
+        raise explain(FindCoordinatorRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: FindCoordinatorRequest) -> bytes:
@@ -46,7 +46,7 @@ def encode_v0(message: FindCoordinatorRequest) -> bytes:
         raise refused(FindCoordinatorRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoordinatorRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -63,7 +63,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
         pos += 1
         return FindCoordinatorRequest(key_1, key_type_4, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FindCoordinatorRequest, 1, data, start) from None
+        raise explain(FindCoordinatorRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: FindCoordinatorRequest) -> bytes:
@@ -76,7 +76,7 @@ def encode_v1(message: FindCoordinatorRequest) -> bytes:
         raise refused(FindCoordinatorRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoordinatorRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -93,7 +93,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
         pos += 1
         return FindCoordinatorRequest(key_1, key_type_4, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FindCoordinatorRequest, 2, data, start) from None
+        raise explain(FindCoordinatorRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: FindCoordinatorRequest) -> bytes:
@@ -106,7 +106,7 @@ def encode_v2(message: FindCoordinatorRequest) -> bytes:
         raise refused(FindCoordinatorRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoordinatorRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -125,12 +125,15 @@ def decode_v3(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
         key_type_4, = _READ_b(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return FindCoordinatorRequest(key_1, key_type_4, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FindCoordinatorRequest, 3, data, start) from None
+        raise explain(FindCoordinatorRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: FindCoordinatorRequest) -> bytes:
@@ -144,7 +147,7 @@ def encode_v3(message: FindCoordinatorRequest) -> bytes:
         raise refused(FindCoordinatorRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoordinatorRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -159,6 +162,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
             raise ValueError
         n_3 -= 1
         if n_3 > end - pos:
+            raise ValueError
+        budget -= n_3 * 24
+        if budget < 0:
             raise ValueError
         items_4: list[str] = []
         for _ in range(n_3):
@@ -177,12 +183,15 @@ def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorRequest, int]:
             items_4.append(coordinator_keys_5)
         coordinator_keys_2 = items_4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return FindCoordinatorRequest('', key_type_1, coordinator_keys_2), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(FindCoordinatorRequest, 4, data, start) from None
+        raise explain(FindCoordinatorRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: FindCoordinatorRequest) -> bytes:

@@ -1,5 +1,6 @@
 """FindCoordinatorResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.groups import (
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_hih = Struct(">hih").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -272,6 +273,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
 
 
 def encode_v4(message: FindCoordinatorResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: FindCoordinatorResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         if message.error_code != 0:
@@ -298,7 +303,10 @@ def encode_v4(message: FindCoordinatorResponse) -> bytes:
                 error_message_8 = raw_9.encode()
                 n_10 = len(error_message_8) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), key_4, _WRITE_i(item_3.node_id), UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), host_6, _WRITE_ih(item_3.port, item_3.error_code), UVARINT[n_10] if n_10 < 4096 else write_uvarint(n_10), error_message_8, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(FindCoordinatorResponse, 4, error) from error

@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.groups import (
     HeartbeatRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -17,7 +17,7 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[HeartbeatRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -41,7 +41,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
         pos = stop_7
         return HeartbeatRequest(group_id_1, generation_id_4, member_id_5, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(HeartbeatRequest, 0, data, start) from None
+        raise explain(HeartbeatRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: HeartbeatRequest) -> bytes:
@@ -55,7 +55,7 @@ def encode_v0(message: HeartbeatRequest) -> bytes:
         raise refused(HeartbeatRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[HeartbeatRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -79,7 +79,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
         pos = stop_7
         return HeartbeatRequest(group_id_1, generation_id_4, member_id_5, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(HeartbeatRequest, 1, data, start) from None
+        raise explain(HeartbeatRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: HeartbeatRequest) -> bytes:
@@ -93,7 +93,7 @@ def encode_v1(message: HeartbeatRequest) -> bytes:
         raise refused(HeartbeatRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[HeartbeatRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -117,7 +117,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
         pos = stop_7
         return HeartbeatRequest(group_id_1, generation_id_4, member_id_5, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(HeartbeatRequest, 2, data, start) from None
+        raise explain(HeartbeatRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: HeartbeatRequest) -> bytes:
@@ -131,7 +131,7 @@ def encode_v2(message: HeartbeatRequest) -> bytes:
         raise refused(HeartbeatRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[HeartbeatRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -166,7 +166,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
             raise ValueError
         return HeartbeatRequest(group_id_1, generation_id_4, member_id_5, group_instance_id_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(HeartbeatRequest, 3, data, start) from None
+        raise explain(HeartbeatRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: HeartbeatRequest) -> bytes:
@@ -180,7 +180,7 @@ def encode_v3(message: HeartbeatRequest) -> bytes:
         raise refused(HeartbeatRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[HeartbeatRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -223,12 +223,15 @@ def decode_v4(data: bytes, pos: int) -> tuple[HeartbeatRequest, int]:
             group_instance_id_8 = data[pos:stop_10].decode()
             pos = stop_10
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return HeartbeatRequest(group_id_1, generation_id_4, member_id_5, group_instance_id_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(HeartbeatRequest, 4, data, start) from None
+        raise explain(HeartbeatRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: HeartbeatRequest) -> bytes:

@@ -9,7 +9,7 @@ from ringleader.protocol.messages.admin import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsRequestAlterableConfig,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_b = Struct(">b").unpack_from
@@ -24,7 +24,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[IncrementalAlterConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -33,6 +33,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 7:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[IncrementalAlterConfigsRequestAlterConfigsResource] = []
         for _ in range(n_2):
@@ -50,6 +53,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
             if n_9 < 0:
                 raise ValueError
             if n_9 > (end - pos) // 5:
+                raise ValueError
+            budget -= n_9 * 24
+            if budget < 0:
                 raise ValueError
             items_10: list[IncrementalAlterConfigsRequestAlterableConfig] = []
             for _ in range(n_9):
@@ -81,7 +87,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
         pos += 1
         return IncrementalAlterConfigsRequest(resources_1, validate_only_18), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(IncrementalAlterConfigsRequest, 0, data, start) from None
+        raise explain(IncrementalAlterConfigsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: IncrementalAlterConfigsRequest) -> bytes:
@@ -104,7 +110,7 @@ def encode_v0(message: IncrementalAlterConfigsRequest) -> bytes:
         raise refused(IncrementalAlterConfigsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[IncrementalAlterConfigsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -117,6 +123,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 4:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[IncrementalAlterConfigsRequestAlterConfigsResource] = []
         for _ in range(n_2):
@@ -143,6 +152,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
                 raise ValueError
             n_9 -= 1
             if n_9 > (end - pos) // 4:
+                raise ValueError
+            budget -= n_9 * 24
+            if budget < 0:
                 raise ValueError
             items_10: list[IncrementalAlterConfigsRequestAlterableConfig] = []
             for _ in range(n_9):
@@ -173,12 +185,18 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
                     value_15 = data[pos:stop_17].decode()
                     pos = stop_17
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_10.append(IncrementalAlterConfigsRequestAlterableConfig(name_11, config_operation_14, value_15))
             configs_8 = items_10
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -187,12 +205,15 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, in
         validate_only_18, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return IncrementalAlterConfigsRequest(resources_1, validate_only_18), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(IncrementalAlterConfigsRequest, 1, data, start) from None
+        raise explain(IncrementalAlterConfigsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: IncrementalAlterConfigsRequest) -> bytes:

@@ -1,5 +1,6 @@
 """IncrementalAlterConfigsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.admin import (
     IncrementalAlterConfigsResponse,
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_b = Struct(">b").unpack_from
 _READ_bh = Struct(">bh").unpack_from
@@ -64,6 +65,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsResponse, i
 
 
 def encode_v0(message: IncrementalAlterConfigsResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: IncrementalAlterConfigsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -73,7 +78,10 @@ def encode_v0(message: IncrementalAlterConfigsResponse) -> bytes:
             error_message_3 = b"" if raw_4 is None else raw_4.encode()
             resource_name_5 = item_2.resource_name.encode()
             out += (_WRITE_hh(item_2.error_code, -1 if raw_4 is None else len(error_message_3)), error_message_3, _WRITE_bh(item_2.resource_type, len(resource_name_5)), resource_name_5)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(IncrementalAlterConfigsResponse, 0, error) from error
 
@@ -140,6 +148,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsResponse, i
 
 
 def encode_v1(message: IncrementalAlterConfigsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: IncrementalAlterConfigsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -156,7 +168,10 @@ def encode_v1(message: IncrementalAlterConfigsResponse) -> bytes:
             resource_name_7 = item_3.resource_name.encode()
             n_8 = len(resource_name_7) + 1
             out += (_WRITE_h(item_3.error_code), UVARINT[n_6] if n_6 < 4096 else write_uvarint(n_6), error_message_4, _WRITE_b(item_3.resource_type), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), resource_name_7, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(IncrementalAlterConfigsResponse, 1, error) from error

@@ -7,7 +7,7 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.transactions import (
     InitProducerIdRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -18,7 +18,7 @@ _WRITE_iqhx = Struct(">iqhx").pack
 _WRITE_ix = Struct(">ix").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProducerIdRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -37,7 +37,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
         pos += 4
         return InitProducerIdRequest(transactional_id_1, transaction_timeout_ms_4, -1, -1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(InitProducerIdRequest, 0, data, start) from None
+        raise explain(InitProducerIdRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: InitProducerIdRequest) -> bytes:
@@ -53,7 +53,7 @@ def encode_v0(message: InitProducerIdRequest) -> bytes:
         raise refused(InitProducerIdRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProducerIdRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -72,7 +72,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
         pos += 4
         return InitProducerIdRequest(transactional_id_1, transaction_timeout_ms_4, -1, -1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(InitProducerIdRequest, 1, data, start) from None
+        raise explain(InitProducerIdRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: InitProducerIdRequest) -> bytes:
@@ -88,7 +88,7 @@ def encode_v1(message: InitProducerIdRequest) -> bytes:
         raise refused(InitProducerIdRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProducerIdRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -107,12 +107,15 @@ def decode_v2(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
         transaction_timeout_ms_4, = _READ_i(data, pos)
         pos += 4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return InitProducerIdRequest(transactional_id_1, transaction_timeout_ms_4, -1, -1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(InitProducerIdRequest, 2, data, start) from None
+        raise explain(InitProducerIdRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: InitProducerIdRequest) -> bytes:
@@ -133,7 +136,7 @@ def encode_v2(message: InitProducerIdRequest) -> bytes:
         raise refused(InitProducerIdRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProducerIdRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -152,12 +155,15 @@ def decode_v3(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
         transaction_timeout_ms_4, producer_id_5, producer_epoch_6 = _READ_iqh(data, pos)
         pos += 14
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return InitProducerIdRequest(transactional_id_1, transaction_timeout_ms_4, producer_id_5, producer_epoch_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(InitProducerIdRequest, 3, data, start) from None
+        raise explain(InitProducerIdRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: InitProducerIdRequest) -> bytes:
@@ -174,7 +180,7 @@ def encode_v3(message: InitProducerIdRequest) -> bytes:
         raise refused(InitProducerIdRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProducerIdRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -193,12 +199,15 @@ def decode_v4(data: bytes, pos: int) -> tuple[InitProducerIdRequest, int]:
         transaction_timeout_ms_4, producer_id_5, producer_epoch_6 = _READ_iqh(data, pos)
         pos += 14
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return InitProducerIdRequest(transactional_id_1, transaction_timeout_ms_4, producer_id_5, producer_epoch_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(InitProducerIdRequest, 4, data, start) from None
+        raise explain(InitProducerIdRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: InitProducerIdRequest) -> bytes:

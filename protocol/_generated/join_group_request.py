@@ -8,7 +8,7 @@ from ringleader.protocol.messages.groups import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -22,7 +22,7 @@ _WRITE_ii = Struct(">ii").pack
 _WRITE_iih = Struct(">iih").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -59,6 +59,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             raise ValueError
         if n_12 > (end - pos) // 6:
             raise ValueError
+        budget -= n_12 * 24
+        if budget < 0:
+            raise ValueError
         items_13: list[JoinGroupRequestProtocol] = []
         for _ in range(n_12):
             n_15, = _READ_h(data, pos)
@@ -83,7 +86,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         protocols_11 = items_13
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, -1, member_id_5, None, protocol_type_8, protocols_11, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 0, data, start) from None
+        raise explain(JoinGroupRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: JoinGroupRequest) -> bytes:
@@ -105,7 +108,7 @@ def encode_v0(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -142,6 +145,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             raise ValueError
         if n_13 > (end - pos) // 6:
             raise ValueError
+        budget -= n_13 * 24
+        if budget < 0:
+            raise ValueError
         items_14: list[JoinGroupRequestProtocol] = []
         for _ in range(n_13):
             n_16, = _READ_h(data, pos)
@@ -166,7 +172,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         protocols_12 = items_14
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, None, protocol_type_9, protocols_12, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 1, data, start) from None
+        raise explain(JoinGroupRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: JoinGroupRequest) -> bytes:
@@ -188,7 +194,7 @@ def encode_v1(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -225,6 +231,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             raise ValueError
         if n_13 > (end - pos) // 6:
             raise ValueError
+        budget -= n_13 * 24
+        if budget < 0:
+            raise ValueError
         items_14: list[JoinGroupRequestProtocol] = []
         for _ in range(n_13):
             n_16, = _READ_h(data, pos)
@@ -249,7 +258,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         protocols_12 = items_14
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, None, protocol_type_9, protocols_12, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 2, data, start) from None
+        raise explain(JoinGroupRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: JoinGroupRequest) -> bytes:
@@ -271,7 +280,7 @@ def encode_v2(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -308,6 +317,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             raise ValueError
         if n_13 > (end - pos) // 6:
             raise ValueError
+        budget -= n_13 * 24
+        if budget < 0:
+            raise ValueError
         items_14: list[JoinGroupRequestProtocol] = []
         for _ in range(n_13):
             n_16, = _READ_h(data, pos)
@@ -332,7 +344,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         protocols_12 = items_14
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, None, protocol_type_9, protocols_12, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 3, data, start) from None
+        raise explain(JoinGroupRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: JoinGroupRequest) -> bytes:
@@ -354,7 +366,7 @@ def encode_v3(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -391,6 +403,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             raise ValueError
         if n_13 > (end - pos) // 6:
             raise ValueError
+        budget -= n_13 * 24
+        if budget < 0:
+            raise ValueError
         items_14: list[JoinGroupRequestProtocol] = []
         for _ in range(n_13):
             n_16, = _READ_h(data, pos)
@@ -415,7 +430,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         protocols_12 = items_14
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, None, protocol_type_9, protocols_12, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 4, data, start) from None
+        raise explain(JoinGroupRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: JoinGroupRequest) -> bytes:
@@ -437,7 +452,7 @@ def encode_v4(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -485,6 +500,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             raise ValueError
         if n_16 > (end - pos) // 6:
             raise ValueError
+        budget -= n_16 * 24
+        if budget < 0:
+            raise ValueError
         items_17: list[JoinGroupRequestProtocol] = []
         for _ in range(n_16):
             n_19, = _READ_h(data, pos)
@@ -509,7 +527,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         protocols_15 = items_17
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, group_instance_id_9, protocol_type_12, protocols_15, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 5, data, start) from None
+        raise explain(JoinGroupRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: JoinGroupRequest) -> bytes:
@@ -531,7 +549,7 @@ def encode_v5(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -595,6 +613,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         n_16 -= 1
         if n_16 > (end - pos) // 3:
             raise ValueError
+        budget -= n_16 * 24
+        if budget < 0:
+            raise ValueError
         items_17: list[JoinGroupRequestProtocol] = []
         for _ in range(n_16):
             n_19 = data[pos]
@@ -622,18 +643,24 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             metadata_21 = data[pos:stop_23]
             pos = stop_23
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_17.append(JoinGroupRequestProtocol(name_18, metadata_21))
         protocols_15 = items_17
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, group_instance_id_9, protocol_type_12, protocols_15, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 6, data, start) from None
+        raise explain(JoinGroupRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: JoinGroupRequest) -> bytes:
@@ -667,7 +694,7 @@ def encode_v6(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -731,6 +758,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         n_16 -= 1
         if n_16 > (end - pos) // 3:
             raise ValueError
+        budget -= n_16 * 24
+        if budget < 0:
+            raise ValueError
         items_17: list[JoinGroupRequestProtocol] = []
         for _ in range(n_16):
             n_19 = data[pos]
@@ -758,18 +788,24 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             metadata_21 = data[pos:stop_23]
             pos = stop_23
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_17.append(JoinGroupRequestProtocol(name_18, metadata_21))
         protocols_15 = items_17
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, group_instance_id_9, protocol_type_12, protocols_15, None), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 7, data, start) from None
+        raise explain(JoinGroupRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: JoinGroupRequest) -> bytes:
@@ -803,7 +839,7 @@ def encode_v7(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 7, error) from error
 
 
-def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -867,6 +903,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         n_16 -= 1
         if n_16 > (end - pos) // 3:
             raise ValueError
+        budget -= n_16 * 24
+        if budget < 0:
+            raise ValueError
         items_17: list[JoinGroupRequestProtocol] = []
         for _ in range(n_16):
             n_19 = data[pos]
@@ -894,6 +933,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             metadata_21 = data[pos:stop_23]
             pos = stop_23
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -912,12 +954,15 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             reason_24 = data[pos:stop_26].decode()
             pos = stop_26
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, group_instance_id_9, protocol_type_12, protocols_15, reason_24), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 8, data, start) from None
+        raise explain(JoinGroupRequest, 8, data, start, budget) from None
 
 
 def encode_v8(message: JoinGroupRequest) -> bytes:
@@ -958,7 +1003,7 @@ def encode_v8(message: JoinGroupRequest) -> bytes:
         raise refused(JoinGroupRequest, 8, error) from error
 
 
-def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
+def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -1022,6 +1067,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
         n_16 -= 1
         if n_16 > (end - pos) // 3:
             raise ValueError
+        budget -= n_16 * 24
+        if budget < 0:
+            raise ValueError
         items_17: list[JoinGroupRequestProtocol] = []
         for _ in range(n_16):
             n_19 = data[pos]
@@ -1049,6 +1097,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             metadata_21 = data[pos:stop_23]
             pos = stop_23
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -1067,12 +1118,15 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupRequest, int]:
             reason_24 = data[pos:stop_26].decode()
             pos = stop_26
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return JoinGroupRequest(group_id_1, session_timeout_ms_4, rebalance_timeout_ms_5, member_id_6, group_instance_id_9, protocol_type_12, protocols_15, reason_24), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(JoinGroupRequest, 9, data, start) from None
+        raise explain(JoinGroupRequest, 9, data, start, budget) from None
 
 
 def encode_v9(message: JoinGroupRequest) -> bytes:

@@ -1,5 +1,6 @@
 """JoinGroupResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.groups import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -89,6 +90,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v0(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -105,7 +110,10 @@ def encode_v0(message: JoinGroupResponse) -> bytes:
             member_id_7 = item_6.member_id.encode()
             metadata_8 = item_6.metadata
             out += (_WRITE_h(len(member_id_7)), member_id_7, _WRITE_i(len(metadata_8)), metadata_8)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 0, error) from error
 
@@ -175,6 +183,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v1(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -191,7 +203,10 @@ def encode_v1(message: JoinGroupResponse) -> bytes:
             member_id_7 = item_6.member_id.encode()
             metadata_8 = item_6.metadata
             out += (_WRITE_h(len(member_id_7)), member_id_7, _WRITE_i(len(metadata_8)), metadata_8)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 1, error) from error
 
@@ -261,6 +276,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v2(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -277,7 +296,10 @@ def encode_v2(message: JoinGroupResponse) -> bytes:
             member_id_7 = item_6.member_id.encode()
             metadata_8 = item_6.metadata
             out += (_WRITE_h(len(member_id_7)), member_id_7, _WRITE_i(len(metadata_8)), metadata_8)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 2, error) from error
 
@@ -347,6 +369,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v3(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -363,7 +389,10 @@ def encode_v3(message: JoinGroupResponse) -> bytes:
             member_id_7 = item_6.member_id.encode()
             metadata_8 = item_6.metadata
             out += (_WRITE_h(len(member_id_7)), member_id_7, _WRITE_i(len(metadata_8)), metadata_8)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 3, error) from error
 
@@ -433,6 +462,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v4(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -449,7 +482,10 @@ def encode_v4(message: JoinGroupResponse) -> bytes:
             member_id_7 = item_6.member_id.encode()
             metadata_8 = item_6.metadata
             out += (_WRITE_h(len(member_id_7)), member_id_7, _WRITE_i(len(metadata_8)), metadata_8)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 4, error) from error
 
@@ -530,6 +566,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v5(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -548,7 +588,10 @@ def encode_v5(message: JoinGroupResponse) -> bytes:
             group_instance_id_8 = b"" if raw_9 is None else raw_9.encode()
             metadata_10 = item_6.metadata
             out += (_WRITE_h(len(member_id_7)), member_id_7, _WRITE_h(-1 if raw_9 is None else len(group_instance_id_8)), group_instance_id_8, _WRITE_i(len(metadata_10)), metadata_10)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 5, error) from error
 
@@ -659,6 +702,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v6(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_name
@@ -688,8 +735,11 @@ def encode_v6(message: JoinGroupResponse) -> bytes:
             metadata_16 = item_10.metadata
             n_17 = len(metadata_16) + 1
             out += (UVARINT[n_12] if n_12 < 4096 else write_uvarint(n_12), member_id_11, UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), group_instance_id_13, UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), metadata_16, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 6, error) from error
 
@@ -812,6 +862,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v7(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_type
@@ -850,8 +904,11 @@ def encode_v7(message: JoinGroupResponse) -> bytes:
             metadata_19 = item_13.metadata
             n_20 = len(metadata_19) + 1
             out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 7, error) from error
 
@@ -974,6 +1031,10 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v8(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v8(message))
+
+
+def encode_pieces_v8(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_type
@@ -1012,8 +1073,11 @@ def encode_v8(message: JoinGroupResponse) -> bytes:
             metadata_19 = item_13.metadata
             n_20 = len(metadata_19) + 1
             out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 8, error) from error
 
@@ -1138,6 +1202,10 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
 
 
 def encode_v9(message: JoinGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v9(message))
+
+
+def encode_pieces_v9(message: JoinGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         raw_2 = message.protocol_type
@@ -1174,7 +1242,10 @@ def encode_v9(message: JoinGroupResponse) -> bytes:
             metadata_19 = item_13.metadata
             n_20 = len(metadata_19) + 1
             out += (UVARINT[n_15] if n_15 < 4096 else write_uvarint(n_15), member_id_14, UVARINT[n_18] if n_18 < 4096 else write_uvarint(n_18), group_instance_id_16, UVARINT[n_20] if n_20 < 4096 else write_uvarint(n_20), metadata_19, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(JoinGroupResponse, 9, error) from error

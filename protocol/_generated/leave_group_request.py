@@ -8,7 +8,7 @@ from ringleader.protocol.messages.groups import (
     LeaveGroupRequest,
     LeaveGroupRequestMemberIdentity,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -16,7 +16,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -40,7 +40,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
         pos = stop_6
         return LeaveGroupRequest(group_id_1, member_id_4, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(LeaveGroupRequest, 0, data, start) from None
+        raise explain(LeaveGroupRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: LeaveGroupRequest) -> bytes:
@@ -54,7 +54,7 @@ def encode_v0(message: LeaveGroupRequest) -> bytes:
         raise refused(LeaveGroupRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -78,7 +78,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
         pos = stop_6
         return LeaveGroupRequest(group_id_1, member_id_4, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(LeaveGroupRequest, 1, data, start) from None
+        raise explain(LeaveGroupRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: LeaveGroupRequest) -> bytes:
@@ -92,7 +92,7 @@ def encode_v1(message: LeaveGroupRequest) -> bytes:
         raise refused(LeaveGroupRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -116,7 +116,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
         pos = stop_6
         return LeaveGroupRequest(group_id_1, member_id_4, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(LeaveGroupRequest, 2, data, start) from None
+        raise explain(LeaveGroupRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: LeaveGroupRequest) -> bytes:
@@ -130,7 +130,7 @@ def encode_v2(message: LeaveGroupRequest) -> bytes:
         raise refused(LeaveGroupRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -148,6 +148,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
         if n_5 < 0:
             raise ValueError
         if n_5 > (end - pos) // 4:
+            raise ValueError
+        budget -= n_5 * 24
+        if budget < 0:
             raise ValueError
         items_6: list[LeaveGroupRequestMemberIdentity] = []
         for _ in range(n_5):
@@ -175,7 +178,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
         members_4 = items_6
         return LeaveGroupRequest(group_id_1, '', members_4), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(LeaveGroupRequest, 3, data, start) from None
+        raise explain(LeaveGroupRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: LeaveGroupRequest) -> bytes:
@@ -196,7 +199,7 @@ def encode_v3(message: LeaveGroupRequest) -> bytes:
         raise refused(LeaveGroupRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -221,6 +224,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
             raise ValueError
         n_5 -= 1
         if n_5 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_5 * 24
+        if budget < 0:
             raise ValueError
         items_6: list[LeaveGroupRequestMemberIdentity] = []
         for _ in range(n_5):
@@ -249,18 +255,24 @@ def decode_v4(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
                 group_instance_id_10 = data[pos:stop_12].decode()
                 pos = stop_12
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_6.append(LeaveGroupRequestMemberIdentity(member_id_7, group_instance_id_10, None))
         members_4 = items_6
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return LeaveGroupRequest(group_id_1, '', members_4), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(LeaveGroupRequest, 4, data, start) from None
+        raise explain(LeaveGroupRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: LeaveGroupRequest) -> bytes:
@@ -290,7 +302,7 @@ def encode_v4(message: LeaveGroupRequest) -> bytes:
         raise refused(LeaveGroupRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -315,6 +327,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
             raise ValueError
         n_5 -= 1
         if n_5 > (end - pos) // 4:
+            raise ValueError
+        budget -= n_5 * 24
+        if budget < 0:
             raise ValueError
         items_6: list[LeaveGroupRequestMemberIdentity] = []
         for _ in range(n_5):
@@ -355,18 +370,24 @@ def decode_v5(data: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
                 reason_13 = data[pos:stop_15].decode()
                 pos = stop_15
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_6.append(LeaveGroupRequestMemberIdentity(member_id_7, group_instance_id_10, reason_13))
         members_4 = items_6
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return LeaveGroupRequest(group_id_1, '', members_4), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(LeaveGroupRequest, 5, data, start) from None
+        raise explain(LeaveGroupRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: LeaveGroupRequest) -> bytes:

@@ -1,5 +1,6 @@
 """LeaveGroupResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.groups import (
     LeaveGroupResponse,
     LeaveGroupResponseMemberResponse,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_ih = Struct(">ih").unpack_from
@@ -118,6 +119,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
 
 
 def encode_v3(message: LeaveGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: LeaveGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         members_1 = message.members
@@ -127,7 +132,10 @@ def encode_v3(message: LeaveGroupResponse) -> bytes:
             raw_5 = item_2.group_instance_id
             group_instance_id_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_h(len(member_id_3)), member_id_3, _WRITE_h(-1 if raw_5 is None else len(group_instance_id_4)), group_instance_id_4, _WRITE_h(item_2.error_code))
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupResponse, 3, error) from error
 
@@ -192,6 +200,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
 
 
 def encode_v4(message: LeaveGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: LeaveGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         members_1 = message.members
@@ -208,8 +220,11 @@ def encode_v4(message: LeaveGroupResponse) -> bytes:
                 group_instance_id_6 = raw_7.encode()
                 n_8 = len(group_instance_id_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), member_id_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), group_instance_id_6, _WRITE_hx(item_3.error_code))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupResponse, 4, error) from error
 
@@ -274,6 +289,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
 
 
 def encode_v5(message: LeaveGroupResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: LeaveGroupResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         members_1 = message.members
@@ -290,7 +309,10 @@ def encode_v5(message: LeaveGroupResponse) -> bytes:
                 group_instance_id_6 = raw_7.encode()
                 n_8 = len(group_instance_id_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), member_id_4, UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), group_instance_id_6, _WRITE_hx(item_3.error_code))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(LeaveGroupResponse, 5, error) from error

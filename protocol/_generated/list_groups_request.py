@@ -6,16 +6,16 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.groups import (
     ListGroupsRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroupsRequest, int]:
     start = pos
     try:
         return ListGroupsRequest([], []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListGroupsRequest, 0, data, start) from None
+        raise explain(ListGroupsRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: ListGroupsRequest) -> bytes:
@@ -29,12 +29,12 @@ def encode_v0(message: ListGroupsRequest) -> bytes:
         raise refused(ListGroupsRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroupsRequest, int]:
     start = pos
     try:
         return ListGroupsRequest([], []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListGroupsRequest, 1, data, start) from None
+        raise explain(ListGroupsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: ListGroupsRequest) -> bytes:
@@ -48,12 +48,12 @@ def encode_v1(message: ListGroupsRequest) -> bytes:
         raise refused(ListGroupsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroupsRequest, int]:
     start = pos
     try:
         return ListGroupsRequest([], []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListGroupsRequest, 2, data, start) from None
+        raise explain(ListGroupsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: ListGroupsRequest) -> bytes:
@@ -67,16 +67,19 @@ def encode_v2(message: ListGroupsRequest) -> bytes:
         raise refused(ListGroupsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroupsRequest, int]:
     start = pos
     try:
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ListGroupsRequest([], []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListGroupsRequest, 3, data, start) from None
+        raise explain(ListGroupsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: ListGroupsRequest) -> bytes:
@@ -90,7 +93,7 @@ def encode_v3(message: ListGroupsRequest) -> bytes:
         raise refused(ListGroupsRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -103,6 +106,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -121,12 +127,15 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
             items_3.append(states_filter_4)
         states_filter_1 = items_3
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ListGroupsRequest(states_filter_1, []), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListGroupsRequest, 4, data, start) from None
+        raise explain(ListGroupsRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: ListGroupsRequest) -> bytes:
@@ -147,7 +156,7 @@ def encode_v4(message: ListGroupsRequest) -> bytes:
         raise refused(ListGroupsRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroupsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -160,6 +169,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[str] = []
         for _ in range(n_2):
@@ -187,6 +199,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
         n_8 -= 1
         if n_8 > end - pos:
             raise ValueError
+        budget -= n_8 * 24
+        if budget < 0:
+            raise ValueError
         items_9: list[str] = []
         for _ in range(n_8):
             n_11 = data[pos]
@@ -204,12 +219,15 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
             items_9.append(types_filter_10)
         types_filter_7 = items_9
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ListGroupsRequest(states_filter_1, types_filter_7), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListGroupsRequest, 5, data, start) from None
+        raise explain(ListGroupsRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: ListGroupsRequest) -> bytes:

@@ -1,5 +1,6 @@
 """ListGroupsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -8,7 +9,7 @@ from ringleader.protocol.messages.groups import (
     ListGroupsResponse,
     ListGroupsResponseListedGroup,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_hi = Struct(">hi").unpack_from
@@ -58,6 +59,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
 
 
 def encode_v0(message: ListGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: ListGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -66,7 +71,10 @@ def encode_v0(message: ListGroupsResponse) -> bytes:
             group_id_3 = item_2.group_id.encode()
             protocol_type_4 = item_2.protocol_type.encode()
             out += (_WRITE_h(len(group_id_3)), group_id_3, _WRITE_h(len(protocol_type_4)), protocol_type_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 0, error) from error
 
@@ -109,6 +117,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
 
 
 def encode_v1(message: ListGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: ListGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -117,7 +129,10 @@ def encode_v1(message: ListGroupsResponse) -> bytes:
             group_id_3 = item_2.group_id.encode()
             protocol_type_4 = item_2.protocol_type.encode()
             out += (_WRITE_h(len(group_id_3)), group_id_3, _WRITE_h(len(protocol_type_4)), protocol_type_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 1, error) from error
 
@@ -160,6 +175,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
 
 
 def encode_v2(message: ListGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: ListGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -168,7 +187,10 @@ def encode_v2(message: ListGroupsResponse) -> bytes:
             group_id_3 = item_2.group_id.encode()
             protocol_type_4 = item_2.protocol_type.encode()
             out += (_WRITE_h(len(group_id_3)), group_id_3, _WRITE_h(len(protocol_type_4)), protocol_type_4)
-        return b"".join(out)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 2, error) from error
 
@@ -231,6 +253,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
 
 
 def encode_v3(message: ListGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: ListGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -242,8 +268,11 @@ def encode_v3(message: ListGroupsResponse) -> bytes:
             protocol_type_6 = item_3.protocol_type.encode()
             n_7 = len(protocol_type_6) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 3, error) from error
 
@@ -318,6 +347,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
 
 
 def encode_v4(message: ListGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: ListGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -331,8 +364,11 @@ def encode_v4(message: ListGroupsResponse) -> bytes:
             group_state_8 = item_3.group_state.encode()
             n_9 = len(group_state_8) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), group_state_8, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 4, error) from error
 
@@ -419,6 +455,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
 
 
 def encode_v5(message: ListGroupsResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: ListGroupsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         groups_1 = message.groups
@@ -434,7 +474,10 @@ def encode_v5(message: ListGroupsResponse) -> bytes:
             group_type_10 = item_3.group_type.encode()
             n_11 = len(group_type_10) + 1
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), group_id_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7), protocol_type_6, UVARINT[n_9] if n_9 < 4096 else write_uvarint(n_9), group_state_8, UVARINT[n_11] if n_11 < 4096 else write_uvarint(n_11), group_type_10, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListGroupsResponse, 5, error) from error

@@ -9,7 +9,7 @@ from ringleader.protocol.messages.data import (
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -28,7 +28,7 @@ _WRITE_iiqx = Struct(">iiqx").pack
 _WRITE_iq = Struct(">iq").pack
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -37,6 +37,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         if n_3 < 0:
             raise ValueError
         if n_3 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_3 * 24
+        if budget < 0:
             raise ValueError
         items_4: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_3):
@@ -55,6 +58,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
                 raise ValueError
             if n_9 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_9 * 8
+            if budget < 0:
+                raise ValueError
             items_10: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_9):
                 partition_index_11, timestamp_12 = _READ_iq(data, pos)
@@ -65,7 +71,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         topics_2 = items_4
         return ListOffsetsRequest(replica_id_1, 0, topics_2), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 1, data, start) from None
+        raise explain(ListOffsetsRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: ListOffsetsRequest) -> bytes:
@@ -86,7 +92,7 @@ def encode_v1(message: ListOffsetsRequest) -> bytes:
         raise refused(ListOffsetsRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -95,6 +101,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         if n_4 < 0:
             raise ValueError
         if n_4 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_4 * 24
+        if budget < 0:
             raise ValueError
         items_5: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_4):
@@ -113,6 +122,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_10 * 8
+            if budget < 0:
+                raise ValueError
             items_11: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_10):
                 partition_index_12, timestamp_13 = _READ_iq(data, pos)
@@ -123,7 +135,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         topics_3 = items_5
         return ListOffsetsRequest(replica_id_1, isolation_level_2, topics_3), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 2, data, start) from None
+        raise explain(ListOffsetsRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: ListOffsetsRequest) -> bytes:
@@ -142,7 +154,7 @@ def encode_v2(message: ListOffsetsRequest) -> bytes:
         raise refused(ListOffsetsRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -151,6 +163,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         if n_4 < 0:
             raise ValueError
         if n_4 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_4 * 24
+        if budget < 0:
             raise ValueError
         items_5: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_4):
@@ -169,6 +184,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_10 * 8
+            if budget < 0:
+                raise ValueError
             items_11: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_10):
                 partition_index_12, timestamp_13 = _READ_iq(data, pos)
@@ -179,7 +197,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         topics_3 = items_5
         return ListOffsetsRequest(replica_id_1, isolation_level_2, topics_3), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 3, data, start) from None
+        raise explain(ListOffsetsRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: ListOffsetsRequest) -> bytes:
@@ -198,7 +216,7 @@ def encode_v3(message: ListOffsetsRequest) -> bytes:
         raise refused(ListOffsetsRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -207,6 +225,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         if n_4 < 0:
             raise ValueError
         if n_4 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_4 * 24
+        if budget < 0:
             raise ValueError
         items_5: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_4):
@@ -225,6 +246,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 16:
                 raise ValueError
+            budget -= n_10 * 8
+            if budget < 0:
+                raise ValueError
             items_11: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_10):
                 partition_index_12, current_leader_epoch_13, timestamp_14 = _READ_iiq(data, pos)
@@ -235,7 +259,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         topics_3 = items_5
         return ListOffsetsRequest(replica_id_1, isolation_level_2, topics_3), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 4, data, start) from None
+        raise explain(ListOffsetsRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: ListOffsetsRequest) -> bytes:
@@ -254,7 +278,7 @@ def encode_v4(message: ListOffsetsRequest) -> bytes:
         raise refused(ListOffsetsRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -263,6 +287,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         if n_4 < 0:
             raise ValueError
         if n_4 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_4 * 24
+        if budget < 0:
             raise ValueError
         items_5: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_4):
@@ -281,6 +308,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
                 raise ValueError
             if n_10 > (end - pos) // 16:
                 raise ValueError
+            budget -= n_10 * 8
+            if budget < 0:
+                raise ValueError
             items_11: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_10):
                 partition_index_12, current_leader_epoch_13, timestamp_14 = _READ_iiq(data, pos)
@@ -291,7 +321,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
         topics_3 = items_5
         return ListOffsetsRequest(replica_id_1, isolation_level_2, topics_3), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 5, data, start) from None
+        raise explain(ListOffsetsRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: ListOffsetsRequest) -> bytes:
@@ -310,7 +340,7 @@ def encode_v5(message: ListOffsetsRequest) -> bytes:
         raise refused(ListOffsetsRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -325,6 +355,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
             raise ValueError
         n_4 -= 1
         if n_4 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_4 * 24
+        if budget < 0:
             raise ValueError
         items_5: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_4):
@@ -350,29 +383,41 @@ def decode_v6(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
             n_10 -= 1
             if n_10 > (end - pos) // 17:
                 raise ValueError
+            budget -= n_10 * 8
+            if budget < 0:
+                raise ValueError
             items_11: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_10):
                 partition_index_12, current_leader_epoch_13, timestamp_14 = _READ_iiq(data, pos)
                 pos += 16
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_11.append(ListOffsetsRequestListOffsetsPartition(partition_index_12, current_leader_epoch_13, timestamp_14))
             partitions_9 = items_11
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_5.append(ListOffsetsRequestListOffsetsTopic(name_6, partitions_9))
         topics_3 = items_5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ListOffsetsRequest(replica_id_1, isolation_level_2, topics_3), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 6, data, start) from None
+        raise explain(ListOffsetsRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: ListOffsetsRequest) -> bytes:
@@ -396,7 +441,7 @@ def encode_v6(message: ListOffsetsRequest) -> bytes:
         raise refused(ListOffsetsRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffsetsRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -411,6 +456,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
             raise ValueError
         n_4 -= 1
         if n_4 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_4 * 24
+        if budget < 0:
             raise ValueError
         items_5: list[ListOffsetsRequestListOffsetsTopic] = []
         for _ in range(n_4):
@@ -436,29 +484,41 @@ def decode_v7(data: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
             n_10 -= 1
             if n_10 > (end - pos) // 17:
                 raise ValueError
+            budget -= n_10 * 8
+            if budget < 0:
+                raise ValueError
             items_11: list[ListOffsetsRequestListOffsetsPartition] = []
             for _ in range(n_10):
                 partition_index_12, current_leader_epoch_13, timestamp_14 = _READ_iiq(data, pos)
                 pos += 16
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_11.append(ListOffsetsRequestListOffsetsPartition(partition_index_12, current_leader_epoch_13, timestamp_14))
             partitions_9 = items_11
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_5.append(ListOffsetsRequestListOffsetsTopic(name_6, partitions_9))
         topics_3 = items_5
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ListOffsetsRequest(replica_id_1, isolation_level_2, topics_3), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ListOffsetsRequest, 7, data, start) from None
+        raise explain(ListOffsetsRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: ListOffsetsRequest) -> bytes:

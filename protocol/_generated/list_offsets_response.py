@@ -1,5 +1,6 @@
 """ListOffsetsResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,7 +10,7 @@ from ringleader.protocol.messages.data import (
     ListOffsetsResponseListOffsetsPartitionResponse,
     ListOffsetsResponseListOffsetsTopicResponse,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -65,6 +66,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v1(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -77,7 +82,13 @@ def encode_v1(message: ListOffsetsResponse) -> bytes:
                 if item_5.leader_epoch != -1:
                     raise ValueError("leader_epoch cannot be sent in version 1")
                 out.append(_WRITE_ihqq(item_5.partition_index, item_5.error_code, item_5.timestamp, item_5.offset))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 1, error) from error
 
@@ -123,6 +134,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v2(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -135,7 +150,13 @@ def encode_v2(message: ListOffsetsResponse) -> bytes:
                 if item_5.leader_epoch != -1:
                     raise ValueError("leader_epoch cannot be sent in version 2")
                 out.append(_WRITE_ihqq(item_5.partition_index, item_5.error_code, item_5.timestamp, item_5.offset))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 2, error) from error
 
@@ -181,6 +202,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v3(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -193,7 +218,13 @@ def encode_v3(message: ListOffsetsResponse) -> bytes:
                 if item_5.leader_epoch != -1:
                     raise ValueError("leader_epoch cannot be sent in version 3")
                 out.append(_WRITE_ihqq(item_5.partition_index, item_5.error_code, item_5.timestamp, item_5.offset))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 3, error) from error
 
@@ -239,6 +270,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v4(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -249,7 +284,13 @@ def encode_v4(message: ListOffsetsResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ihqqi(item_5.partition_index, item_5.error_code, item_5.timestamp, item_5.offset, item_5.leader_epoch))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 4, error) from error
 
@@ -295,6 +336,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v5(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -305,7 +350,13 @@ def encode_v5(message: ListOffsetsResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ihqqi(item_5.partition_index, item_5.error_code, item_5.timestamp, item_5.offset, item_5.leader_epoch))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 5, error) from error
 
@@ -376,6 +427,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v6(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -389,9 +444,15 @@ def encode_v6(message: ListOffsetsResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihqqix(item_8.partition_index, item_8.error_code, item_8.timestamp, item_8.offset, item_8.leader_epoch))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 6, error) from error
 
@@ -462,6 +523,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
 
 
 def encode_v7(message: ListOffsetsResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: ListOffsetsResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -475,8 +540,14 @@ def encode_v7(message: ListOffsetsResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihqqix(item_8.partition_index, item_8.error_code, item_8.timestamp, item_8.offset, item_8.leader_epoch))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ListOffsetsResponse, 7, error) from error

@@ -8,7 +8,7 @@ from ringleader.protocol.messages.topics import (
     MetadataRequest,
     MetadataRequestTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_U = Struct(">16s").unpack_from
 _READ_Z = Struct(">?").unpack_from
@@ -25,7 +25,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -34,6 +34,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 2:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[MetadataRequestTopic] = []
         for _ in range(n_2):
@@ -50,7 +53,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1 = items_3
         return MetadataRequest(topics_1, True, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 0, data, start) from None
+        raise explain(MetadataRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: MetadataRequest) -> bytes:
@@ -78,7 +81,7 @@ def encode_v0(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -87,6 +90,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -105,7 +111,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
             raise ValueError
         return MetadataRequest(topics_1, True, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 1, data, start) from None
+        raise explain(MetadataRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: MetadataRequest) -> bytes:
@@ -133,7 +139,7 @@ def encode_v1(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -142,6 +148,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -160,7 +169,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
             raise ValueError
         return MetadataRequest(topics_1, True, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 2, data, start) from None
+        raise explain(MetadataRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: MetadataRequest) -> bytes:
@@ -188,7 +197,7 @@ def encode_v2(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -197,6 +206,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -215,7 +227,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
             raise ValueError
         return MetadataRequest(topics_1, True, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 3, data, start) from None
+        raise explain(MetadataRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: MetadataRequest) -> bytes:
@@ -243,7 +255,7 @@ def encode_v3(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -252,6 +264,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -272,7 +287,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_7, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 4, data, start) from None
+        raise explain(MetadataRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: MetadataRequest) -> bytes:
@@ -299,7 +314,7 @@ def encode_v4(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -308,6 +323,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -328,7 +346,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_7, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 5, data, start) from None
+        raise explain(MetadataRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: MetadataRequest) -> bytes:
@@ -355,7 +373,7 @@ def encode_v5(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -364,6 +382,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -384,7 +405,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_7, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 6, data, start) from None
+        raise explain(MetadataRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: MetadataRequest) -> bytes:
@@ -411,7 +432,7 @@ def encode_v6(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -420,6 +441,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -440,7 +464,7 @@ def decode_v7(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_7, False, False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 7, data, start) from None
+        raise explain(MetadataRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: MetadataRequest) -> bytes:
@@ -467,7 +491,7 @@ def encode_v7(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 7, error) from error
 
 
-def decode_v8(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -476,6 +500,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         topics_1: list[MetadataRequestTopic] | None = None
         if n_2 >= 0:
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -496,7 +523,7 @@ def decode_v8(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         pos += 3
         return MetadataRequest(topics_1, allow_auto_topic_creation_7, include_cluster_authorized_operations_8, include_topic_authorized_operations_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 8, data, start) from None
+        raise explain(MetadataRequest, 8, data, start, budget) from None
 
 
 def encode_v8(message: MetadataRequest) -> bytes:
@@ -519,7 +546,7 @@ def encode_v8(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 8, error) from error
 
 
-def decode_v9(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -532,6 +559,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         if n_2 > 0:
             n_2 -= 1
             if n_2 > (end - pos) // 2:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -548,6 +578,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
                 name_4 = data[pos:stop_6].decode()
                 pos = stop_6
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -556,12 +589,15 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         allow_auto_topic_creation_7, include_cluster_authorized_operations_8, include_topic_authorized_operations_9 = _READ_ZZZ(data, pos)
         pos += 3
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_7, include_cluster_authorized_operations_8, include_topic_authorized_operations_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 9, data, start) from None
+        raise explain(MetadataRequest, 9, data, start, budget) from None
 
 
 def encode_v9(message: MetadataRequest) -> bytes:
@@ -586,7 +622,7 @@ def encode_v9(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 9, error) from error
 
 
-def decode_v10(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v10(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -599,6 +635,9 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         if n_2 > 0:
             n_2 -= 1
             if n_2 > (end - pos) // 18:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -617,6 +656,9 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
                     name_5 = data[pos:stop_7].decode()
                     pos = stop_7
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -625,12 +667,15 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         allow_auto_topic_creation_8, include_cluster_authorized_operations_9, include_topic_authorized_operations_10 = _READ_ZZZ(data, pos)
         pos += 3
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_8, include_cluster_authorized_operations_9, include_topic_authorized_operations_10), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 10, data, start) from None
+        raise explain(MetadataRequest, 10, data, start, budget) from None
 
 
 def encode_v10(message: MetadataRequest) -> bytes:
@@ -659,7 +704,7 @@ def encode_v10(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 10, error) from error
 
 
-def decode_v11(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v11(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -672,6 +717,9 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         if n_2 > 0:
             n_2 -= 1
             if n_2 > (end - pos) // 18:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -690,6 +738,9 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
                     name_5 = data[pos:stop_7].decode()
                     pos = stop_7
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -698,12 +749,15 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         allow_auto_topic_creation_8, include_topic_authorized_operations_9 = _READ_ZZ(data, pos)
         pos += 2
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_8, False, include_topic_authorized_operations_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 11, data, start) from None
+        raise explain(MetadataRequest, 11, data, start, budget) from None
 
 
 def encode_v11(message: MetadataRequest) -> bytes:
@@ -734,7 +788,7 @@ def encode_v11(message: MetadataRequest) -> bytes:
         raise refused(MetadataRequest, 11, error) from error
 
 
-def decode_v12(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
+def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -747,6 +801,9 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         if n_2 > 0:
             n_2 -= 1
             if n_2 > (end - pos) // 18:
+                raise ValueError
+            budget -= n_2 * 24
+            if budget < 0:
                 raise ValueError
             items_3: list[MetadataRequestTopic] = []
             for _ in range(n_2):
@@ -765,6 +822,9 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
                     name_5 = data[pos:stop_7].decode()
                     pos = stop_7
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -773,12 +833,15 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataRequest, int]:
         allow_auto_topic_creation_8, include_topic_authorized_operations_9 = _READ_ZZ(data, pos)
         pos += 2
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return MetadataRequest(topics_1, allow_auto_topic_creation_8, False, include_topic_authorized_operations_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(MetadataRequest, 12, data, start) from None
+        raise explain(MetadataRequest, 12, data, start, budget) from None
 
 
 def encode_v12(message: MetadataRequest) -> bytes:

@@ -1,5 +1,6 @@
 """MetadataResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 from struct import pack
@@ -12,7 +13,7 @@ from ringleader.protocol.messages.topics import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_UZ = Struct(">16s?").unpack_from
 _READ_Z = Struct(">?").unpack_from
@@ -113,6 +114,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v0(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -120,6 +125,9 @@ def encode_v0(message: MetadataResponse) -> bytes:
         for item_2 in brokers_1:
             host_3 = item_2.host.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_i(item_2.port))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         topics_4 = message.topics
         out.append(_WRITE_i(len(topics_4)))
         for item_5 in topics_4:
@@ -133,11 +141,17 @@ def encode_v0(message: MetadataResponse) -> bytes:
                 replica_nodes_10 = item_9.replica_nodes
                 isr_nodes_11 = item_9.isr_nodes
                 out += (_WRITE_hiii(item_9.error_code, item_9.partition_index, item_9.leader_id, len(replica_nodes_10)), pack(">" + f"{len(replica_nodes_10)}i", *replica_nodes_10), _WRITE_i(len(isr_nodes_11)), pack(">" + f"{len(isr_nodes_11)}i", *isr_nodes_11))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_5.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 0, error) from error
 
@@ -227,6 +241,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v1(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -236,6 +254,9 @@ def encode_v1(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         topics_6 = message.topics
         out.append(_WRITE_ii(message.controller_id, len(topics_6)))
         for item_7 in topics_6:
@@ -249,11 +270,17 @@ def encode_v1(message: MetadataResponse) -> bytes:
                 replica_nodes_12 = item_11.replica_nodes
                 isr_nodes_13 = item_11.isr_nodes
                 out += (_WRITE_hiii(item_11.error_code, item_11.partition_index, item_11.leader_id, len(replica_nodes_12)), pack(">" + f"{len(replica_nodes_12)}i", *replica_nodes_12), _WRITE_i(len(isr_nodes_13)), pack(">" + f"{len(isr_nodes_13)}i", *isr_nodes_13))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_7.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 1")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 1")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 1, error) from error
 
@@ -354,6 +381,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v2(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -363,6 +394,9 @@ def encode_v2(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -378,11 +412,17 @@ def encode_v2(message: MetadataResponse) -> bytes:
                 replica_nodes_14 = item_13.replica_nodes
                 isr_nodes_15 = item_13.isr_nodes
                 out += (_WRITE_hiii(item_13.error_code, item_13.partition_index, item_13.leader_id, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_9.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 2")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 2")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 2, error) from error
 
@@ -483,6 +523,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v3(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -492,6 +536,9 @@ def encode_v3(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -507,11 +554,17 @@ def encode_v3(message: MetadataResponse) -> bytes:
                 replica_nodes_14 = item_13.replica_nodes
                 isr_nodes_15 = item_13.isr_nodes
                 out += (_WRITE_hiii(item_13.error_code, item_13.partition_index, item_13.leader_id, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_9.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 3")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 3")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 3, error) from error
 
@@ -612,6 +665,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v4(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -621,6 +678,9 @@ def encode_v4(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -636,11 +696,17 @@ def encode_v4(message: MetadataResponse) -> bytes:
                 replica_nodes_14 = item_13.replica_nodes
                 isr_nodes_15 = item_13.isr_nodes
                 out += (_WRITE_hiii(item_13.error_code, item_13.partition_index, item_13.leader_id, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_9.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 4")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 4")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 4, error) from error
 
@@ -749,6 +815,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v5(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -758,6 +828,9 @@ def encode_v5(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -774,11 +847,17 @@ def encode_v5(message: MetadataResponse) -> bytes:
                 isr_nodes_15 = item_13.isr_nodes
                 offline_replicas_16 = item_13.offline_replicas
                 out += (_WRITE_hiii(item_13.error_code, item_13.partition_index, item_13.leader_id, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15), _WRITE_i(len(offline_replicas_16)), pack(">" + f"{len(offline_replicas_16)}i", *offline_replicas_16))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_9.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 5")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 5")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 5, error) from error
 
@@ -887,6 +966,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v6(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -896,6 +979,9 @@ def encode_v6(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -912,11 +998,17 @@ def encode_v6(message: MetadataResponse) -> bytes:
                 isr_nodes_15 = item_13.isr_nodes
                 offline_replicas_16 = item_13.offline_replicas
                 out += (_WRITE_hiii(item_13.error_code, item_13.partition_index, item_13.leader_id, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15), _WRITE_i(len(offline_replicas_16)), pack(">" + f"{len(offline_replicas_16)}i", *offline_replicas_16))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_9.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 6")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 6")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 6, error) from error
 
@@ -1025,6 +1117,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v7(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -1034,6 +1130,9 @@ def encode_v7(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -1050,11 +1149,17 @@ def encode_v7(message: MetadataResponse) -> bytes:
                 isr_nodes_15 = item_13.isr_nodes
                 offline_replicas_16 = item_13.offline_replicas
                 out += (_WRITE_hiiii(item_13.error_code, item_13.partition_index, item_13.leader_id, item_13.leader_epoch, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15), _WRITE_i(len(offline_replicas_16)), pack(">" + f"{len(offline_replicas_16)}i", *offline_replicas_16))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             if item_9.topic_authorized_operations != -2147483648:
                 raise ValueError("topic_authorized_operations cannot be sent in version 7")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 7")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 7, error) from error
 
@@ -1167,6 +1272,10 @@ def decode_v8(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v8(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v8(message))
+
+
+def encode_pieces_v8(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -1176,6 +1285,9 @@ def encode_v8(message: MetadataResponse) -> bytes:
             raw_5 = item_2.rack
             rack_4 = b"" if raw_5 is None else raw_5.encode()
             out += (_WRITE_ih(item_2.node_id, len(host_3)), host_3, _WRITE_ih(item_2.port, -1 if raw_5 is None else len(rack_4)), rack_4)
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_7 = message.cluster_id
         cluster_id_6 = b"" if raw_7 is None else raw_7.encode()
         topics_8 = message.topics
@@ -1192,9 +1304,15 @@ def encode_v8(message: MetadataResponse) -> bytes:
                 isr_nodes_15 = item_13.isr_nodes
                 offline_replicas_16 = item_13.offline_replicas
                 out += (_WRITE_hiiii(item_13.error_code, item_13.partition_index, item_13.leader_id, item_13.leader_epoch, len(replica_nodes_14)), pack(">" + f"{len(replica_nodes_14)}i", *replica_nodes_14), _WRITE_i(len(isr_nodes_15)), pack(">" + f"{len(isr_nodes_15)}i", *isr_nodes_15), _WRITE_i(len(offline_replicas_16)), pack(">" + f"{len(offline_replicas_16)}i", *offline_replicas_16))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_i(item_9.topic_authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.cluster_authorized_operations))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 8, error) from error
 
@@ -1369,6 +1487,10 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v9(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v9(message))
+
+
+def encode_pieces_v9(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -1385,6 +1507,9 @@ def encode_v9(message: MetadataResponse) -> bytes:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
             out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -1412,9 +1537,15 @@ def encode_v9(message: MetadataResponse) -> bytes:
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
                 out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_ix(message.cluster_authorized_operations))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 9, error) from error
 
@@ -1589,6 +1720,10 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v10(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v10(message))
+
+
+def encode_pieces_v10(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -1605,6 +1740,9 @@ def encode_v10(message: MetadataResponse) -> bytes:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
             out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -1634,9 +1772,15 @@ def encode_v10(message: MetadataResponse) -> bytes:
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
                 out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_ix(message.cluster_authorized_operations))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 10, error) from error
 
@@ -1809,6 +1953,10 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v11(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v11(message))
+
+
+def encode_pieces_v11(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -1825,6 +1973,9 @@ def encode_v11(message: MetadataResponse) -> bytes:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
             out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -1854,11 +2005,17 @@ def encode_v11(message: MetadataResponse) -> bytes:
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
                 out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 11")
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 11, error) from error
 
@@ -2031,6 +2188,10 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
 
 
 def encode_v12(message: MetadataResponse) -> bytes:
+    return b"".join(encode_pieces_v12(message))
+
+
+def encode_pieces_v12(message: MetadataResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         brokers_1 = message.brokers
@@ -2047,6 +2208,9 @@ def encode_v12(message: MetadataResponse) -> bytes:
                 rack_6 = raw_7.encode()
                 n_8 = len(rack_6) + 1
             out += (_WRITE_i(item_3.node_id), UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), host_4, _WRITE_i(item_3.port), UVARINT[n_8] if n_8 < 4096 else write_uvarint(n_8), rack_6, b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         raw_10 = message.cluster_id
         if raw_10 is None:
             cluster_id_9 = b""
@@ -2078,10 +2242,16 @@ def encode_v12(message: MetadataResponse) -> bytes:
                 offline_replicas_25 = item_20.offline_replicas
                 n_26 = len(offline_replicas_25) + 1
                 out += (_WRITE_hiii(item_20.error_code, item_20.partition_index, item_20.leader_id, item_20.leader_epoch), UVARINT[n_22] if n_22 < 4096 else write_uvarint(n_22), pack(">" + f"{len(replica_nodes_21)}i", *replica_nodes_21), UVARINT[n_24] if n_24 < 4096 else write_uvarint(n_24), pack(">" + f"{len(isr_nodes_23)}i", *isr_nodes_23), UVARINT[n_26] if n_26 < 4096 else write_uvarint(n_26), pack(">" + f"{len(offline_replicas_25)}i", *offline_replicas_25), b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_ix(item_14.topic_authorized_operations))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.cluster_authorized_operations != -2147483648:
             raise ValueError("cluster_authorized_operations cannot be sent in version 12")
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(MetadataResponse, 12, error) from error

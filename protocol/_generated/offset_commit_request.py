@@ -9,7 +9,7 @@ from ringleader.protocol.messages.offsets import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -27,7 +27,7 @@ _WRITE_iqih = Struct(">iqih").pack
 _WRITE_qi = Struct(">qi").pack
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -55,6 +55,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             raise ValueError
         if n_10 > (end - pos) // 6:
             raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
+            raise ValueError
         items_11: list[OffsetCommitRequestTopic] = []
         for _ in range(n_10):
             n_13, = _READ_h(data, pos)
@@ -71,6 +74,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 14:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[OffsetCommitRequestPartition] = []
             for _ in range(n_16):
@@ -91,7 +97,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         topics_9 = items_11
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, None, retention_time_ms_8, topics_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 2, data, start) from None
+        raise explain(OffsetCommitRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: OffsetCommitRequest) -> bytes:
@@ -116,7 +122,7 @@ def encode_v2(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -144,6 +150,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             raise ValueError
         if n_10 > (end - pos) // 6:
             raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
+            raise ValueError
         items_11: list[OffsetCommitRequestTopic] = []
         for _ in range(n_10):
             n_13, = _READ_h(data, pos)
@@ -160,6 +169,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 14:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[OffsetCommitRequestPartition] = []
             for _ in range(n_16):
@@ -180,7 +192,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         topics_9 = items_11
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, None, retention_time_ms_8, topics_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 3, data, start) from None
+        raise explain(OffsetCommitRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: OffsetCommitRequest) -> bytes:
@@ -205,7 +217,7 @@ def encode_v3(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -233,6 +245,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             raise ValueError
         if n_10 > (end - pos) // 6:
             raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
+            raise ValueError
         items_11: list[OffsetCommitRequestTopic] = []
         for _ in range(n_10):
             n_13, = _READ_h(data, pos)
@@ -249,6 +264,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 14:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[OffsetCommitRequestPartition] = []
             for _ in range(n_16):
@@ -269,7 +287,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         topics_9 = items_11
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, None, retention_time_ms_8, topics_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 4, data, start) from None
+        raise explain(OffsetCommitRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: OffsetCommitRequest) -> bytes:
@@ -294,7 +312,7 @@ def encode_v4(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -322,6 +340,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             raise ValueError
         if n_9 > (end - pos) // 6:
             raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
+            raise ValueError
         items_10: list[OffsetCommitRequestTopic] = []
         for _ in range(n_9):
             n_12, = _READ_h(data, pos)
@@ -338,6 +359,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             if n_15 < 0:
                 raise ValueError
             if n_15 > (end - pos) // 14:
+                raise ValueError
+            budget -= n_15 * 24
+            if budget < 0:
                 raise ValueError
             items_16: list[OffsetCommitRequestPartition] = []
             for _ in range(n_15):
@@ -358,7 +382,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         topics_8 = items_10
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, None, -1, topics_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 5, data, start) from None
+        raise explain(OffsetCommitRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: OffsetCommitRequest) -> bytes:
@@ -383,7 +407,7 @@ def encode_v5(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -411,6 +435,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             raise ValueError
         if n_9 > (end - pos) // 6:
             raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
+            raise ValueError
         items_10: list[OffsetCommitRequestTopic] = []
         for _ in range(n_9):
             n_12, = _READ_h(data, pos)
@@ -427,6 +454,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             if n_15 < 0:
                 raise ValueError
             if n_15 > (end - pos) // 18:
+                raise ValueError
+            budget -= n_15 * 24
+            if budget < 0:
                 raise ValueError
             items_16: list[OffsetCommitRequestPartition] = []
             for _ in range(n_15):
@@ -447,7 +477,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         topics_8 = items_10
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, None, -1, topics_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 6, data, start) from None
+        raise explain(OffsetCommitRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: OffsetCommitRequest) -> bytes:
@@ -472,7 +502,7 @@ def encode_v6(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -511,6 +541,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             raise ValueError
         if n_12 > (end - pos) // 6:
             raise ValueError
+        budget -= n_12 * 24
+        if budget < 0:
+            raise ValueError
         items_13: list[OffsetCommitRequestTopic] = []
         for _ in range(n_12):
             n_15, = _READ_h(data, pos)
@@ -527,6 +560,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             if n_18 < 0:
                 raise ValueError
             if n_18 > (end - pos) // 18:
+                raise ValueError
+            budget -= n_18 * 24
+            if budget < 0:
                 raise ValueError
             items_19: list[OffsetCommitRequestPartition] = []
             for _ in range(n_18):
@@ -547,7 +583,7 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         topics_11 = items_13
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, group_instance_id_8, -1, topics_11), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 7, data, start) from None
+        raise explain(OffsetCommitRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: OffsetCommitRequest) -> bytes:
@@ -572,7 +608,7 @@ def encode_v7(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 7, error) from error
 
 
-def decode_v8(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -624,6 +660,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         n_12 -= 1
         if n_12 > (end - pos) // 3:
             raise ValueError
+        budget -= n_12 * 24
+        if budget < 0:
+            raise ValueError
         items_13: list[OffsetCommitRequestTopic] = []
         for _ in range(n_12):
             n_15 = data[pos]
@@ -648,6 +687,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             n_18 -= 1
             if n_18 > (end - pos) // 18:
                 raise ValueError
+            budget -= n_18 * 24
+            if budget < 0:
+                raise ValueError
             items_19: list[OffsetCommitRequestPartition] = []
             for _ in range(n_18):
                 partition_index_20, committed_offset_21, committed_leader_epoch_22 = _READ_iqi(data, pos)
@@ -665,24 +707,33 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
                     committed_metadata_23 = data[pos:stop_25].decode()
                     pos = stop_25
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_19.append(OffsetCommitRequestPartition(partition_index_20, committed_offset_21, committed_leader_epoch_22, committed_metadata_23))
             partitions_17 = items_19
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_13.append(OffsetCommitRequestTopic(name_14, partitions_17))
         topics_11 = items_13
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, group_instance_id_8, -1, topics_11), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 8, data, start) from None
+        raise explain(OffsetCommitRequest, 8, data, start, budget) from None
 
 
 def encode_v8(message: OffsetCommitRequest) -> bytes:
@@ -724,7 +775,7 @@ def encode_v8(message: OffsetCommitRequest) -> bytes:
         raise refused(OffsetCommitRequest, 8, error) from error
 
 
-def decode_v9(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
+def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -776,6 +827,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
         n_12 -= 1
         if n_12 > (end - pos) // 3:
             raise ValueError
+        budget -= n_12 * 24
+        if budget < 0:
+            raise ValueError
         items_13: list[OffsetCommitRequestTopic] = []
         for _ in range(n_12):
             n_15 = data[pos]
@@ -800,6 +854,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
             n_18 -= 1
             if n_18 > (end - pos) // 18:
                 raise ValueError
+            budget -= n_18 * 24
+            if budget < 0:
+                raise ValueError
             items_19: list[OffsetCommitRequestPartition] = []
             for _ in range(n_18):
                 partition_index_20, committed_offset_21, committed_leader_epoch_22 = _READ_iqi(data, pos)
@@ -817,24 +874,33 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
                     committed_metadata_23 = data[pos:stop_25].decode()
                     pos = stop_25
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_19.append(OffsetCommitRequestPartition(partition_index_20, committed_offset_21, committed_leader_epoch_22, committed_metadata_23))
             partitions_17 = items_19
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_13.append(OffsetCommitRequestTopic(name_14, partitions_17))
         topics_11 = items_13
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetCommitRequest(group_id_1, generation_id_or_member_epoch_4, member_id_5, group_instance_id_8, -1, topics_11), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetCommitRequest, 9, data, start) from None
+        raise explain(OffsetCommitRequest, 9, data, start, budget) from None
 
 
 def encode_v9(message: OffsetCommitRequest) -> bytes:

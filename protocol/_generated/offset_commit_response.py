@@ -1,5 +1,6 @@
 """OffsetCommitResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,7 +10,7 @@ from ringleader.protocol.messages.offsets import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -63,6 +64,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v2(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -73,7 +78,13 @@ def encode_v2(message: OffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 2, error) from error
 
@@ -119,6 +130,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v3(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -129,7 +144,13 @@ def encode_v3(message: OffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 3, error) from error
 
@@ -175,6 +196,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v4(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -185,7 +210,13 @@ def encode_v4(message: OffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 4, error) from error
 
@@ -231,6 +262,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v5(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -241,7 +276,13 @@ def encode_v5(message: OffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 5, error) from error
 
@@ -287,6 +328,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v6(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -297,7 +342,13 @@ def encode_v6(message: OffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 6, error) from error
 
@@ -343,6 +394,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v7(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -353,7 +408,13 @@ def encode_v7(message: OffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 7, error) from error
 
@@ -424,6 +485,10 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v8(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v8(message))
+
+
+def encode_pieces_v8(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -437,9 +502,15 @@ def encode_v8(message: OffsetCommitResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihx(item_8.partition_index, item_8.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 8, error) from error
 
@@ -510,6 +581,10 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
 
 
 def encode_v9(message: OffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v9(message))
+
+
+def encode_pieces_v9(message: OffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -523,8 +598,14 @@ def encode_v9(message: OffsetCommitResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihx(item_8.partition_index, item_8.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetCommitResponse, 9, error) from error

@@ -9,6 +9,7 @@ from ringleader.protocol.messages.offsets import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from ringleader.protocol.wire import UNLIMITED
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -16,7 +17,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[OffsetDeleteRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetDeleteRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -35,6 +36,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[OffsetDeleteRequest, int]:
             raise ValueError
         if n_5 > (end - pos) // 6:
             raise ValueError
+        budget -= n_5 * 24
+        if budget < 0:
+            raise ValueError
         items_6: list[OffsetDeleteRequestTopic] = []
         for _ in range(n_5):
             n_8, = _READ_h(data, pos)
@@ -52,6 +56,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[OffsetDeleteRequest, int]:
                 raise ValueError
             if n_11 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_11 * 8
+            if budget < 0:
+                raise ValueError
             items_12: list[OffsetDeleteRequestPartition] = []
             for _ in range(n_11):
                 partition_index_13, = _READ_i(data, pos)
@@ -62,7 +69,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[OffsetDeleteRequest, int]:
         topics_4 = items_6
         return OffsetDeleteRequest(group_id_1, topics_4), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetDeleteRequest, 0, data, start) from None
+        raise explain(OffsetDeleteRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: OffsetDeleteRequest) -> bytes:

@@ -1,5 +1,6 @@
 """OffsetDeleteResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,6 +10,7 @@ from ringleader.protocol.messages.offsets import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from ringleader.protocol.wire import PIECE_ITEMS
 
 _READ_h = Struct(">h").unpack_from
 _READ_hii = Struct(">hii").unpack_from
@@ -61,6 +63,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[OffsetDeleteResponse, int]:
 
 
 def encode_v0(message: OffsetDeleteResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: OffsetDeleteResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -71,6 +77,12 @@ def encode_v0(message: OffsetDeleteResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetDeleteResponse, 0, error) from error

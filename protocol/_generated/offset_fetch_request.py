@@ -12,7 +12,7 @@ from ringleader.protocol.messages.offsets import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_Z = Struct(">?").unpack_from
 _READ_h = Struct(">h").unpack_from
@@ -22,7 +22,7 @@ _WRITE_h = Struct(">h").pack
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -41,6 +41,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         if n_5 > (end - pos) // 6:
             raise ValueError
+        budget -= n_5 * 24
+        if budget < 0:
+            raise ValueError
         items_6: list[OffsetFetchRequestTopic] = []
         for _ in range(n_5):
             n_8, = _READ_h(data, pos)
@@ -58,13 +61,16 @@ def decode_v1(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                 raise ValueError
             if n_11 > (end - pos) // 4:
                 raise ValueError
+            budget -= n_11
+            if budget < 0:
+                raise ValueError
             partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
             pos += n_11 * 4
             items_6.append(OffsetFetchRequestTopic(name_7, partition_indexes_10))
         topics_4 = items_6
         return OffsetFetchRequest(group_id_1, topics_4, [], False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 1, data, start) from None
+        raise explain(OffsetFetchRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: OffsetFetchRequest) -> bytes:
@@ -89,7 +95,7 @@ def encode_v1(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -108,6 +114,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         if n_5 >= 0:
             if n_5 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_5 * 24
+            if budget < 0:
+                raise ValueError
             items_6: list[OffsetFetchRequestTopic] = []
             for _ in range(n_5):
                 n_8, = _READ_h(data, pos)
@@ -125,6 +134,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                     raise ValueError
                 if n_11 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_11
+                if budget < 0:
+                    raise ValueError
                 partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
                 pos += n_11 * 4
                 items_6.append(OffsetFetchRequestTopic(name_7, partition_indexes_10))
@@ -133,7 +145,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         return OffsetFetchRequest(group_id_1, topics_4, [], False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 2, data, start) from None
+        raise explain(OffsetFetchRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: OffsetFetchRequest) -> bytes:
@@ -159,7 +171,7 @@ def encode_v2(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -178,6 +190,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         if n_5 >= 0:
             if n_5 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_5 * 24
+            if budget < 0:
+                raise ValueError
             items_6: list[OffsetFetchRequestTopic] = []
             for _ in range(n_5):
                 n_8, = _READ_h(data, pos)
@@ -195,6 +210,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                     raise ValueError
                 if n_11 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_11
+                if budget < 0:
+                    raise ValueError
                 partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
                 pos += n_11 * 4
                 items_6.append(OffsetFetchRequestTopic(name_7, partition_indexes_10))
@@ -203,7 +221,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         return OffsetFetchRequest(group_id_1, topics_4, [], False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 3, data, start) from None
+        raise explain(OffsetFetchRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: OffsetFetchRequest) -> bytes:
@@ -229,7 +247,7 @@ def encode_v3(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -248,6 +266,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         if n_5 >= 0:
             if n_5 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_5 * 24
+            if budget < 0:
+                raise ValueError
             items_6: list[OffsetFetchRequestTopic] = []
             for _ in range(n_5):
                 n_8, = _READ_h(data, pos)
@@ -265,6 +286,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                     raise ValueError
                 if n_11 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_11
+                if budget < 0:
+                    raise ValueError
                 partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
                 pos += n_11 * 4
                 items_6.append(OffsetFetchRequestTopic(name_7, partition_indexes_10))
@@ -273,7 +297,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         return OffsetFetchRequest(group_id_1, topics_4, [], False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 4, data, start) from None
+        raise explain(OffsetFetchRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: OffsetFetchRequest) -> bytes:
@@ -299,7 +323,7 @@ def encode_v4(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -318,6 +342,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         if n_5 >= 0:
             if n_5 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_5 * 24
+            if budget < 0:
+                raise ValueError
             items_6: list[OffsetFetchRequestTopic] = []
             for _ in range(n_5):
                 n_8, = _READ_h(data, pos)
@@ -335,6 +362,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                     raise ValueError
                 if n_11 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_11
+                if budget < 0:
+                    raise ValueError
                 partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
                 pos += n_11 * 4
                 items_6.append(OffsetFetchRequestTopic(name_7, partition_indexes_10))
@@ -343,7 +373,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         return OffsetFetchRequest(group_id_1, topics_4, [], False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 5, data, start) from None
+        raise explain(OffsetFetchRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: OffsetFetchRequest) -> bytes:
@@ -369,7 +399,7 @@ def encode_v5(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -395,6 +425,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             n_5 -= 1
             if n_5 > (end - pos) // 3:
                 raise ValueError
+            budget -= n_5 * 24
+            if budget < 0:
+                raise ValueError
             items_6: list[OffsetFetchRequestTopic] = []
             for _ in range(n_5):
                 n_8 = data[pos]
@@ -419,21 +452,30 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                 n_11 -= 1
                 if n_11 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_11
+                if budget < 0:
+                    raise ValueError
                 partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
                 pos += n_11 * 4
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_6.append(OffsetFetchRequestTopic(name_7, partition_indexes_10))
             topics_4 = items_6
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetFetchRequest(group_id_1, topics_4, [], False), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 6, data, start) from None
+        raise explain(OffsetFetchRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: OffsetFetchRequest) -> bytes:
@@ -464,7 +506,7 @@ def encode_v6(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -490,6 +532,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             n_5 -= 1
             if n_5 > (end - pos) // 3:
                 raise ValueError
+            budget -= n_5 * 24
+            if budget < 0:
+                raise ValueError
             items_6: list[OffsetFetchRequestTopic] = []
             for _ in range(n_5):
                 n_8 = data[pos]
@@ -514,9 +559,15 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                 n_11 -= 1
                 if n_11 > (end - pos) // 4:
                     raise ValueError
+                budget -= n_11
+                if budget < 0:
+                    raise ValueError
                 partition_indexes_10 = list(unpack_from(">" + f"{n_11}i", data, pos))
                 pos += n_11 * 4
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
@@ -525,12 +576,15 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         require_stable_12, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetFetchRequest(group_id_1, topics_4, [], require_stable_12), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 7, data, start) from None
+        raise explain(OffsetFetchRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: OffsetFetchRequest) -> bytes:
@@ -559,7 +613,7 @@ def encode_v7(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 7, error) from error
 
 
-def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -572,6 +626,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[OffsetFetchRequestGroup] = []
         for _ in range(n_2):
@@ -597,6 +654,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                 n_8 -= 1
                 if n_8 > (end - pos) // 3:
                     raise ValueError
+                budget -= n_8 * 24
+                if budget < 0:
+                    raise ValueError
                 items_9: list[OffsetFetchRequestTopics] = []
                 for _ in range(n_8):
                     n_11 = data[pos]
@@ -621,15 +681,24 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                     n_14 -= 1
                     if n_14 > (end - pos) // 4:
                         raise ValueError
+                    budget -= n_14
+                    if budget < 0:
+                        raise ValueError
                     partition_indexes_13 = list(unpack_from(">" + f"{n_14}i", data, pos))
                     pos += n_14 * 4
                     if data[pos]:
+                        budget -= data[pos] * 24
+                        if budget < 0:
+                            raise ValueError
                         pos = skip_tags(data, pos)
                     else:
                         pos += 1
                     items_9.append(OffsetFetchRequestTopics(name_10, partition_indexes_13))
                 topics_7 = items_9
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -638,12 +707,15 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         require_stable_15, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetFetchRequest('', [], groups_1, require_stable_15), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 8, data, start) from None
+        raise explain(OffsetFetchRequest, 8, data, start, budget) from None
 
 
 def encode_v8(message: OffsetFetchRequest) -> bytes:
@@ -679,7 +751,7 @@ def encode_v8(message: OffsetFetchRequest) -> bytes:
         raise refused(OffsetFetchRequest, 8, error) from error
 
 
-def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
+def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFetchRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -692,6 +764,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
             raise ValueError
         n_2 -= 1
         if n_2 > (end - pos) // 8:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[OffsetFetchRequestGroup] = []
         for _ in range(n_2):
@@ -731,6 +806,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                 n_12 -= 1
                 if n_12 > (end - pos) // 3:
                     raise ValueError
+                budget -= n_12 * 24
+                if budget < 0:
+                    raise ValueError
                 items_13: list[OffsetFetchRequestTopics] = []
                 for _ in range(n_12):
                     n_15 = data[pos]
@@ -755,15 +833,24 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
                     n_18 -= 1
                     if n_18 > (end - pos) // 4:
                         raise ValueError
+                    budget -= n_18
+                    if budget < 0:
+                        raise ValueError
                     partition_indexes_17 = list(unpack_from(">" + f"{n_18}i", data, pos))
                     pos += n_18 * 4
                     if data[pos]:
+                        budget -= data[pos] * 24
+                        if budget < 0:
+                            raise ValueError
                         pos = skip_tags(data, pos)
                     else:
                         pos += 1
                     items_13.append(OffsetFetchRequestTopics(name_14, partition_indexes_17))
                 topics_11 = items_13
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
@@ -772,12 +859,15 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
         require_stable_19, = _READ_Z(data, pos)
         pos += 1
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetFetchRequest('', [], groups_1, require_stable_19), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetFetchRequest, 9, data, start) from None
+        raise explain(OffsetFetchRequest, 9, data, start, budget) from None
 
 
 def encode_v9(message: OffsetFetchRequest) -> bytes:

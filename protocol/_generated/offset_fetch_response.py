@@ -1,5 +1,6 @@
 """OffsetFetchResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -12,7 +13,7 @@ from ringleader.protocol.messages.offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -81,6 +82,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v1(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -93,9 +98,15 @@ def encode_v1(message: OffsetFetchResponse) -> bytes:
                 raw_7 = item_5.metadata
                 metadata_6 = b"" if raw_7 is None else raw_7.encode()
                 out += (_WRITE_iqh(item_5.partition_index, item_5.committed_offset, -1 if raw_7 is None else len(metadata_6)), metadata_6, _WRITE_h(item_5.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 1")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 1, error) from error
 
@@ -154,6 +165,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v2(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -166,10 +181,16 @@ def encode_v2(message: OffsetFetchResponse) -> bytes:
                 raw_7 = item_5.metadata
                 metadata_6 = b"" if raw_7 is None else raw_7.encode()
                 out += (_WRITE_iqh(item_5.partition_index, item_5.committed_offset, -1 if raw_7 is None else len(metadata_6)), metadata_6, _WRITE_h(item_5.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 2")
         out.append(_WRITE_h(message.error_code))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 2, error) from error
 
@@ -228,6 +249,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v3(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -240,10 +265,16 @@ def encode_v3(message: OffsetFetchResponse) -> bytes:
                 raw_7 = item_5.metadata
                 metadata_6 = b"" if raw_7 is None else raw_7.encode()
                 out += (_WRITE_iqh(item_5.partition_index, item_5.committed_offset, -1 if raw_7 is None else len(metadata_6)), metadata_6, _WRITE_h(item_5.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 3")
         out.append(_WRITE_h(message.error_code))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 3, error) from error
 
@@ -302,6 +333,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v4(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -314,10 +349,16 @@ def encode_v4(message: OffsetFetchResponse) -> bytes:
                 raw_7 = item_5.metadata
                 metadata_6 = b"" if raw_7 is None else raw_7.encode()
                 out += (_WRITE_iqh(item_5.partition_index, item_5.committed_offset, -1 if raw_7 is None else len(metadata_6)), metadata_6, _WRITE_h(item_5.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 4")
         out.append(_WRITE_h(message.error_code))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 4, error) from error
 
@@ -376,6 +417,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v5(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -388,10 +433,16 @@ def encode_v5(message: OffsetFetchResponse) -> bytes:
                 raw_7 = item_5.metadata
                 metadata_6 = b"" if raw_7 is None else raw_7.encode()
                 out += (_WRITE_iqih(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch, -1 if raw_7 is None else len(metadata_6)), metadata_6, _WRITE_h(item_5.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 5")
         out.append(_WRITE_h(message.error_code))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 5, error) from error
 
@@ -478,6 +529,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v6(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -498,11 +553,17 @@ def encode_v6(message: OffsetFetchResponse) -> bytes:
                     metadata_9 = raw_10.encode()
                     n_11 = len(metadata_9) + 1
                 out += (_WRITE_iqi(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch), UVARINT[n_11] if n_11 < 4096 else write_uvarint(n_11), metadata_9, _WRITE_hx(item_8.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 6")
         out.append(_WRITE_hx(message.error_code))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 6, error) from error
 
@@ -589,6 +650,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v7(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -609,11 +674,17 @@ def encode_v7(message: OffsetFetchResponse) -> bytes:
                     metadata_9 = raw_10.encode()
                     n_11 = len(metadata_9) + 1
                 out += (_WRITE_iqi(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch), UVARINT[n_11] if n_11 < 4096 else write_uvarint(n_11), metadata_9, _WRITE_hx(item_8.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         if message.groups:
             raise ValueError("groups cannot be sent in version 7")
         out.append(_WRITE_hx(message.error_code))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 7, error) from error
 
@@ -730,6 +801,10 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v8(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v8(message))
+
+
+def encode_pieces_v8(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         if message.topics:
@@ -758,10 +833,19 @@ def encode_v8(message: OffsetFetchResponse) -> bytes:
                         metadata_14 = raw_15.encode()
                         n_16 = len(metadata_14) + 1
                     out += (_WRITE_iqi(item_13.partition_index, item_13.committed_offset, item_13.committed_leader_epoch), UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_14, _WRITE_hx(item_13.error_code))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
                 out.append(b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_hx(item_3.error_code))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 8, error) from error
 
@@ -878,6 +962,10 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
 
 
 def encode_v9(message: OffsetFetchResponse) -> bytes:
+    return b"".join(encode_pieces_v9(message))
+
+
+def encode_pieces_v9(message: OffsetFetchResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         if message.topics:
@@ -906,9 +994,18 @@ def encode_v9(message: OffsetFetchResponse) -> bytes:
                         metadata_14 = raw_15.encode()
                         n_16 = len(metadata_14) + 1
                     out += (_WRITE_iqi(item_13.partition_index, item_13.committed_offset, item_13.committed_leader_epoch), UVARINT[n_16] if n_16 < 4096 else write_uvarint(n_16), metadata_14, _WRITE_hx(item_13.error_code))
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
                 out.append(b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(_WRITE_hx(item_3.error_code))
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetFetchResponse, 9, error) from error

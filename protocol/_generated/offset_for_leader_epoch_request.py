@@ -9,7 +9,7 @@ from ringleader.protocol.messages.data import (
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -22,7 +22,7 @@ _WRITE_iii = Struct(">iii").pack
 _WRITE_iiix = Struct(">iiix").pack
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetForLeaderEpochRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -31,6 +31,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
         if n_2 < 0:
             raise ValueError
         if n_2 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
             raise ValueError
         items_3: list[OffsetForLeaderEpochRequestOffsetForLeaderTopic] = []
         for _ in range(n_2):
@@ -49,6 +52,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
                 raise ValueError
             if n_8 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_8 * 8
+            if budget < 0:
+                raise ValueError
             items_9: list[OffsetForLeaderEpochRequestOffsetForLeaderPartition] = []
             for _ in range(n_8):
                 partition_10, current_leader_epoch_11, leader_epoch_12 = _READ_iii(data, pos)
@@ -59,7 +65,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
         topics_1 = items_3
         return OffsetForLeaderEpochRequest(-2, topics_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetForLeaderEpochRequest, 2, data, start) from None
+        raise explain(OffsetForLeaderEpochRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: OffsetForLeaderEpochRequest) -> bytes:
@@ -78,7 +84,7 @@ def encode_v2(message: OffsetForLeaderEpochRequest) -> bytes:
         raise refused(OffsetForLeaderEpochRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetForLeaderEpochRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -87,6 +93,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
         if n_3 < 0:
             raise ValueError
         if n_3 > (end - pos) // 6:
+            raise ValueError
+        budget -= n_3 * 24
+        if budget < 0:
             raise ValueError
         items_4: list[OffsetForLeaderEpochRequestOffsetForLeaderTopic] = []
         for _ in range(n_3):
@@ -105,6 +114,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
                 raise ValueError
             if n_9 > (end - pos) // 12:
                 raise ValueError
+            budget -= n_9 * 8
+            if budget < 0:
+                raise ValueError
             items_10: list[OffsetForLeaderEpochRequestOffsetForLeaderPartition] = []
             for _ in range(n_9):
                 partition_11, current_leader_epoch_12, leader_epoch_13 = _READ_iii(data, pos)
@@ -115,7 +127,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
         topics_2 = items_4
         return OffsetForLeaderEpochRequest(replica_id_1, topics_2), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetForLeaderEpochRequest, 3, data, start) from None
+        raise explain(OffsetForLeaderEpochRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: OffsetForLeaderEpochRequest) -> bytes:
@@ -134,7 +146,7 @@ def encode_v3(message: OffsetForLeaderEpochRequest) -> bytes:
         raise refused(OffsetForLeaderEpochRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetForLeaderEpochRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -149,6 +161,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
             raise ValueError
         n_3 -= 1
         if n_3 > (end - pos) // 3:
+            raise ValueError
+        budget -= n_3 * 24
+        if budget < 0:
             raise ValueError
         items_4: list[OffsetForLeaderEpochRequestOffsetForLeaderTopic] = []
         for _ in range(n_3):
@@ -174,29 +189,41 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
             n_9 -= 1
             if n_9 > (end - pos) // 13:
                 raise ValueError
+            budget -= n_9 * 8
+            if budget < 0:
+                raise ValueError
             items_10: list[OffsetForLeaderEpochRequestOffsetForLeaderPartition] = []
             for _ in range(n_9):
                 partition_11, current_leader_epoch_12, leader_epoch_13 = _READ_iii(data, pos)
                 pos += 12
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_10.append(OffsetForLeaderEpochRequestOffsetForLeaderPartition(partition_11, current_leader_epoch_12, leader_epoch_13))
             partitions_8 = items_10
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_4.append(OffsetForLeaderEpochRequestOffsetForLeaderTopic(topic_5, partitions_8))
         topics_2 = items_4
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return OffsetForLeaderEpochRequest(replica_id_1, topics_2), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(OffsetForLeaderEpochRequest, 4, data, start) from None
+        raise explain(OffsetForLeaderEpochRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: OffsetForLeaderEpochRequest) -> bytes:

@@ -1,5 +1,6 @@
 """OffsetForLeaderEpochResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,7 +10,7 @@ from ringleader.protocol.messages.data import (
     OffsetForLeaderEpochResponseEpochEndOffset,
     OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_hiiq = Struct(">hiiq").unpack_from
@@ -63,6 +64,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]
 
 
 def encode_v2(message: OffsetForLeaderEpochResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: OffsetForLeaderEpochResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -73,7 +78,13 @@ def encode_v2(message: OffsetForLeaderEpochResponse) -> bytes:
             out += (_WRITE_h(len(topic_3)), topic_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_hiiq(item_5.error_code, item_5.partition, item_5.leader_epoch, item_5.end_offset))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetForLeaderEpochResponse, 2, error) from error
 
@@ -119,6 +130,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]
 
 
 def encode_v3(message: OffsetForLeaderEpochResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: OffsetForLeaderEpochResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -129,7 +144,13 @@ def encode_v3(message: OffsetForLeaderEpochResponse) -> bytes:
             out += (_WRITE_h(len(topic_3)), topic_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_hiiq(item_5.error_code, item_5.partition, item_5.leader_epoch, item_5.end_offset))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetForLeaderEpochResponse, 3, error) from error
 
@@ -200,6 +221,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]
 
 
 def encode_v4(message: OffsetForLeaderEpochResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: OffsetForLeaderEpochResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -213,8 +238,14 @@ def encode_v4(message: OffsetForLeaderEpochResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), topic_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_hiiqx(item_8.error_code, item_8.partition, item_8.leader_epoch, item_8.end_offset))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(OffsetForLeaderEpochResponse, 4, error) from error

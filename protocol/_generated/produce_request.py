@@ -9,7 +9,7 @@ from ringleader.protocol.messages.data import (
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_hi = Struct(">hi").unpack_from
@@ -23,7 +23,7 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ii = Struct(">ii").pack
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -44,6 +44,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -60,6 +63,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             if n_13 < 0:
                 raise ValueError
             if n_13 > (end - pos) // 8:
+                raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
                 raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
@@ -80,7 +86,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         topic_data_6 = items_8
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 3, data, start) from None
+        raise explain(ProduceRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: ProduceRequest) -> bytes:
@@ -103,7 +109,7 @@ def encode_v3(message: ProduceRequest) -> bytes:
         raise refused(ProduceRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -124,6 +130,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -140,6 +149,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             if n_13 < 0:
                 raise ValueError
             if n_13 > (end - pos) // 8:
+                raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
                 raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
@@ -160,7 +172,7 @@ def decode_v4(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         topic_data_6 = items_8
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 4, data, start) from None
+        raise explain(ProduceRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: ProduceRequest) -> bytes:
@@ -183,7 +195,7 @@ def encode_v4(message: ProduceRequest) -> bytes:
         raise refused(ProduceRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -204,6 +216,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -220,6 +235,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             if n_13 < 0:
                 raise ValueError
             if n_13 > (end - pos) // 8:
+                raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
                 raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
@@ -240,7 +258,7 @@ def decode_v5(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         topic_data_6 = items_8
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 5, data, start) from None
+        raise explain(ProduceRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: ProduceRequest) -> bytes:
@@ -263,7 +281,7 @@ def encode_v5(message: ProduceRequest) -> bytes:
         raise refused(ProduceRequest, 5, error) from error
 
 
-def decode_v6(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -284,6 +302,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -300,6 +321,9 @@ def decode_v6(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             if n_13 < 0:
                 raise ValueError
             if n_13 > (end - pos) // 8:
+                raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
                 raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
@@ -320,7 +344,7 @@ def decode_v6(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         topic_data_6 = items_8
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 6, data, start) from None
+        raise explain(ProduceRequest, 6, data, start, budget) from None
 
 
 def encode_v6(message: ProduceRequest) -> bytes:
@@ -343,7 +367,7 @@ def encode_v6(message: ProduceRequest) -> bytes:
         raise refused(ProduceRequest, 6, error) from error
 
 
-def decode_v7(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -364,6 +388,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -380,6 +407,9 @@ def decode_v7(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             if n_13 < 0:
                 raise ValueError
             if n_13 > (end - pos) // 8:
+                raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
                 raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
@@ -400,7 +430,7 @@ def decode_v7(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         topic_data_6 = items_8
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 7, data, start) from None
+        raise explain(ProduceRequest, 7, data, start, budget) from None
 
 
 def encode_v7(message: ProduceRequest) -> bytes:
@@ -423,7 +453,7 @@ def encode_v7(message: ProduceRequest) -> bytes:
         raise refused(ProduceRequest, 7, error) from error
 
 
-def decode_v8(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -444,6 +474,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             raise ValueError
         if n_7 > (end - pos) // 6:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10, = _READ_h(data, pos)
@@ -460,6 +493,9 @@ def decode_v8(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             if n_13 < 0:
                 raise ValueError
             if n_13 > (end - pos) // 8:
+                raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
                 raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
@@ -480,7 +516,7 @@ def decode_v8(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         topic_data_6 = items_8
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 8, data, start) from None
+        raise explain(ProduceRequest, 8, data, start, budget) from None
 
 
 def encode_v8(message: ProduceRequest) -> bytes:
@@ -503,7 +539,7 @@ def encode_v8(message: ProduceRequest) -> bytes:
         raise refused(ProduceRequest, 8, error) from error
 
 
-def decode_v9(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
+def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -531,6 +567,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
         n_7 -= 1
         if n_7 > (end - pos) // 3:
             raise ValueError
+        budget -= n_7 * 24
+        if budget < 0:
+            raise ValueError
         items_8: list[ProduceRequestTopicProduceData] = []
         for _ in range(n_7):
             n_10 = data[pos]
@@ -555,6 +594,9 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
             n_13 -= 1
             if n_13 > (end - pos) // 6:
                 raise ValueError
+            budget -= n_13 * 24
+            if budget < 0:
+                raise ValueError
             items_14: list[ProduceRequestPartitionProduceData] = []
             for _ in range(n_13):
                 index_15, = _READ_i(data, pos)
@@ -572,24 +614,33 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceRequest, int]:
                     records_16 = data[pos:stop_18]
                     pos = stop_18
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_14.append(ProduceRequestPartitionProduceData(index_15, records_16))
             partition_data_12 = items_14
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_8.append(ProduceRequestTopicProduceData(name_9, partition_data_12))
         topic_data_6 = items_8
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return ProduceRequest(transactional_id_1, acks_4, timeout_ms_5, topic_data_6), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(ProduceRequest, 9, data, start) from None
+        raise explain(ProduceRequest, 9, data, start, budget) from None
 
 
 def encode_v9(message: ProduceRequest) -> bytes:

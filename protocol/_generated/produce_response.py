@@ -1,5 +1,6 @@
 """ProduceResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -10,7 +11,7 @@ from ringleader.protocol.messages.data import (
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -70,6 +71,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v3(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -80,8 +85,14 @@ def encode_v3(message: ProduceResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partition_responses_4)))
             for item_5 in partition_responses_4:
                 out.append(_WRITE_ihqq(item_5.index, item_5.error_code, item_5.base_offset, item_5.log_append_time_ms))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 3, error) from error
 
@@ -129,6 +140,10 @@ def decode_v4(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v4(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v4(message))
+
+
+def encode_pieces_v4(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -139,8 +154,14 @@ def encode_v4(message: ProduceResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partition_responses_4)))
             for item_5 in partition_responses_4:
                 out.append(_WRITE_ihqq(item_5.index, item_5.error_code, item_5.base_offset, item_5.log_append_time_ms))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 4, error) from error
 
@@ -188,6 +209,10 @@ def decode_v5(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v5(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v5(message))
+
+
+def encode_pieces_v5(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -198,8 +223,14 @@ def encode_v5(message: ProduceResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partition_responses_4)))
             for item_5 in partition_responses_4:
                 out.append(_WRITE_ihqqq(item_5.index, item_5.error_code, item_5.base_offset, item_5.log_append_time_ms, item_5.log_start_offset))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 5, error) from error
 
@@ -247,6 +278,10 @@ def decode_v6(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v6(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v6(message))
+
+
+def encode_pieces_v6(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -257,8 +292,14 @@ def encode_v6(message: ProduceResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partition_responses_4)))
             for item_5 in partition_responses_4:
                 out.append(_WRITE_ihqqq(item_5.index, item_5.error_code, item_5.base_offset, item_5.log_append_time_ms, item_5.log_start_offset))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 6, error) from error
 
@@ -306,6 +347,10 @@ def decode_v7(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v7(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v7(message))
+
+
+def encode_pieces_v7(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -316,8 +361,14 @@ def encode_v7(message: ProduceResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partition_responses_4)))
             for item_5 in partition_responses_4:
                 out.append(_WRITE_ihqqq(item_5.index, item_5.error_code, item_5.base_offset, item_5.log_append_time_ms, item_5.log_start_offset))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 7, error) from error
 
@@ -395,6 +446,10 @@ def decode_v8(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v8(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v8(message))
+
+
+def encode_pieces_v8(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -410,11 +465,20 @@ def encode_v8(message: ProduceResponse) -> bytes:
                     raw_9 = item_7.batch_index_error_message
                     batch_index_error_message_8 = b"" if raw_9 is None else raw_9.encode()
                     out += (_WRITE_ih(item_7.batch_index, -1 if raw_9 is None else len(batch_index_error_message_8)), batch_index_error_message_8)
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
                 raw_11 = item_5.error_message
                 error_message_10 = b"" if raw_11 is None else raw_11.encode()
                 out += (_WRITE_h(-1 if raw_11 is None else len(error_message_10)), error_message_10)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_i(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 8, error) from error
 
@@ -529,6 +593,10 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
 
 
 def encode_v9(message: ProduceResponse) -> bytes:
+    return b"".join(encode_pieces_v9(message))
+
+
+def encode_pieces_v9(message: ProduceResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         responses_1 = message.responses
@@ -553,6 +621,9 @@ def encode_v9(message: ProduceResponse) -> bytes:
                         batch_index_error_message_12 = raw_13.encode()
                         n_14 = len(batch_index_error_message_12) + 1
                     out += (_WRITE_i(item_11.batch_index), UVARINT[n_14] if n_14 < 4096 else write_uvarint(n_14), batch_index_error_message_12, b"\0")
+                    if len(out) > PIECE_ITEMS:
+                        yield b"".join(out)
+                        out = []
                 raw_16 = item_8.error_message
                 if raw_16 is None:
                     error_message_15 = b""
@@ -561,8 +632,14 @@ def encode_v9(message: ProduceResponse) -> bytes:
                     error_message_15 = raw_16.encode()
                     n_17 = len(error_message_15) + 1
                 out += (UVARINT[n_17] if n_17 < 4096 else write_uvarint(n_17), error_message_15, b"\0")
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(_WRITE_ix(message.throttle_time_ms))
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(ProduceResponse, 9, error) from error

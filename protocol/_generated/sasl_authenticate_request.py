@@ -7,13 +7,13 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.security import (
     SaslAuthenticateRequest,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_i = Struct(">i").unpack_from
 _WRITE_i = Struct(">i").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SaslAuthenticateRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -28,7 +28,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
         pos = stop_3
         return SaslAuthenticateRequest(auth_bytes_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SaslAuthenticateRequest, 0, data, start) from None
+        raise explain(SaslAuthenticateRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: SaslAuthenticateRequest) -> bytes:
@@ -39,7 +39,7 @@ def encode_v0(message: SaslAuthenticateRequest) -> bytes:
         raise refused(SaslAuthenticateRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SaslAuthenticateRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -54,7 +54,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
         pos = stop_3
         return SaslAuthenticateRequest(auth_bytes_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SaslAuthenticateRequest, 1, data, start) from None
+        raise explain(SaslAuthenticateRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: SaslAuthenticateRequest) -> bytes:
@@ -65,7 +65,7 @@ def encode_v1(message: SaslAuthenticateRequest) -> bytes:
         raise refused(SaslAuthenticateRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SaslAuthenticateRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -82,12 +82,15 @@ def decode_v2(data: bytes, pos: int) -> tuple[SaslAuthenticateRequest, int]:
         auth_bytes_1 = data[pos:stop_3]
         pos = stop_3
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return SaslAuthenticateRequest(auth_bytes_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SaslAuthenticateRequest, 2, data, start) from None
+        raise explain(SaslAuthenticateRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: SaslAuthenticateRequest) -> bytes:

@@ -7,12 +7,13 @@ from ringleader.protocol.explain import explain, refused
 from ringleader.protocol.messages.security import (
     SaslHandshakeRequest,
 )
+from ringleader.protocol.wire import UNLIMITED
 
 _READ_h = Struct(">h").unpack_from
 _WRITE_h = Struct(">h").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[SaslHandshakeRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SaslHandshakeRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -27,7 +28,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[SaslHandshakeRequest, int]:
         pos = stop_3
         return SaslHandshakeRequest(mechanism_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SaslHandshakeRequest, 0, data, start) from None
+        raise explain(SaslHandshakeRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: SaslHandshakeRequest) -> bytes:
@@ -38,7 +39,7 @@ def encode_v0(message: SaslHandshakeRequest) -> bytes:
         raise refused(SaslHandshakeRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[SaslHandshakeRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SaslHandshakeRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -53,7 +54,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[SaslHandshakeRequest, int]:
         pos = stop_3
         return SaslHandshakeRequest(mechanism_1), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SaslHandshakeRequest, 1, data, start) from None
+        raise explain(SaslHandshakeRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: SaslHandshakeRequest) -> bytes:

@@ -8,7 +8,7 @@ from ringleader.protocol.messages.groups import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -18,7 +18,7 @@ _WRITE_i = Struct(">i").pack
 _WRITE_ih = Struct(">ih").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -46,6 +46,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
             raise ValueError
         if n_9 > (end - pos) // 6:
             raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
+            raise ValueError
         items_10: list[SyncGroupRequestAssignment] = []
         for _ in range(n_9):
             n_12, = _READ_h(data, pos)
@@ -70,7 +73,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
         assignments_8 = items_10
         return SyncGroupRequest(group_id_1, generation_id_4, member_id_5, None, None, None, assignments_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SyncGroupRequest, 0, data, start) from None
+        raise explain(SyncGroupRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: SyncGroupRequest) -> bytes:
@@ -91,7 +94,7 @@ def encode_v0(message: SyncGroupRequest) -> bytes:
         raise refused(SyncGroupRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -119,6 +122,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
             raise ValueError
         if n_9 > (end - pos) // 6:
             raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
+            raise ValueError
         items_10: list[SyncGroupRequestAssignment] = []
         for _ in range(n_9):
             n_12, = _READ_h(data, pos)
@@ -143,7 +149,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
         assignments_8 = items_10
         return SyncGroupRequest(group_id_1, generation_id_4, member_id_5, None, None, None, assignments_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SyncGroupRequest, 1, data, start) from None
+        raise explain(SyncGroupRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: SyncGroupRequest) -> bytes:
@@ -164,7 +170,7 @@ def encode_v1(message: SyncGroupRequest) -> bytes:
         raise refused(SyncGroupRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -192,6 +198,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
             raise ValueError
         if n_9 > (end - pos) // 6:
             raise ValueError
+        budget -= n_9 * 24
+        if budget < 0:
+            raise ValueError
         items_10: list[SyncGroupRequestAssignment] = []
         for _ in range(n_9):
             n_12, = _READ_h(data, pos)
@@ -216,7 +225,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
         assignments_8 = items_10
         return SyncGroupRequest(group_id_1, generation_id_4, member_id_5, None, None, None, assignments_8), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SyncGroupRequest, 2, data, start) from None
+        raise explain(SyncGroupRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: SyncGroupRequest) -> bytes:
@@ -237,7 +246,7 @@ def encode_v2(message: SyncGroupRequest) -> bytes:
         raise refused(SyncGroupRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -276,6 +285,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
             raise ValueError
         if n_12 > (end - pos) // 6:
             raise ValueError
+        budget -= n_12 * 24
+        if budget < 0:
+            raise ValueError
         items_13: list[SyncGroupRequestAssignment] = []
         for _ in range(n_12):
             n_15, = _READ_h(data, pos)
@@ -300,7 +312,7 @@ def decode_v3(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
         assignments_11 = items_13
         return SyncGroupRequest(group_id_1, generation_id_4, member_id_5, group_instance_id_8, None, None, assignments_11), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SyncGroupRequest, 3, data, start) from None
+        raise explain(SyncGroupRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: SyncGroupRequest) -> bytes:
@@ -321,7 +333,7 @@ def encode_v3(message: SyncGroupRequest) -> bytes:
         raise refused(SyncGroupRequest, 3, error) from error
 
 
-def decode_v4(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
+def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -373,6 +385,9 @@ def decode_v4(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
         n_12 -= 1
         if n_12 > (end - pos) // 3:
             raise ValueError
+        budget -= n_12 * 24
+        if budget < 0:
+            raise ValueError
         items_13: list[SyncGroupRequestAssignment] = []
         for _ in range(n_12):
             n_15 = data[pos]
@@ -400,18 +415,24 @@ def decode_v4(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
             assignment_17 = data[pos:stop_19]
             pos = stop_19
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_13.append(SyncGroupRequestAssignment(member_id_14, assignment_17))
         assignments_11 = items_13
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return SyncGroupRequest(group_id_1, generation_id_4, member_id_5, group_instance_id_8, None, None, assignments_11), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SyncGroupRequest, 4, data, start) from None
+        raise explain(SyncGroupRequest, 4, data, start, budget) from None
 
 
 def encode_v4(message: SyncGroupRequest) -> bytes:
@@ -443,7 +464,7 @@ def encode_v4(message: SyncGroupRequest) -> bytes:
         raise refused(SyncGroupRequest, 4, error) from error
 
 
-def decode_v5(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
+def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroupRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -519,6 +540,9 @@ def decode_v5(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
         n_18 -= 1
         if n_18 > (end - pos) // 3:
             raise ValueError
+        budget -= n_18 * 24
+        if budget < 0:
+            raise ValueError
         items_19: list[SyncGroupRequestAssignment] = []
         for _ in range(n_18):
             n_21 = data[pos]
@@ -546,18 +570,24 @@ def decode_v5(data: bytes, pos: int) -> tuple[SyncGroupRequest, int]:
             assignment_23 = data[pos:stop_25]
             pos = stop_25
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_19.append(SyncGroupRequestAssignment(member_id_20, assignment_23))
         assignments_17 = items_19
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return SyncGroupRequest(group_id_1, generation_id_4, member_id_5, group_instance_id_8, protocol_type_11, protocol_name_14, assignments_17), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(SyncGroupRequest, 5, data, start) from None
+        raise explain(SyncGroupRequest, 5, data, start, budget) from None
 
 
 def encode_v5(message: SyncGroupRequest) -> bytes:

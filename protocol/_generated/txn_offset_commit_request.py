@@ -9,7 +9,7 @@ from ringleader.protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -25,7 +25,7 @@ _WRITE_iqih = Struct(">iqih").pack
 _WRITE_qhi = Struct(">qhi").pack
 
 
-def decode_v0(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -53,6 +53,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             raise ValueError
         if n_10 > (end - pos) // 6:
             raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
+            raise ValueError
         items_11: list[TxnOffsetCommitRequestTopic] = []
         for _ in range(n_10):
             n_13, = _READ_h(data, pos)
@@ -69,6 +72,9 @@ def decode_v0(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 14:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[TxnOffsetCommitRequestPartition] = []
             for _ in range(n_16):
@@ -89,7 +95,7 @@ def decode_v0(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
         topics_9 = items_11
         return TxnOffsetCommitRequest(transactional_id_1, group_id_4, producer_id_7, producer_epoch_8, -1, '', None, topics_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(TxnOffsetCommitRequest, 0, data, start) from None
+        raise explain(TxnOffsetCommitRequest, 0, data, start, budget) from None
 
 
 def encode_v0(message: TxnOffsetCommitRequest) -> bytes:
@@ -118,7 +124,7 @@ def encode_v0(message: TxnOffsetCommitRequest) -> bytes:
         raise refused(TxnOffsetCommitRequest, 0, error) from error
 
 
-def decode_v1(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -146,6 +152,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             raise ValueError
         if n_10 > (end - pos) // 6:
             raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
+            raise ValueError
         items_11: list[TxnOffsetCommitRequestTopic] = []
         for _ in range(n_10):
             n_13, = _READ_h(data, pos)
@@ -162,6 +171,9 @@ def decode_v1(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 14:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[TxnOffsetCommitRequestPartition] = []
             for _ in range(n_16):
@@ -182,7 +194,7 @@ def decode_v1(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
         topics_9 = items_11
         return TxnOffsetCommitRequest(transactional_id_1, group_id_4, producer_id_7, producer_epoch_8, -1, '', None, topics_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(TxnOffsetCommitRequest, 1, data, start) from None
+        raise explain(TxnOffsetCommitRequest, 1, data, start, budget) from None
 
 
 def encode_v1(message: TxnOffsetCommitRequest) -> bytes:
@@ -211,7 +223,7 @@ def encode_v1(message: TxnOffsetCommitRequest) -> bytes:
         raise refused(TxnOffsetCommitRequest, 1, error) from error
 
 
-def decode_v2(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -239,6 +251,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             raise ValueError
         if n_10 > (end - pos) // 6:
             raise ValueError
+        budget -= n_10 * 24
+        if budget < 0:
+            raise ValueError
         items_11: list[TxnOffsetCommitRequestTopic] = []
         for _ in range(n_10):
             n_13, = _READ_h(data, pos)
@@ -255,6 +270,9 @@ def decode_v2(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             if n_16 < 0:
                 raise ValueError
             if n_16 > (end - pos) // 18:
+                raise ValueError
+            budget -= n_16 * 24
+            if budget < 0:
                 raise ValueError
             items_17: list[TxnOffsetCommitRequestPartition] = []
             for _ in range(n_16):
@@ -275,7 +293,7 @@ def decode_v2(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
         topics_9 = items_11
         return TxnOffsetCommitRequest(transactional_id_1, group_id_4, producer_id_7, producer_epoch_8, -1, '', None, topics_9), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(TxnOffsetCommitRequest, 2, data, start) from None
+        raise explain(TxnOffsetCommitRequest, 2, data, start, budget) from None
 
 
 def encode_v2(message: TxnOffsetCommitRequest) -> bytes:
@@ -304,7 +322,7 @@ def encode_v2(message: TxnOffsetCommitRequest) -> bytes:
         raise refused(TxnOffsetCommitRequest, 2, error) from error
 
 
-def decode_v3(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffsetCommitRequest, int]:
     start = pos
     try:
         end = len(data)
@@ -368,6 +386,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
         n_17 -= 1
         if n_17 > (end - pos) // 3:
             raise ValueError
+        budget -= n_17 * 24
+        if budget < 0:
+            raise ValueError
         items_18: list[TxnOffsetCommitRequestTopic] = []
         for _ in range(n_17):
             n_20 = data[pos]
@@ -392,6 +413,9 @@ def decode_v3(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
             n_23 -= 1
             if n_23 > (end - pos) // 18:
                 raise ValueError
+            budget -= n_23 * 24
+            if budget < 0:
+                raise ValueError
             items_24: list[TxnOffsetCommitRequestPartition] = []
             for _ in range(n_23):
                 partition_index_25, committed_offset_26, committed_leader_epoch_27 = _READ_iqi(data, pos)
@@ -409,24 +433,33 @@ def decode_v3(data: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
                     committed_metadata_28 = data[pos:stop_30].decode()
                     pos = stop_30
                 if data[pos]:
+                    budget -= data[pos] * 24
+                    if budget < 0:
+                        raise ValueError
                     pos = skip_tags(data, pos)
                 else:
                     pos += 1
                 items_24.append(TxnOffsetCommitRequestPartition(partition_index_25, committed_offset_26, committed_leader_epoch_27, committed_metadata_28))
             partitions_22 = items_24
             if data[pos]:
+                budget -= data[pos] * 24
+                if budget < 0:
+                    raise ValueError
                 pos = skip_tags(data, pos)
             else:
                 pos += 1
             items_18.append(TxnOffsetCommitRequestTopic(name_19, partitions_22))
         topics_16 = items_18
         if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
             pos = skip_tags(data, pos)
         else:
             pos += 1
         return TxnOffsetCommitRequest(transactional_id_1, group_id_4, producer_id_7, producer_epoch_8, generation_id_or_member_epoch_9, member_id_10, group_instance_id_13, topics_16), pos
     except (IndexError, ValueError, struct_error):
-        raise explain(TxnOffsetCommitRequest, 3, data, start) from None
+        raise explain(TxnOffsetCommitRequest, 3, data, start, budget) from None
 
 
 def encode_v3(message: TxnOffsetCommitRequest) -> bytes:

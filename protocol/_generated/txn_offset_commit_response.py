@@ -1,5 +1,6 @@
 """TxnOffsetCommitResponse: written by ringleader.protocol.codegen from its declaration; do not edit."""
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
 
@@ -9,7 +10,7 @@ from ringleader.protocol.messages.transactions import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ringleader.protocol.wire import UVARINT, read_uvarint, skip_tags, write_uvarint
+from ringleader.protocol.wire import PIECE_ITEMS, UVARINT, read_uvarint, skip_tags, write_uvarint
 
 _READ_h = Struct(">h").unpack_from
 _READ_i = Struct(">i").unpack_from
@@ -63,6 +64,10 @@ def decode_v0(data: bytes, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
 
 
 def encode_v0(message: TxnOffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v0(message))
+
+
+def encode_pieces_v0(message: TxnOffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -73,7 +78,13 @@ def encode_v0(message: TxnOffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(TxnOffsetCommitResponse, 0, error) from error
 
@@ -119,6 +130,10 @@ def decode_v1(data: bytes, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
 
 
 def encode_v1(message: TxnOffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v1(message))
+
+
+def encode_pieces_v1(message: TxnOffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -129,7 +144,13 @@ def encode_v1(message: TxnOffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(TxnOffsetCommitResponse, 1, error) from error
 
@@ -175,6 +196,10 @@ def decode_v2(data: bytes, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
 
 
 def encode_v2(message: TxnOffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v2(message))
+
+
+def encode_pieces_v2(message: TxnOffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -185,7 +210,13 @@ def encode_v2(message: TxnOffsetCommitResponse) -> bytes:
             out += (_WRITE_h(len(name_3)), name_3, _WRITE_i(len(partitions_4)))
             for item_5 in partitions_4:
                 out.append(_WRITE_ih(item_5.partition_index, item_5.error_code))
-        return b"".join(out)
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(TxnOffsetCommitResponse, 2, error) from error
 
@@ -256,6 +287,10 @@ def decode_v3(data: bytes, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
 
 
 def encode_v3(message: TxnOffsetCommitResponse) -> bytes:
+    return b"".join(encode_pieces_v3(message))
+
+
+def encode_pieces_v3(message: TxnOffsetCommitResponse) -> Iterator[bytes]:
     try:
         out: list[bytes] = []
         topics_1 = message.topics
@@ -269,8 +304,14 @@ def encode_v3(message: TxnOffsetCommitResponse) -> bytes:
             out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), name_4, UVARINT[n_7] if n_7 < 4096 else write_uvarint(n_7))
             for item_8 in partitions_6:
                 out.append(_WRITE_ihx(item_8.partition_index, item_8.error_code))
+                if len(out) > PIECE_ITEMS:
+                    yield b"".join(out)
+                    out = []
             out.append(b"\0")
+            if len(out) > PIECE_ITEMS:
+                yield b"".join(out)
+                out = []
         out.append(b"\0")
-        return b"".join(out)
+        yield b"".join(out)
     except (AttributeError, TypeError, ValueError, struct_error) as error:
         raise refused(TxnOffsetCommitResponse, 3, error) from error

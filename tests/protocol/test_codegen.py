@@ -55,10 +55,14 @@ def test_generated_functions_are_typed_and_say_their_version(cls: type[Message])
     tree = ast.parse((codegen.OUTPUT / f"{module_name(cls)}.py").read_text())
     functions = {node.name: ast.unparse(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
     versions = range(cls.MIN_VERSION, cls.MAX_VERSION + 1)
+    reads = "data: bytes, pos: int" + (", budget: int=UNLIMITED" if cls.KIND == "request" else "")
+    in_pieces = {name for name in functions if name.startswith("encode_pieces_")}
     assert functions == {
-        **{f"decode_v{version}": "data: bytes, pos: int" for version in versions},
+        **{f"decode_v{version}": reads for version in versions},
         **{f"encode_v{version}": f"message: {cls.__name__}" for version in versions},
+        **dict.fromkeys(in_pieces, f"message: {cls.__name__}"),
     }
+    assert in_pieces <= {f"encode_pieces_v{version}" for version in versions if cls.KIND == "response"}
     for version in versions:
         assert decoder(cls, version).__name__ == f"decode_v{version}"
         assert encoder(cls, version).__name__ == f"encode_v{version}"
