@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from ringleader.coordinator.server.refusals import refusal
+
 Message = Any
 """A request or response class of `ringleader.protocol.messages`."""
 
@@ -37,7 +39,8 @@ class Call:
     """One request in progress; also the ticket that the group machine keeps (compared by identity).
 
     A handler returns the response, or `NO_ANSWER`, or None: then the connection waits ("parked": later
-    requests of this connection wait, as in Kafka) until `answer` or `close` is called, on the loop's thread.
+    requests of this connection wait, as in Kafka) until `answer`, `refuse` or `close` is called, on the
+    loop's thread.
     """
 
     __slots__ = (
@@ -49,6 +52,7 @@ class Call:
         "correlation_id",
         "done",
         "on_closed",
+        "request",
     )
 
     def __init__(
@@ -59,6 +63,7 @@ class Call:
         correlation_id: int,
         client_id: str | None,
         client_host: str,
+        request: Message = None,
     ) -> None:
         self.connection = connection
         self.api_key = api_key
@@ -67,6 +72,8 @@ class Call:
         self.client_id = client_id
         self.client_host = client_host
         """Java's form with a leading slash, `/127.0.0.1`."""
+        self.request = request
+        """What was asked: a refusal takes the form of it."""
         self.done = False
         """Answered, closed, or its connection is gone: nothing that is answered now goes anywhere."""
         self.on_closed: Callable[[], object] | None = None
@@ -83,6 +90,11 @@ class Call:
             self.connection.call_refused(self, "replaced by a newer request of the same member")
         else:
             self.connection.call_answered(self, response)
+
+    def refuse(self, error_code: int) -> None:
+        """Answer a parked call with an error, in the form that its API has for one. Ignored when `done`."""
+        if not self.done:
+            self.answer(refusal(self.request, self.api_version, error_code))
 
     def close(self, reason: str) -> None:
         """Close the connection instead of answering; `reason` goes to the log. Ignored when `done`."""

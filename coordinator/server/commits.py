@@ -8,12 +8,10 @@ answer to the peer, without messages being made. Everything else takes the gener
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
-from ringleader.coordinator.topics import Topics
 from ringleader.protocol.codec import encoder
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
@@ -22,12 +20,16 @@ from ringleader.protocol.messages import (
     OffsetCommitResponseTopic,
 )
 
-API_KEY = 8
+if TYPE_CHECKING:
+    from ringleader.coordinator.runtime import GroupRuntime
+    from ringleader.coordinator.topics import Topics
 
-REMEMBERED_MAX = 50_000
-"""Requests remembered per version; beyond that all are forgotten and learnt again."""
+API_KEY = OffsetCommitRequest.API_KEY
 
-REMEMBERED_BYTES_MAX = 512
+REMEMBERED_BYTES = 16 * 1024 * 1024
+"""What all remembered commits of a server take in memory, over all versions."""
+
+LONGEST_BYTES = 512
 """A longer request takes the general way."""
 
 _offset_at = struct.Struct(">q").unpack_from
@@ -59,17 +61,17 @@ class Plan:
         "leader_epoch",
         "member_id",
         "partition",
-        "shard",
+        "shard_partition",
         "success",
         "topic",
     )
 
     def __init__(
-        self, shard: Shard, request: OffsetCommitRequest, version: int, client_id: str | None
+        self, shard_partition: int, request: OffsetCommitRequest, version: int, client_id: str | None
     ) -> None:
         [topic] = request.topics
         [entry] = topic.partitions
-        self.shard = shard
+        self.shard_partition = shard_partition
         self.group_id = request.group_id
         self.generation = request.generation_id_or_member_epoch
         self.member_id = request.member_id
@@ -113,14 +115,20 @@ class PlainCommit(Call):
             head = _pack(len(body) + 4, self.correlation_id)
         self.connection.call_finished(self, head + body)
 
+    def refuse(self, error_code: int) -> None:
+        """See `Call.refuse`."""
+        self.answer(error_code)
 
-class Commits:
+
+class CommitCache:
     """What is remembered of plain commits, for all connections of a server."""
 
     def __init__(self, runtime: GroupRuntime, topics: Topics) -> None:
         self._runtime = runtime
         self._topics = topics
-        self._known: tuple[dict[bytes, Plan], ...] = tuple({} for _ in FROM_OFFSET)
+        self._known: tuple[BoundedCache[bytes, Plan], ...] = tuple(
+            BoundedCache(REMEMBERED_BYTES // len(FROM_OFFSET)) for _ in FROM_OFFSET
+        )
 
     def take(
         self, connection: Answerable, host: str, frame: bytes, version: int, correlation_id: int, now_ms: int
@@ -135,8 +143,8 @@ class Commits:
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
-        shard = plan.shard
-        taken = shard.commit_one(
+        partition = plan.shard_partition
+        taken = self._runtime.shards[partition].commit_one(
             plan.group_id,
             plan.generation,
             plan.member_id,
@@ -150,13 +158,13 @@ class Commits:
         )
         if not taken:
             return None
-        self._runtime.touch(shard)
+        self._runtime.touch(partition)
         return call
 
     def learn(self, frame: bytes, version: int, end: int, client_id: str | None, request: Any) -> None:
         """Remember a decoded request if it is a plain one; `end`: where its body ended in the frame."""
         topics = request.topics
-        if len(topics) != 1 or len(topics[0].partitions) != 1 or len(frame) > REMEMBERED_BYTES_MAX:
+        if len(topics) != 1 or len(topics[0].partitions) != 1 or len(frame) > LONGEST_BYTES:
             return
         [entry] = topics[0].partitions
         at = len(frame) - FROM_OFFSET[version]
@@ -169,9 +177,6 @@ class Commits:
         )
         if not plain:
             return
-        known = self._known[version]
-        if len(known) >= REMEMBERED_MAX:
-            known.clear()
-        known[frame[8:at] + frame[at + 8 :]] = Plan(
-            self._runtime.shard_of(request.group_id), request, version, client_id
-        )
+        plan = Plan(self._runtime.partition_of(request.group_id), request, version, client_id)
+        parts = (plan.group_id, plan.member_id, plan.instance_id, plan.topic, client_id, plan.success)
+        self._known[version].remember(frame[8:at] + frame[at + 8 :], plan, *parts)

@@ -3,27 +3,31 @@
 All whole frames of one read are worked on in one go, and their answers leave in one write. A request that is
 not answered at once parks the connection: what follows waits, and reading goes on up to a bound, so that a
 peer that closes is noticed. Nothing from the wire is believed before it is checked; whoever sends something
-that cannot be read is cut off with one log line.
+that cannot be read, or more than is taken, is cut off with one log line. What is long is worked on in slices.
 """
 
 from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, cast
 
-from ringleader.coordinator.server.beats import API_KEY as HEARTBEAT_KEY
-from ringleader.coordinator.server.beats import MAX_VERSION as HEARTBEAT_MAX_VERSION
-from ringleader.coordinator.server.beats import PACK as HEARTBEAT_PACK
+from ringleader.coordinator.groups.shard import NOT_YET
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.commits import API_KEY as COMMIT_KEY
+from ringleader.coordinator.server.heartbeats import API_KEY as HEARTBEAT_KEY
+from ringleader.coordinator.server.heartbeats import MAX_VERSION as HEARTBEAT_MAX_VERSION
+from ringleader.coordinator.server.heartbeats import PACK as HEARTBEAT_PACK
 from ringleader.coordinator.server.peers import guess_protocol, java_address
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
 
 if TYPE_CHECKING:
     from ringleader.coordinator.server.routes import Route
+    from ringleader.coordinator.server.run_queue import Slices
     from ringleader.coordinator.server.server import Server
 
 LEAVE_KEY = 13
@@ -34,8 +38,14 @@ HEAD_BYTES = 12
 MIN_FRAME_BYTES = 8
 """The least that the size field may say: API key, version, correlation id."""
 
+SHORT_FRAME_BYTES = 65_536
+"""A frame of this size is waited for, whatever it is of and whoever sends it."""
+
 FLUSH_BYTES = 262_144
 """Answers are handed to the transport at this size, so that a peer that does not read is noticed in time."""
+
+CLIENT_ID_CHARACTERS = 256
+"""What is kept of a client id for log lines. A longer one is decoded from each request."""
 
 NO_TAGS = b"\0"
 """The tagged fields of a request header that has none, as all known clients send it."""
@@ -55,12 +65,13 @@ class Connection(asyncio.Protocol):
     """See the module. `Server` makes one for each accepted socket."""
 
     __slots__ = (
-        "_beats",
         "_blocked",
+        "_client_id",
         "_data",
         "_early",
         "_header",
-        "_max_frame",
+        "_heartbeats",
+        "_identified",
         "_max_input",
         "_more",
         "_need",
@@ -69,11 +80,15 @@ class Connection(asyncio.Protocol):
         "_reading",
         "_routes",
         "_server",
+        "_shards",
+        "_short_frame",
         "_transport",
         "_unsent",
+        "_untaken",
+        "_working",
         "address",
-        "client_id",
         "closing",
+        "held_bytes",
         "host",
         "moved_ms",
         "parked",
@@ -83,9 +98,10 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._routes = server.routes
-        self._beats = server.beats.known
+        self._heartbeats = server.heartbeats.known
+        self._shards = server.runtime.shards
         self._now_ms = server.now_ms
-        self._max_frame = server.limits.socket_request_max_bytes
+        self._short_frame = min(SHORT_FRAME_BYTES, server.limits.socket_request_max_bytes)
         self._max_input = server.limits.connection_input_max_bytes
         self._transport: asyncio.Transport
         self.peer = "?"
@@ -94,10 +110,18 @@ class Connection(asyncio.Protocol):
         """Address as `Call.client_host`."""
         self.address = ""
         """Address alone, for the limit per address."""
-        self.client_id: str | None = None
-        """Of the last request."""
+        self._client_id: str | None = None
+        """Of the last request, for log lines: its beginning."""
         self._header = b""
-        """Its bytes in the header, length included."""
+        """Its bytes in the header, length included; nothing when it is a long one."""
+        self._identified = False
+        """Whether a request came that could be read."""
+        self.held_bytes = 0
+        """What the server counts for this connection against `queued.max.request.bytes`."""
+        self._working = 0
+        """Of these, for the parked request."""
+        self._untaken = 0
+        """Of these, answers that the peer does not take."""
         self.moved_ms = server.now_ms()
         """When bytes last moved on this connection."""
         self.parked: Call | None = None
@@ -139,10 +163,10 @@ class Connection(asyncio.Protocol):
         now = self.moved_ms = self._now_ms()
         if self._more or self.parked is not None or self._blocked or self.closing:
             self._later(data, now)
-        elif not self._beat_alone(data, now):
+        elif not self._lone_heartbeat(data, now):
             self._run(data, 0, now)
 
-    def _beat_alone(self, data: bytes, now: int) -> bool:
+    def _lone_heartbeat(self, data: bytes, now: int) -> bool:
         """What most members send most of the time: one heartbeat that was seen before, and nothing else.
         Whether it was that, and is answered."""
         if len(data) < HEAD_BYTES:
@@ -150,16 +174,18 @@ class Connection(asyncio.Protocol):
         size, api_key, version, correlation_id = _head(data, 0)
         if api_key != HEARTBEAT_KEY or size != len(data) - 4 or not 0 <= version <= HEARTBEAT_MAX_VERSION:
             return False
-        beat = self._beats[version].get(data[HEAD_BYTES:])
-        if beat is None:
+        heartbeat = self._heartbeats[version].get(data[HEAD_BYTES:])
+        if heartbeat is None:
             return False
-        heartbeat, group_id, generation, member_id, instance_id = beat
+        partition, group_id, generation, member_id, instance_id = heartbeat
         try:
-            code = heartbeat(group_id, generation, member_id, instance_id, now)
+            code = self._shards[partition].heartbeat(group_id, generation, member_id, instance_id, now)
         except Exception:
-            return False  # once more, the long way, which logs it
+            return False  # once more, the general way, which contains it
         if code:
-            self._server.beats.unusual(group_id)
+            if code == NOT_YET:
+                return False
+            self._server.runtime.touch(partition)
         self._routes[HEARTBEAT_KEY].requests += 1
         self._transport.write(HEARTBEAT_PACK[version](correlation_id, code))
         return True
@@ -172,41 +198,38 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone, from either side."""
         queued = b"" if self.closing else self._data[self._position :] + bytes(self._more)
-        self.closing = True
-        self._server.queued_bytes -= len(self._more)
-        self._more = bytearray()
-        self._data = b""
+        self._untaken = 0
+        self._end()
         self._server.left(self)
-        call, self.parked = self.parked, None
-        if call is not None:
-            call.dropped()
         if queued:
-            self._farewells(queued)
+            self._leave_requests(queued)
 
-    def _farewells(self, queued: bytes) -> None:
+    def _leave_requests(self, queued: bytes) -> None:
         """A client that is stopped while its JoinGroup waits says LeaveGroup behind it and hangs up, as
         Java's does. Kafka comes to it when the join phase is over; here it counts at once."""
         position, now = 0, self._now_ms()
         while len(queued) - position >= HEAD_BYTES:
             size, api_key, version, correlation_id = _head(queued, position)
             stop = position + 4 + size
-            if not MIN_FRAME_BYTES <= size <= self._max_frame or stop > len(queued):
+            if size < MIN_FRAME_BYTES or stop > len(queued):
                 return
             if api_key == LEAVE_KEY:
                 self._request(queued[position + 4 : stop], api_key, version, correlation_id, [], now)
-                call, self.parked = self.parked, None
-                if call is not None:
-                    call.dropped()
+                self._end()
             position = stop
 
     def pause_writing(self) -> None:
         """The peer does not take its answers: as in Kafka, it is not read from until it does."""
         self._blocked = True
+        self._untaken = self._transport.get_write_buffer_size()
+        self._weigh()
         self._set_reading()
 
     def resume_writing(self) -> None:
         """The peer takes its answers again."""
         self._blocked = False
+        self._untaken = 0
+        self._weigh()
         self.moved_ms = self._now_ms()
         self._go_on()
 
@@ -216,20 +239,25 @@ class Connection(asyncio.Protocol):
         """Keep what cannot be worked on yet: a frame's beginning, or requests behind a parked one."""
         if self.closing:
             return
-        more = self._more
-        more += data
-        server = self._server
-        server.queued_bytes += len(data)
-        if server.queued_bytes > server.limits.queued_max_request_bytes:
-            self.close("too many bytes of requests are waiting (queued.max.request.bytes)")
-        elif self.parked is not None or self._blocked:
+        self._more += data
+        if self.parked is not None or self._blocked:
+            self._weigh()
             self._set_reading()
-        elif len(more) >= self._need:
-            whole = bytes(more)
-            server.queued_bytes -= len(more)
-            more.clear()
-            self._need = 0
-            self._run(whole, 0, now)
+        elif len(self._more) >= self._need:
+            self._run_more(now)
+        else:
+            self._weigh()
+
+    def _run_more(self, now: int) -> None:
+        whole = bytes(self._more)
+        self._more.clear()
+        self._need = 0
+        self._run(whole, 0, now)
+
+    def _weigh(self) -> None:
+        """Tell the server what this connection holds. Closes one, perhaps this, if all hold too much."""
+        held = len(self._more) + len(self._data) + self._working + self._untaken
+        self._server.hold(held - self.held_bytes, self, held)
 
     def _run(self, data: bytes, position: int, now: int) -> None:
         """Work on the frames in `data` from `position` on, until its end, a parked request or a bad frame."""
@@ -239,31 +267,32 @@ class Connection(asyncio.Protocol):
         heartbeats = 0
         while end - position >= HEAD_BYTES:
             size, api_key, version, correlation_id = _head(data, position)
-            if not MIN_FRAME_BYTES <= size <= self._max_frame:
-                break
             stop = position + 4 + size
-            if stop > end:
+            if size < MIN_FRAME_BYTES or stop > end:
+                break
+            if size > self._short_frame and size > self._limit(api_key):
                 break
             if api_key == HEARTBEAT_KEY and 0 <= version <= HEARTBEAT_MAX_VERSION:
                 try:
-                    beat = self._beats[version].get(data[position + HEAD_BYTES : stop])
-                    if beat is None:
-                        beat = self._server.beats.learn(data[position + 4 : stop], version)
-                    heartbeat, group_id, generation, member_id, instance_id = beat
-                    code = heartbeat(group_id, generation, member_id, instance_id, now)
+                    heartbeat = self._heartbeats[version].get(data[position + HEAD_BYTES : stop])
+                    if heartbeat is None:
+                        heartbeat = self._server.heartbeats.learn(data[position + 4 : stop], version)
+                    partition, group_id, generation, member_id, instance_id = heartbeat
+                    code = self._shards[partition].heartbeat(
+                        group_id, generation, member_id, instance_id, now
+                    )
                 except MalformedError as error:
                     reason = str(error)
                     break
                 except Exception:
-                    self._server.log.exception("handler failed", **self._who("Heartbeat"))
-                    reason = "Heartbeat failed"
-                    break
-                if code:
-                    self._server.beats.unusual(group_id)
-                out.append(HEARTBEAT_PACK[version](correlation_id, code))
-                heartbeats += 1
-                position = stop
-                continue
+                    code = NOT_YET  # once more, the general way, which contains it
+                if code != NOT_YET:
+                    if code:
+                        self._server.runtime.touch(partition)
+                    out.append(HEARTBEAT_PACK[version](correlation_id, code))
+                    heartbeats += 1
+                    position = stop
+                    continue
             reason = self._request(data[position + 4 : stop], api_key, version, correlation_id, out, now)
             position = stop
             if reason or self.parked is not None or self._blocked:
@@ -272,6 +301,8 @@ class Connection(asyncio.Protocol):
             self._routes[HEARTBEAT_KEY].requests += heartbeats
         if out:
             self._flush(out)
+        if self.closing:
+            return
         if reason:
             self.close(reason)
         elif self.parked is not None or self._blocked:
@@ -280,19 +311,31 @@ class Connection(asyncio.Protocol):
                 self._data, self._position = data, position
         elif position < end:
             self._keep(data[position:])
+        if self._data or self._more or self._working or self.held_bytes:
+            self._weigh()
+
+    def _limit(self, api_key: int) -> int:
+        """The longest frame that is waited for."""
+        route = self._routes.get(api_key)
+        limit = self._short_frame if route is None else route.max_frame_bytes
+        if not self._identified:
+            limit = min(limit, self._server.limits.connection_first_request_max_bytes)
+        return max(limit, self._short_frame)
 
     def _keep(self, rest: bytes) -> None:
         """The beginning of a frame: check its size before waiting for the rest of it."""
-        need = 4
+        self._need = HEAD_BYTES
         if len(rest) >= 4:
             size = int.from_bytes(rest[:4], "big", signed=True)
-            if not MIN_FRAME_BYTES <= size <= self._max_frame:
-                self.close(f"a frame of {size:,} bytes{guess_protocol(rest)}")
+            limit = self._server.limits.socket_request_max_bytes
+            if len(rest) >= HEAD_BYTES:
+                limit = self._limit(int.from_bytes(rest[4:6], "big", signed=True))
+                self._need = size + 4
+            if not MIN_FRAME_BYTES <= size <= limit:
+                told = f", at most {limit:,} are taken here" if size > limit else ""
+                self.close(f"a frame of {size:,} bytes{guess_protocol(rest) or told}")
                 return
-            need = size + 4
         self._more[:0] = rest
-        self._server.queued_bytes += len(rest)
-        self._need = need
 
     def _go_on(self) -> None:
         """What made the connection wait is over: work on what came meanwhile."""
@@ -303,13 +346,11 @@ class Connection(asyncio.Protocol):
                 self._data = b""
                 self._run(data, position, now)
             elif self._more and len(self._more) >= self._need:
-                whole = bytes(self._more)
-                self._server.queued_bytes -= len(whole)
-                self._more.clear()
-                self._need = 0
-                self._run(whole, 0, now)
+                self._run_more(now)
             else:
                 break
+        if self.held_bytes:
+            self._weigh()
         self._set_reading()
 
     def _set_reading(self) -> None:
@@ -350,15 +391,19 @@ class Connection(asyncio.Protocol):
                 self.parked = taken
                 return ""
         try:
-            position = self._read_header(frame, version >= route.flexible)
-            request, end = (route.decoders[version] or route.decoder(version))(frame, position)
+            client_id, position = self._read_header(frame, version >= route.flexible)
+            decode = route.decoders[version] or route.decoder(version)
+            request, end = decode(frame, position, route.budget)
         except MalformedError as error:
             return str(error)
+        self._identified = True
         if api_key == COMMIT_KEY:
-            self._server.commits.learn(frame, version, end, self.client_id, request)
-        call = Call(self, api_key, version, correlation_id, self.client_id, self.host)
+            self._server.commits.learn(frame, version, end, client_id, request)
+        call = Call(self, api_key, version, correlation_id, client_id, self.host, request)
         try:
             response = route.handler(call, request)
+            if isinstance(response, GeneratorType):
+                response = self._first_slice(route, call, response)
         except Exception:
             call.done = True
             self._server.log.exception("handler failed", **self._who(route.name))
@@ -366,6 +411,7 @@ class Connection(asyncio.Protocol):
         if response is None:
             if not call.done:
                 self.parked = call
+                self._working = route.held_bytes(len(frame))
                 return ""
             response, self._early = self._early, None
             if isinstance(response, _Refusal):
@@ -376,48 +422,103 @@ class Connection(asyncio.Protocol):
             return ""
         return self._encode(route, call, response, out)
 
-    def _read_header(self, frame: bytes, flexible: bool) -> int:
-        """Take the client id; returns where the body begins. Raises `MalformedError`."""
+    def _first_slice(self, route: Route, call: Call, handling: Slices) -> Message | NoAnswer | None:
+        """Begin with a handler that gives way to others in between; None when it goes on in later turns."""
+        try:
+            next(handling)
+        except StopIteration as stop:
+            return stop.value
+        self._server.run_queue.add(self._in_slices(route, call, handling))
+        return None
+
+    def _in_slices(self, route: Route, call: Call, handling: Slices) -> Slices:
+        try:
+            while not call.done:
+                next(handling)
+                yield
+        except StopIteration as stop:
+            if stop.value is not None:
+                call.answer(stop.value)
+        except Exception:
+            self._server.log.exception("handler failed", **self._who(route.name))
+            call.close("failed")
+
+    def _read_header(self, frame: bytes, flexible: bool) -> tuple[str | None, int]:
+        """The client id, and where the body begins. Raises `MalformedError`."""
         known = self._header
         if known and frame.startswith(known, 8):
             # Most clients send the same id each time, and no tagged fields: compared, not decoded.
             position = 8 + len(known)
             if not flexible:
-                return position
+                return self._client_id, position
             if frame[position : position + 1] == NO_TAGS:
-                return position + 1
+                return self._client_id, position + 1
         header, position = decode_request_header(frame)
-        self.client_id = header.client_id
-        self._header = frame[8 : 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))]
-        return position
+        length = max(0, int.from_bytes(frame[8:10], "big", signed=True))
+        self._header = frame[8 : 10 + length] if length <= CLIENT_ID_CHARACTERS else b""
+        self._client_id = header.client_id and header.client_id[:CLIENT_ID_CHARACTERS]
+        return header.client_id, position
 
     def _encode(self, route: Route, call: Call, response: Message, out: list[bytes]) -> str:
         """Adds the response's frame to `out`. Returns why the connection must be closed, or ""."""
         version = call.api_version
         try:
-            head, body = (route.framers[version] or route.framer(version))(response, call.correlation_id)
+            pieces = (route.encoders[version] or route.encoder(version))(response)
+            body = next(pieces)
+            more = next(pieces, None)
         except Exception:
             self._server.log.exception("answer cannot be encoded", **self._who(route.name))
             return f"{route.name} failed"
-        out.append(head)
-        out.append(body)
-        self._unsent += len(body) + ENTRY_BYTES
-        if self._unsent > FLUSH_BYTES:
-            self._flush(out)
+        if more is None:
+            out.append(route.head(version, call.correlation_id, len(body)))
+            out.append(body)
+            self._unsent += len(body) + ENTRY_BYTES
+            if self._unsent > FLUSH_BYTES:
+                self._flush(out)
+        else:
+            if out:
+                self._flush(out)
+            self.parked = call
+            self._server.run_queue.add(self._long_answer(route, call, [body, more], pieces))
         return ""
+
+    def _long_answer(self, route: Route, call: Call, done: list[bytes], pieces: Iterator[bytes]) -> Slices:
+        """Encode the rest of an answer in slices; until it leaves, the connection waits."""
+        try:
+            for piece in pieces:
+                done.append(piece)
+                yield
+                if self.parked is not call:
+                    return
+        except Exception:
+            self._server.log.exception("answer cannot be encoded", **self._who(route.name))
+            self._unpark()
+            self.close(f"{route.name} failed")
+            return
+        if self.parked is call:
+            self._unpark()
+            self._flush([route.head(call.api_version, call.correlation_id, sum(map(len, done))), *done])
+            self._go_on()
 
     def _flush(self, out: list[bytes]) -> None:
         self._unsent = 0
         self._transport.write(b"".join(out))
         out.clear()
+        if self._blocked:
+            self._untaken = self._transport.get_write_buffer_size()
+            self._weigh()
+
+    def _unpark(self) -> None:
+        self.parked = None
+        self._working = 0
+        self.moved_ms = self._server.swept_ms
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """See `Answerable`."""
         if self.parked is not call:
             self._early = response
             return
-        self.parked = None
-        self.moved_ms = self._server.swept_ms
+        self._unpark()
         if response is not NO_ANSWER:
             out: list[bytes] = []
             reason = self._encode(self._routes[call.api_key], call, response, out)
@@ -426,16 +527,15 @@ class Connection(asyncio.Protocol):
             if reason:
                 self.close(reason)
                 return
-        if self._data or self._more or not self._reading:
+        if self.held_bytes or not self._reading:
             self._go_on()
 
     def call_finished(self, call: Call, frame: bytes) -> None:
         """See `Answerable`."""
         assert self.parked is call
-        self.parked = None
-        self.moved_ms = self._server.swept_ms
+        self._unpark()
         self._transport.write(frame)
-        if self._data or self._more or not self._reading:
+        if self.held_bytes or not self._reading:
             self._go_on()
 
     def call_refused(self, call: Call, reason: str) -> None:
@@ -443,15 +543,15 @@ class Connection(asyncio.Protocol):
         if self.parked is not call:
             self._early = _Refusal(reason)
             return
-        self.parked = None
+        self._unpark()
         self.close(f"{self._routes[call.api_key].name}: {reason}")
 
     # ---- closing ----
 
     def _who(self, api: str = "") -> dict[str, str]:
         who = {"peer": self.peer}
-        if self.client_id is not None:
-            who["client_id"] = self.client_id
+        if self._client_id is not None:
+            who["client_id"] = self._client_id
         if api:
             who["api"] = api
         return who
@@ -460,18 +560,26 @@ class Connection(asyncio.Protocol):
         """Send what was answered, then close. One log line, unless `quietly`."""
         if self.closing:
             return
-        self.closing = True
         if not quietly:
             self._server.log.warning("connection closed", reason=reason, **self._who())
-        self._data = b""
-        self._server.queued_bytes -= len(self._more)
-        self._more = bytearray()
-        call, self.parked = self.parked, None
-        if call is not None:
-            call.dropped()
+        self._end()
         self._transport.close()
 
-    def abort(self) -> None:
-        """Close without waiting for the peer to take its answers."""
-        self.closing = True
+    def abort(self, reason: str = "") -> None:
+        """Close without waiting for the peer to take its answers. One log line if there is a `reason`."""
+        if reason:
+            self._server.log.warning("connection closed", reason=reason, **self._who())
+        self._untaken = 0
+        self._end()
         self._transport.abort()
+
+    def _end(self) -> None:
+        """Let go of everything but the answers that the peer may still take."""
+        self.closing = True
+        self._data = b""
+        self._more = bytearray()
+        call = self.parked
+        self._unpark()
+        self._weigh()
+        if call is not None:
+            call.dropped()

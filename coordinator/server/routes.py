@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ringleader.coordinator.server.handlers import Handler
-from ringleader.protocol.codec import Decoder, Encoder, decoder, encoder
+from ringleader.protocol.codec import Decoder, PiecesEncoder, decoder, pieces_encoder
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class, response_class
+from ringleader.protocol.messages import (
+    FetchRequest,
+    JoinGroupRequest,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+    ProduceRequest,
+    SyncGroupRequest,
+)
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.config import Settings
 
 _pack = struct.Struct(">ii").pack
 _pack_flexible = struct.Struct(">iix").pack
 
-Frame = Callable[[Any, int], tuple[bytes, bytes]]
-"""(response, correlation id) -> size and header, body."""
+ELEMENT_EFFORT = 24
+"""What decoding one entry with a text costs, in numbers of an array; see `layout.effort`."""
+
+IDS_BYTES = 131_072
+"""What a JoinGroup or SyncGroup has besides metadata or assignments: its ids, each of at most 32 kB."""
+
+OPAQUE_KEYS = frozenset(kind.API_KEY for kind in (ProduceRequest, JoinGroupRequest, SyncGroupRequest))
+"""APIs whose requests are long by what is passed on as bytes."""
+
+NUMBER_KEYS = frozenset(
+    kind.API_KEY for kind in (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest)
+)
+"""APIs whose requests are long by partitions described by numbers alone: a third of the effort each."""
 
 
 @dataclass(slots=True)
@@ -33,8 +54,12 @@ class Route:
     handler: Handler
     decoders: list[Decoder | None]
     """By version; None until the first request of that version."""
-    framers: list[Frame | None]
-    """By version likewise: encode a response and put the header before it."""
+    encoders: list[PiecesEncoder | None]
+    """By version likewise."""
+    max_frame_bytes: int
+    """A longer request is refused before it has arrived."""
+    budget: int
+    """For the decoder."""
     requests: int = 0
     """How many came so far."""
 
@@ -47,34 +72,47 @@ class Route:
             found = self.decoders[version] = decoder(request, version)
         return found
 
-    def framer(self, version: int) -> Frame:
-        """What makes a response frame of a version within `low` and `high`."""
-        found = self.framers[version]
+    def encoder(self, version: int) -> PiecesEncoder:
+        """What encodes responses of a version within `low` and `high`."""
+        found = self.encoders[version]
         if found is None:
             response = response_class(self.api_key)
             assert response is not None
-            # The response header of ApiVersions never has tagged fields: a client reads it before it knows
-            # what the node speaks (KIP-511).
-            flexible = version >= self.flexible and self.api_key != API_VERSIONS_KEY
-            found = self.framers[version] = _framer(encoder(response, version), flexible)
+            found = self.encoders[version] = pieces_encoder(response, version)
         return found
 
+    def head(self, version: int, correlation_id: int, body_bytes: int) -> bytes:
+        """Size and header of a response."""
+        # The response header of ApiVersions never has tagged fields: a client reads it before it knows what
+        # the node speaks (KIP-511).
+        if version >= self.flexible and self.api_key != API_VERSIONS_KEY:
+            return _pack_flexible(body_bytes + 5, correlation_id)
+        return _pack(body_bytes + 4, correlation_id)
 
-def _framer(encode: Encoder, flexible: bool) -> Frame:
-    def frame(response: Any, correlation_id: int) -> tuple[bytes, bytes]:
-        body = encode(response)
-        return _pack(len(body) + 4, correlation_id), body
-
-    def frame_flexible(response: Any, correlation_id: int) -> tuple[bytes, bytes]:
-        body = encode(response)
-        return _pack_flexible(len(body) + 5, correlation_id), body
-
-    return frame_flexible if flexible else frame
+    def held_bytes(self, frame_bytes: int) -> int:
+        """The most that a request takes in memory while it is worked on: the frame, what was cut out of it,
+        and up to 200 bytes for each entry, of which the least is 3 bytes on the wire."""
+        if self.api_key in OPAQUE_KEYS:
+            return 2 * frame_bytes
+        return min(64 * frame_bytes, 2 * frame_bytes + 200 * self.budget // ELEMENT_EFFORT)
 
 
-def build_routes(handlers: dict[int, Handler]) -> dict[int, Route]:
+def max_frame_bytes(api_key: int, settings: Settings) -> int:
+    """Longest request of an API, whatever its version."""
+    most = settings.request_max_bytes
+    if api_key == ProduceRequest.API_KEY:
+        most = settings.socket_request_max_bytes
+    elif api_key == JoinGroupRequest.API_KEY:
+        most = 2 * settings.member_max_metadata_bytes + IDS_BYTES  # what is a little too much is told so
+    elif api_key == SyncGroupRequest.API_KEY:
+        most = settings.group_max_record_bytes + IDS_BYTES
+    return min(most, settings.socket_request_max_bytes)
+
+
+def build_routes(handlers: dict[int, Handler], settings: Settings) -> dict[int, Route]:
     """A route for each handler, at the versions that the message classes declare."""
     routes = {}
+    effort = settings.request_max_elements * ELEMENT_EFFORT
     for api_key, handler in handlers.items():
         request = request_class(api_key)
         assert request is not None, f"no message for API {api_key}"
@@ -87,6 +125,8 @@ def build_routes(handlers: dict[int, Handler]) -> dict[int, Route]:
             flexible=request.FLEXIBLE_VERSION,
             handler=handler,
             decoders=[None] * versions,
-            framers=[None] * versions,
+            encoders=[None] * versions,
+            max_frame_bytes=max_frame_bytes(api_key, settings),
+            budget=2 * effort if api_key in NUMBER_KEYS else effort,
         )
     return routes

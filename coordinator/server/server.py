@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
-from ringleader.coordinator.server.beats import Beats
-from ringleader.coordinator.server.commits import Commits
+from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler
+from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.routes import Route, build_routes
+from ringleader.coordinator.server.run_queue import RunQueue
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY
 
@@ -43,13 +44,14 @@ class Server:
         self.limits = settings
         self.now_ms = now_ms
         self.log = log or get_log()
-        self.beats = Beats(runtime)
-        self.commits: Commits
-        self._runtime = runtime
+        self.runtime = runtime
+        self.heartbeats = HeartbeatCache(runtime)
+        self.commits: CommitCache
+        self.run_queue = RunQueue()
         self.routes: dict[int, Route] = {}
         self.connections: set[Connection] = set()
-        self.queued_bytes = 0
-        """Bytes that arrived and are not being worked on, over all connections."""
+        self.held_bytes = 0
+        """What all connections hold: what has arrived, is being worked on, or is not taken by the peer."""
         self.swept_ms = now_ms()
         """When idle connections were last looked for: a cheap clock for stamps that need no more."""
         self._per_address: Counter[str] = Counter()
@@ -60,8 +62,8 @@ class Server:
 
     async def start(self, handlers: dict[int, Handler], topics: Topics) -> tuple[str, int]:
         """Listen; returns host and port as bound. Raises OSError."""
-        self.commits = Commits(self._runtime, topics)
-        self.routes = build_routes(handlers)
+        self.commits = CommitCache(self.runtime, topics)
+        self.routes = build_routes(handlers, self.limits)
         loop = asyncio.get_running_loop()
         host, port = self.limits.listen
         if port == 0:
@@ -120,6 +122,19 @@ class Server:
             del self._per_address[connection.address]
         if not self.connections:
             self._empty.set()
+
+    def hold(self, more: int, connection: Connection, held: int) -> None:
+        """A connection holds `more` bytes than before, `held` altogether. When all hold too much, those that
+        hold most are closed: not who happens to go above the bound."""
+        self.held_bytes += more
+        connection.held_bytes = held
+        limit = self.limits.queued_max_request_bytes
+        while more > 0 and self.held_bytes > limit:
+            most = max(self.connections, key=lambda one: one.held_bytes)
+            most.abort(
+                f"holds {most.held_bytes:,} bytes, the most of {self.held_bytes:,} "
+                f"(queued.max.request.bytes is {limit:,})"
+            )
 
     def versions_refusal(self, correlation_id: int) -> bytes:
         """The whole response frame to ApiVersions of an unknown version: v0 in every case, with the range of

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.bounded import BoundedCache
 from ringleader.protocol.codec import Decoder, decoder
 from ringleader.protocol.frames import decode_request_header
 from ringleader.protocol.messages import HeartbeatRequest
 
-API_KEY = 12
+if TYPE_CHECKING:
+    from ringleader.coordinator.runtime import GroupRuntime
 
+API_KEY = HeartbeatRequest.API_KEY
 MAX_VERSION = HeartbeatRequest.MAX_VERSION
 
-REMEMBERED_MAX = 50_000
-"""Requests remembered per version; beyond that all are forgotten and learnt again."""
+REMEMBERED_BYTES = 16 * 1024 * 1024
+"""What all remembered heartbeats of a server take in memory, over all versions."""
 
-REMEMBERED_BYTES_MAX = 1_024
-"""A longer heartbeat is decoded each time: what is remembered has a bound in bytes too."""
-
-Beat = tuple[Callable[[str, int, str, str | None, int], int], str, int, str, str | None]
-"""The shard's method, group id, generation, member id, instance id."""
+Heartbeat = tuple[int, str, int, str, str | None]
+"""Partition of the group's shard, group id, generation, member id, instance id."""
 
 _V0 = struct.Struct(">iih").pack
 _V1 = struct.Struct(">iiih").pack
@@ -48,33 +48,25 @@ PACK: tuple[Callable[[int, int], bytes], ...] = (_pack_v0, _pack_v1, _pack_v1, _
 """By version: whole response frame from correlation id and error code. Throttle time is 0."""
 
 
-class Beats:
+class HeartbeatCache:
     """What is remembered of heartbeats, for all connections of a server."""
 
     def __init__(self, runtime: GroupRuntime) -> None:
-        self.known: tuple[dict[bytes, Beat], ...] = tuple({} for _ in PACK)
+        self.known: tuple[BoundedCache[bytes, Heartbeat], ...] = tuple(
+            BoundedCache(REMEMBERED_BYTES // len(PACK)) for _ in PACK
+        )
         """By version: what follows the correlation id -> the decoded request."""
-        self._shard_of = runtime.shard_of
-        self.unusual = runtime.heartbeat_refused
-        """To be called with the group id when a heartbeat was answered with an error."""
+        self._partition_of = runtime.partition_of
         self._decoders: tuple[Decoder, ...] = tuple(
             decoder(HeartbeatRequest, version) for version in range(MAX_VERSION + 1)
         )
 
-    def learn(self, frame: bytes, version: int) -> Beat:
+    def learn(self, frame: bytes, version: int) -> Heartbeat:
         """Decode a frame (without its size) and remember it. Raises `MalformedError`."""
         _, position = decode_request_header(frame)
         request, _ = self._decoders[version](frame, position)
-        beat: Beat = (
-            self._shard_of(request.group_id).heartbeat,
-            request.group_id,
-            request.generation_id,
-            request.member_id,
-            request.group_instance_id,
-        )
-        known = self.known[version]
-        if len(known) >= REMEMBERED_MAX:
-            known.clear()
-        if len(frame) <= REMEMBERED_BYTES_MAX:
-            known[frame[8:]] = beat
-        return beat
+        group_id, member_id = request.group_id, request.member_id
+        instance_id, generation = request.group_instance_id, request.generation_id
+        heartbeat = (self._partition_of(group_id), group_id, generation, member_id, instance_id)
+        self.known[version].remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
+        return heartbeat
