@@ -150,7 +150,30 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
         104_857_600,
         ge=1_024,
         le=INT32_MAX,
-        description="Largest request. A connection that announces a larger one is closed at once.",
+        description="Largest request. A connection that announces a larger one is closed at once. Only "
+        "Produce may be as large: JoinGroup may have twice `member.max.metadata.bytes`, SyncGroup "
+        "`group.max.record.bytes` (and 128 KiB for ids, each), all others `request.max.bytes`.",
+    )
+    request_max_bytes: int = Field(
+        4_194_304,
+        ge=65_536,
+        le=INT32_MAX,
+        description="Largest request that carries neither records nor what members tell each other.",
+    )
+    request_max_elements: int = Field(
+        20_000,
+        ge=1_000,
+        le=1_000_000,
+        description="Entries of one request (topics, partitions, members, groups), so that none holds up the "
+        "others' heartbeats: 20,000 take about 25 ms to decode. What counts less: entries of numbers alone a "
+        "third, plain numbers (partitions of OffsetFetch) 1/24; Fetch, ListOffsets and OffsetForLeaderEpoch "
+        "may have twice as many. A connection that sends more is closed. Answers may have any number.",
+    )
+    connection_first_request_max_bytes: int = Field(
+        2_097_152,
+        ge=65_536,
+        le=INT32_MAX,
+        description="Largest request on a connection on which none has come yet that could be read.",
     )
     max_connections: int = Field(
         20_000, ge=1, le=INT32_MAX, description="Connections at a time; more are closed at once."
@@ -175,8 +198,9 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
         1_073_741_824,
         ge=1_048_576,
         le=INT64_MAX,
-        description="Bytes of requests that have arrived but are not being worked on, over all connections; "
-        "the connection that goes above it is closed.",
+        description="What all connections may hold: requests that have arrived or are being worked on "
+        "(counted by what they take in memory), and answers that the peer does not take. Above it the "
+        "connections that hold most are closed. Up to `connection.output.max.bytes` of each are not counted.",
     )
     connection_input_max_bytes: int = Field(
         1_048_576,
@@ -186,7 +210,7 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
         "above it the connection is not read from.",
     )
     connection_output_max_bytes: int = Field(
-        1_048_576,
+        65_536,
         ge=16_384,
         le=INT32_MAX,
         description="Bytes of answers that the peer has not taken, per connection; above it the connection's "

@@ -249,13 +249,24 @@ class Shard:
         """
         return self._offsets.fetch(group_id, topics, require_stable, ticket)
 
+    def count_offsets(self, group_id: str) -> int:
+        """How many committed offsets a group has; 0 for one that is not there."""
+        group = self._groups.get(group_id)
+        return 0 if group is None else sum(map(len, group.offsets.values()))
+
+    def committed_partitions(self, group_id: str) -> list[tuple[str, list[int]]]:
+        """Topics and partitions for which a group has offsets, perhaps not yet durable: to ask for them in
+        more than one go."""
+        group = self._groups.get(group_id)
+        return [] if group is None else [(topic, list(some)) for topic, some in group.offsets.items()]
+
     def own_offsets(self, group_id: str) -> int | None:
         """How many offsets a group has that shares something else than topics, by its protocol type; None for
         all other groups, and for those that are not there."""
         group = self._groups.get(group_id)
         if group is None or group.protocol_type in (None, "", CONSUMER_TYPE):
             return None
-        return sum(map(len, group.offsets.values()))
+        return self.count_offsets(group_id)
 
     def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:
         """One `DescribeGroupsResponseDescribedGroup`, or None and it comes as an `Answer`. Missing: state

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ringleader.coordinator.groups.shard import NOT_YET
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer

@@ -1,11 +1,13 @@
-"""Requests and answers that are too long for one turn of the loop: worked on in slices, between other work."""
+"""Requests and answers too long for one turn of the loop: worked on in slices, with other work in between."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator, Iterable
+from itertools import islice
 from time import perf_counter
+from typing import Any, TypeVar
 
 SLICE_ELEMENTS = 500
 """How many entries of a request a handler sees to between two `yield`s: 1 to 5 ms of work."""
@@ -16,7 +18,10 @@ TURN_S = 0.004
 ACTIVE_MAX = 4
 """How many are in progress at a time: each may hold a long answer in the making."""
 
-Slices = Generator[None, None, None]
+Slices = Generator[None, None, Any]
+"""Work that gives way to others at each `yield`; as a handler it returns what a handler returns."""
+
+T = TypeVar("T")
 
 
 class RunQueue:
@@ -49,3 +54,12 @@ class RunQueue:
                 break
         self._scheduled = True
         asyncio.get_running_loop().call_soon(self._turn)
+
+
+async def gather_some(work: Iterable[Coroutine[Any, Any, T]], at_a_time: int = 50) -> list[T]:
+    """As `asyncio.gather`, but that not all of it begins in one turn of the loop."""
+    work = iter(work)
+    results: list[T] = []
+    while some := list(islice(work, at_a_time)):
+        results += await asyncio.gather(*some)
+    return results

@@ -116,5 +116,5 @@ async def test_damaged_requests_harm_nobody(
     assert handled > CASES_PER_SEED * 1.5, "hardly any request came through to be handled"
     failures = [record.getMessage() for record in caplog.records if record.exc_info]
     assert failures == []
-    assert node.server.queued_bytes == 0
+    assert node.server.held_bytes == 0
     assert not node.server.connections

@@ -13,7 +13,7 @@ import structlog
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.commits import Commits
+from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Services, build
 from ringleader.coordinator.server.routes import build_routes
@@ -243,8 +243,8 @@ class SimulatedWorld:
             wall_ms=wall_ms,
         )
         self._server = Server(settings, self.runtime, now_ms=now_ms, log=log)
-        self._server.commits = Commits(self.runtime, topics)
-        self._server.routes = build_routes(build(services))
+        self._server.commits = CommitCache(self.runtime, topics)
+        self._server.routes = build_routes(build(services), settings)
 
     async def stop(self) -> None:
         """Everything ends."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
+from ringleader.coordinator.server.run_queue import RunQueue, Slices
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from ringleader.coordinator.runtime.transactions import TransactionRuntime
     from ringleader.coordinator.topics import Topics
 
-__all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services"]
+__all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services", "Slices"]
 
-Handler = Callable[[Call, Any], "Message | NoAnswer | None"]
-"""Takes a request. Returns its response (or NO_ANSWER), or None when `call.answer(...)` comes later.
+Handler = Callable[[Call, Any], "Message | NoAnswer | Slices | None"]
+"""Takes a request. Returns its response (or NO_ANSWER), or None when `call.answer(...)` comes later. One that
+may take long is a generator that yields every few milliseconds, and returns that at its end.
 
 Synchronous, on the loop's thread; asynchronous work is started with `Services.spawn`. `call.api_version` is
 within the version range of the message class. An exception is contained: logged with its traceback, and
@@ -45,6 +47,8 @@ class Services:
     transactions: TransactionRuntime
     now_ms: Clock = monotonic_ms
     wall_ms: WallClock = wall_ms
+    run_queue: RunQueue = field(default_factory=RunQueue)
+    """For what is long and not in the handler itself."""
 
 
 def build(services: Services) -> dict[int, Handler]:

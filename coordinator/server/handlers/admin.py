@@ -6,15 +6,15 @@ IncrementalAlterConfigs (44) v0-1. DeleteRecords (21) v0-2. DescribeCluster (60)
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
 from ringleader.coordinator.server.handlers.configs import broker_entries, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
+from ringleader.coordinator.server.run_queue import gather_some
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import (
@@ -48,6 +48,9 @@ BROKERS, CONTROLLERS = 1, 2
 """Endpoint types."""
 
 
+DESCRIBED_RESOURCES = 10
+"""How many resources, with all their configurations, are described in one go."""
+
 T = TypeVar("T")
 
 
@@ -79,11 +82,14 @@ class _Admin:
 
     # ---- DescribeConfigs ----
 
-    def describe_configs(self, call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    def describe_configs(self, call: Call, request: DescribeConfigsRequest) -> Slices:
         """Topics, and the node's own settings."""
-        return DescribeConfigsResponse(
-            results=[self._describe(resource, request) for resource in request.resources]
-        )
+        results = []
+        for resource in request.resources:
+            results.append(self._describe(resource, request))
+            if not len(results) % DESCRIBED_RESOURCES:
+                yield
+        return DescribeConfigsResponse(results=results)
 
     def _describe(
         self, resource: DescribeConfigsRequestDescribeConfigsResource, request: DescribeConfigsRequest
@@ -142,13 +148,11 @@ class _Admin:
         ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
             return lambda present: {config.name: config.value for config in resource.configs}
 
-        errors = await asyncio.gather(
-            *(
-                self._alter(
-                    r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
-                )
-                for r in request.resources
+        errors = await gather_some(
+            self._alter(
+                r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
             )
+            for r in request.resources
         )
         call.answer(
             AlterConfigsResponse(
@@ -171,13 +175,11 @@ class _Admin:
         ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
             return lambda present: _changed(present, resource.configs)
 
-        errors = await asyncio.gather(
-            *(
-                self._alter(
-                    r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
-                )
-                for r in request.resources
+        errors = await gather_some(
+            self._alter(
+                r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
             )
+            for r in request.resources
         )
         call.answer(
             IncrementalAlterConfigsResponse(
@@ -224,8 +226,8 @@ class _Admin:
     async def _delete_records(self, call: Call, request: DeleteRecordsRequest) -> None:
         topics = []
         for topic in request.topics:
-            results = await asyncio.gather(*(self._truncate(topic.name, asked) for asked in topic.partitions))
-            topics.append(DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, list(results)))
+            results = await gather_some(self._truncate(topic.name, asked) for asked in topic.partitions)
+            topics.append(DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, results))
         call.answer(DeleteRecordsResponse(topics=topics))
 
     async def _truncate(

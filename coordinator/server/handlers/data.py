@@ -8,13 +8,13 @@ A transactional batch is accepted if its partition was added to the open transac
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from functools import partial
 
 from ringleader.coordinator.server.call import NO_ANSWER
-from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, Fetching
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
 from ringleader.coordinator.transactions.machine import Producer
@@ -68,44 +68,41 @@ class _Data:
 
     # ---- Produce ----
 
-    def produce(self, call: Call, request: ProduceRequest) -> None:
+    def produce(self, call: Call, request: ProduceRequest) -> Slices:
         """The answer waits until all batches are written. With acks 0 there is none: an error closes the
         connection, and the next request waits for the writing, so that memory has a bound."""
-        _Produce(self._services, call, request).begin()
+        return _Produce(self._services, call, request).begin()
 
     # ---- ListOffsets ----
 
-    def list_offsets(self, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse | None:
+    def list_offsets(self, call: Call, request: ListOffsetsRequest) -> Slices:
         """Ends and starts are answered at once; times are looked up in the files."""
         committed = request.isolation_level == READ_COMMITTED
         asked = [partition for topic in request.topics for partition in topic.partitions]
         if any(partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP for partition in asked):
             self._services.spawn(call, self._look_up_offsets(call, request))
             return None
-        return ListOffsetsResponse(
-            topics=[
-                ListOffsetsResponseListOffsetsTopicResponse(
-                    topic.name,
-                    [
-                        self._offset_now(topic.name, found, call.api_version, committed)
-                        for found in _once(topic.partitions)
-                    ],
-                )
-                for topic in request.topics
-            ]
-        )
+        topics = []
+        count = 0
+        for topic in request.topics:
+            partitions = []
+            for found in _once(topic.partitions):
+                partitions.append(self._offset_now(topic.name, found, call.api_version, committed))
+                count += 1
+                if not count % SLICE_ELEMENTS:
+                    yield
+            topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
+        return ListOffsetsResponse(topics=topics)
 
     async def _look_up_offsets(self, call: Call, request: ListOffsetsRequest) -> None:
         topics = []
         committed = request.isolation_level == READ_COMMITTED
         for topic in request.topics:
-            partitions = await asyncio.gather(
-                *(
-                    self._offset(topic.name, found, call.api_version, committed)
-                    for found in _once(topic.partitions)
-                )
+            partitions = await gather_some(
+                self._offset(topic.name, found, call.api_version, committed)
+                for found in _once(topic.partitions)
             )
-            topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, list(partitions)))
+            topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
         call.answer(ListOffsetsResponse(topics=topics))
 
     def _offset_now(
@@ -158,18 +155,19 @@ class _Data:
 
     # ---- OffsetForLeaderEpoch ----
 
-    def offset_for_leader_epoch(
-        self, call: Call, request: OffsetForLeaderEpochRequest
-    ) -> OffsetForLeaderEpochResponse:
+    def offset_for_leader_epoch(self, call: Call, request: OffsetForLeaderEpochRequest) -> Slices:
         """The one epoch ends where the partition ends; no other is known."""
-        return OffsetForLeaderEpochResponse(
-            topics=[
-                OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(
-                    topic.topic, [self._epoch_end(topic.topic, asked) for asked in topic.partitions]
-                )
-                for topic in request.topics
-            ]
-        )
+        topics = []
+        count = 0
+        for topic in request.topics:
+            partitions = []
+            for asked in topic.partitions:
+                partitions.append(self._epoch_end(topic.topic, asked))
+                count += 1
+                if not count % SLICE_ELEMENTS:
+                    yield
+            topics.append(OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic.topic, partitions))
+        return OffsetForLeaderEpochResponse(topics=topics)
 
     def _epoch_end(
         self, topic: str, asked: OffsetForLeaderEpochRequestOffsetForLeaderPartition
@@ -211,6 +209,10 @@ def check_epoch(current_leader_epoch: int) -> None:
         raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
+BATCHES = 100
+"""How many batches of a request are handed over in one go."""
+
+
 class _Produce:
     """One Produce request in progress."""
 
@@ -224,7 +226,7 @@ class _Produce:
         self._left = 1
         self._response = ProduceResponse()
 
-    def begin(self) -> None:
+    def begin(self) -> Slices:
         """Hand all batches over; the last result answers."""
         for topic in self._request.topic_data:
             answers = ProduceResponseTopicProduceResponse(topic.name)
@@ -234,6 +236,8 @@ class _Produce:
                 answers.partition_responses.append(answer)
                 self._left += 1
                 self._append(topic.name, asked, answer)
+                if not self._left % BATCHES:
+                    yield
         self._finished()
 
     def _append(

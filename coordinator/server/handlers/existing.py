@@ -3,13 +3,16 @@ the group machine knows groups, not topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.parts import Gather
+from ringleader.coordinator.server.gather import Gather
+from ringleader.coordinator.server.refusals import refusal
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.errors import ErrorCode
 
@@ -26,7 +29,7 @@ def split(
     topics: Topics,
     request: Any,
     topic_class: type[Any],
-    refusal: type[Any],
+    refused_class: type[Any],
     unknown: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 ) -> tuple[list[Any], Refused]:
     """Topics of a request with the partitions that exist, and a refusal for each of the others. `unknown`:
@@ -35,7 +38,8 @@ def split(
     refused: Refused = {}
     for topic in request.topics:
         info = topics.describe(topic.name)
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is not None or is_long(topic.name) else unknown
+        is_name = info is None and len(topic.name) <= NAME_MAX_CHARACTERS
+        code = unknown if is_name else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         count = info.partitions if info is not None else 0 if code else ANY_PARTITION
         good = []
         for entry in topic.partitions:
@@ -43,7 +47,7 @@ def split(
                 good.append(entry)
                 continue
             refused.setdefault(topic.name, []).append(
-                refusal(
+                refused_class(
                     partition_index=entry.partition_index,
                     error_code=code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 )
@@ -51,11 +55,6 @@ def split(
         if good:
             accepted.append(topic_class(name=topic.name, partitions=good))
     return accepted, refused
-
-
-def is_long(name: str) -> bool:
-    """Whether it is too long for a name, of a topic or of something else."""
-    return len(name) > NAME_MAX_CHARACTERS
 
 
 def merge(topics: list[Any], refused: Refused, topic_class: type[Any]) -> None:
@@ -68,5 +67,68 @@ def merge(topics: list[Any], refused: Refused, topic_class: type[Any]) -> None:
 def handle(runtime: GroupRuntime, call: Call, request: Any, finish: Callable[[Any], Any]) -> Any | None:
     """The group machine's answer to a request, after `finish`; None when it comes later."""
     gather = Gather(call, lambda results: finish(results[0]))
-    gather.add(partial(runtime.handle, request), partial(runtime.ticket_closed, request.group_id))
+    _hand_over(gather, runtime, call, request)
     return gather.answer()
+
+
+def commit(
+    runtime: GroupRuntime,
+    call: Call,
+    request: Any,
+    topic_class: type[Any],
+    finish: Callable[[Any], Any] = lambda response: response,
+) -> Slices:
+    """The group machine's answer to a commit, after `finish`. A long one is handed over as several: each is
+    in the log whole or not at all, and the answer tells what is."""
+    gather = Gather(call, lambda results: finish(_joined(results)))
+    for number, topics in enumerate(slices((topic.name, topic.partitions) for topic in request.topics)):
+        if number:
+            yield
+        some = copy(request)
+        some.topics = [topic_class(name=name, partitions=list(partitions)) for name, partitions in topics]
+        _hand_over(gather, runtime, call, some)
+    return gather.answer()
+
+
+def _hand_over(gather: Gather, runtime: GroupRuntime, call: Call, request: Any) -> None:
+    gather.add(
+        partial(runtime.handle, request),
+        partial(refusal, request, call.api_version),
+        partial(runtime.ticket_closed, request.group_id),
+    )
+
+
+def is_long(topics: list[Any]) -> bool:
+    """Whether topics with partitions are too many for one turn of the loop."""
+    return len(topics) + sum(len(topic.partitions) for topic in topics) > SLICE_ELEMENTS
+
+
+def slices(topics: Iterable[tuple[str, Sequence[Any]]]) -> Iterator[list[tuple[str, Sequence[Any]]]]:
+    """Topics with partitions in the order given, some at a time."""
+    some: list[tuple[str, Sequence[Any]]] = []
+    count = 0
+    for name, partitions in topics:
+        for start in range(0, len(partitions) or 1, SLICE_ELEMENTS):
+            some.append((name, partitions[start : start + SLICE_ELEMENTS]))
+            count += 1 + len(some[-1][1])
+            if count >= SLICE_ELEMENTS:
+                yield some
+                some, count = [], 0
+    if some:
+        yield some
+
+
+def join_topics(whole: list[Any], more: list[Any]) -> None:
+    """Add the next slice's topics of an answer."""
+    for topic in more:
+        if whole and whole[-1].name == topic.name:
+            whole[-1].partitions += topic.partitions
+        else:
+            whole.append(topic)
+
+
+def _joined(responses: list[Any]) -> Any:
+    whole = responses[0]
+    for response in responses[1:]:
+        join_topics(whole.topics, response.topics)
+    return whole

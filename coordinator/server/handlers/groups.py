@@ -9,15 +9,19 @@ v0-6: v6 says that there is no such group. ListGroups (16) v0-5: v4 state filter
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services
-from ringleader.coordinator.server.parts import Gather
+from ringleader.coordinator.server.gather import Gather, Part
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.messages import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DeleteGroupsResponseDeletableGroupResult,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    DescribeGroupsResponseDescribedGroup,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
@@ -32,6 +36,9 @@ from ringleader.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+
+DESCRIBED_GROUPS = 10
+"""How many groups, with all their members, are described in one go."""
 
 GROUP_KEY_TYPE = 0
 TRANSACTION_KEY_TYPE = 1
@@ -110,7 +117,7 @@ class _Groups:
         return response
 
     def heartbeat(self, call: Call, request: HeartbeatRequest) -> HeartbeatResponse | None:
-        """Registered so that ApiVersions lists it; the connection has a shorter way (see `beats`)."""
+        """Most take the connection's shorter way (see `heartbeats`), unless they have to wait."""
         response: HeartbeatResponse | None = self._runtime.handle(request, call)
         return response
 
@@ -119,30 +126,72 @@ class _Groups:
         response: LeaveGroupResponse | None = self._runtime.handle(request, call)
         return response
 
-    def describe(self, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """One entry per id, in the order of the request."""
-        version = call.api_version
-        groups = [self._runtime.describe(group_id, version) for group_id in request.groups]
-        if request.include_authorized_operations:
-            for group in groups:
-                if not group.error_code:
-                    group.authorized_operations = ALL_GROUP_OPERATIONS
-        return DescribeGroupsResponse(groups=groups)
+    def describe(self, call: Call, request: DescribeGroupsRequest) -> Slices:
+        """One entry per id, in the order of the request. May wait for what it shows to be durable."""
 
-    def list(self, call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
-        """All groups, or those in the asked states and of the asked types."""
-        try:
-            found = self._runtime.list_groups(request.states_filter, request.types_filter)
-            return ListGroupsResponse(groups=found)
-        except KafkaError as error:
-            return ListGroupsResponse(error_code=error.code)
+        def finish(groups: list[Any]) -> DescribeGroupsResponse:
+            if request.include_authorized_operations:
+                for group in groups:
+                    if not group.error_code:
+                        group.authorized_operations = ALL_GROUP_OPERATIONS
+            return DescribeGroupsResponse(groups=groups)
 
-    def delete(self, call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse | None:
-        """Each group by itself; a name that is given twice counts once, as in Kafka."""
-        gather = Gather(call, lambda results: DeleteGroupsResponse(results=results))
-        for group_id in dict.fromkeys(request.groups_names):
+        def refused(group_id: str, error: int) -> DescribeGroupsResponseDescribedGroup:
+            return DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=error)
+
+        gather = Gather(call, finish)
+        for number, group_id in enumerate(request.groups, 1):
             gather.add(
-                partial(self._runtime.delete_group, group_id),
+                partial(self._runtime.describe, group_id, call.api_version),
+                partial(refused, group_id),
                 partial(self._runtime.ticket_closed, group_id),
             )
+            if not number % DESCRIBED_GROUPS:
+                yield
         return gather.answer()
+
+    def list(self, call: Call, request: ListGroupsRequest) -> Slices:
+        """All groups, or those in the asked states and of the asked types. May wait, as `describe`."""
+        found = 0
+
+        def ask(partition: int, part: Part) -> Any:
+            nonlocal found
+            listed = self._runtime.list_groups(partition, request.states_filter, request.types_filter, part)
+            found += len(listed or ())
+            return listed
+
+        gather = Gather(call, _listed)
+        for partition in range(self._runtime.partitions):
+            try:
+                gather.add(partial(ask, partition), int)
+            except KafkaError as error:
+                return ListGroupsResponse(error_code=error.code)
+            if found > SLICE_ELEMENTS:
+                found = 0
+                yield
+        return gather.answer()
+
+    def delete(self, call: Call, request: DeleteGroupsRequest) -> Slices:
+        """Each group by itself; a name that is given twice counts once, as in Kafka."""
+
+        def refused(group_id: str, error: int) -> DeleteGroupsResponseDeletableGroupResult:
+            return DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=error)
+
+        gather = Gather(call, lambda results: DeleteGroupsResponse(results=results))
+        for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):
+            gather.add(
+                partial(self._runtime.delete_group, group_id),
+                partial(refused, group_id),
+                partial(self._runtime.ticket_closed, group_id),
+            )
+            if not number % SLICE_ELEMENTS:
+                yield
+        return gather.answer()
+
+
+def _listed(shards: list[Any]) -> ListGroupsResponse:
+    """`shards`: of each the groups, or an error code."""
+    errors = [found for found in shards if isinstance(found, int)]
+    if errors:
+        return ListGroupsResponse(error_code=errors[0])
+    return ListGroupsResponse(groups=[group for found in shards for group in found])

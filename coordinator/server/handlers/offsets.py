@@ -9,12 +9,14 @@ The group machine knows groups, not topics: whether a topic and its partition ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import cast
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services, existing
-from ringleader.coordinator.server.parts import Gather, Part
+from ringleader.coordinator.server.gather import Gather, Part
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
+from ringleader.coordinator.server.refusals import SEVERAL_GROUPS_VERSION, refusal
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
@@ -29,7 +31,6 @@ from ringleader.protocol.messages import (
     OffsetDeleteResponseTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -54,7 +55,7 @@ class _Offsets:
 
     # ---- OffsetCommit ----
 
-    def commit(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
+    def commit(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         describe = self._topics.describe
         for topic in request.topics:
@@ -63,10 +64,12 @@ class _Offsets:
             for entry in topic.partitions:
                 if not 0 <= entry.partition_index < count:
                     return self._commit_apart(call, request)
+        if existing.is_long(request.topics):
+            return existing.commit(self._runtime, call, request, OffsetCommitRequestTopic)
         response: OffsetCommitResponse | None = self._runtime.handle(request, call)
         return response
 
-    def _commit_apart(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
+    def _commit_apart(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Slices:
         accepted, refused = existing.split(
             self._topics,
             request,
@@ -82,11 +85,11 @@ class _Offsets:
         if not accepted:
             return merged(OffsetCommitResponse())
         request.topics = accepted
-        return existing.handle(self._runtime, call, request, merged)
+        return existing.commit(self._runtime, call, request, OffsetCommitRequestTopic, merged)
 
     def _unknown(self, group_id: str, deleting: bool = False) -> ErrorCode:
         """The code for topics that do not exist."""
-        count = self._runtime.shard_of(group_id).own_offsets(group_id) if self._max_own else None
+        count = self._runtime.own_offsets(group_id) if self._max_own else None
         if count is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE if deleting or count < self._max_own else ErrorCode.POLICY_VIOLATION
@@ -113,34 +116,68 @@ class _Offsets:
 
     # ---- OffsetFetch ----
 
-    def fetch(self, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse | None:
-        """May wait: stable offsets are given out after the commits that are on their way."""
+    def fetch(self, call: Call, request: OffsetFetchRequest) -> Slices:
+        """May wait: what it shows must be durable."""
         version = call.api_version
-        groups = request.groups if version >= 8 else [_as_group(request)]
+        groups = request.groups if version >= SEVERAL_GROUPS_VERSION else [_as_group(request)]
+        first: list[int] = []
+        """Of each group, the number of its first part."""
 
-        def finish(results: list[Any]) -> OffsetFetchResponse:
-            if version >= 8:
-                return OffsetFetchResponse(groups=results)
-            return _single(results[0], version, request)
+        def finish(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+            ends = [*first[1:], len(parts)]
+            found = [_joined(parts[start:end]) for start, end in zip(first, ends, strict=True)]
+            if version >= SEVERAL_GROUPS_VERSION:
+                return OffsetFetchResponse(groups=found)
+            return _single(found[0], version, request)
 
         gather = Gather(call, finish)
+        count = work = 0
         for group in groups:
-            gather.add(
-                partial(self._fetch_group, group, request.require_stable),
-                partial(self._runtime.ticket_closed, group.group_id),
-            )
+            first.append(count)
+            for wanted in self._wanted(group):
+                if work > SLICE_ELEMENTS:
+                    work = 0
+                    yield
+                gather.add(
+                    partial(self._fetch_some, group.group_id, wanted, request.require_stable),
+                    partial(_refused, group.group_id),
+                    partial(self._runtime.ticket_closed, group.group_id),
+                )
+                count += 1
+                work += 10 + sum(1 + len(partitions) for _, partitions in wanted or ())
         return gather.answer()
 
-    def _fetch_group(
-        self, group: OffsetFetchRequestGroup, require_stable: bool, part: Part
-    ) -> OffsetFetchResponseGroup | None:
-        wanted: Topics = None
+    def _wanted(self, group: OffsetFetchRequestGroup) -> Iterable[Topics]:
+        """What to ask the group machine for, in slices; None: for all there is."""
+        topics: Topics = None
         if group.topics is not None:
-            wanted = [(topic.name, topic.partition_indexes) for topic in group.topics]
+            topics = [(topic.name, topic.partition_indexes) for topic in group.topics]
+        else:
+            shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
+            if shard.count_offsets(group.group_id) > SLICE_ELEMENTS:
+                topics = shard.committed_partitions(group.group_id)
+        return [None] if topics is None else list(existing.slices(topics)) or [[]]
+
+    def _fetch_some(
+        self, group_id: str, wanted: Topics, require_stable: bool, part: Part
+    ) -> OffsetFetchResponseGroup | None:
         found: OffsetFetchResponseGroup | None = self._runtime.fetch_offsets(
-            group.group_id, wanted, require_stable, part
+            group_id, wanted, require_stable, part
         )
         return found
+
+
+def _refused(group_id: str, error: int) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
+
+
+def _joined(parts: Sequence[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
+    """The slices of one group: an error of any is one of all."""
+    whole = next((part for part in parts if part.error_code), parts[0])
+    for part in parts:
+        if part is not whole and not whole.error_code:
+            existing.join_topics(whole.topics, part.topics)
+    return whole
 
 
 def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -157,14 +194,9 @@ def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 def _single(
     group: OffsetFetchResponseGroup, version: int, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
-    """The answer of v8 in the form of v1-7. Where a group-level error goes: v2 and later have a field for it,
-    v1 has it on every partition of the request."""
+    """The answer of v8 in the form of v1-7."""
     if group.error_code:
-        if version >= 2:
-            return OffsetFetchResponse(error_code=group.error_code)
-        return OffsetFetchResponse(
-            topics=[_refused_topic(topic, group.error_code) for topic in request.topics or ()]
-        )
+        return cast(OffsetFetchResponse, refusal(request, version, group.error_code))
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
@@ -182,16 +214,4 @@ def _single(
             )
             for topic in group.topics
         ]
-    )
-
-
-def _refused_topic(topic: OffsetFetchRequestTopic, error_code: int) -> OffsetFetchResponseTopic:
-    return OffsetFetchResponseTopic(
-        name=topic.name,
-        partitions=[
-            OffsetFetchResponsePartition(
-                partition_index=index, committed_offset=-1, metadata="", error_code=error_code
-            )
-            for index in topic.partition_indexes
-        ],
     )

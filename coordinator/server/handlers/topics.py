@@ -13,8 +13,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
 from ringleader.coordinator.server.handlers.configs import topic_entries
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -67,11 +68,11 @@ class _Topics:
 
     # ---- Metadata ----
 
-    def metadata(self, call: Call, request: MetadataRequest) -> MetadataResponse | None:
+    def metadata(self, call: Call, request: MetadataRequest) -> Slices:
         """Topics that are asked for by name are created first, if that is allowed and they are missing."""
         asked = request.topics
         if asked is None or (not asked and call.api_version == 0):
-            return self._metadata(request, [self._found(info, request) for info in self._topics.all()])
+            return self._metadata(request, (yield from self._all(request)))
         by_id_allowed = call.api_version >= 12
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
             refused = [
@@ -84,7 +85,18 @@ class _Topics:
         if missing:
             self._services.spawn(call, self._create_missing(call, request, asked, missing))
             return None
-        return self._metadata(request, self._asked(asked, request, {}))
+        return self._metadata(request, (yield from self._asked(asked, request, {})))
+
+    def _all(self, request: MetadataRequest) -> Slices:
+        found = []
+        partitions = 0
+        for info in list(self._topics.all()):
+            found.append(self._found(info, request))
+            partitions += 1 + info.partitions
+            if partitions > SLICE_ELEMENTS:
+                partitions = 0
+                yield
+        return found
 
     def _missing(self, asked: list[MetadataRequestTopic]) -> list[str]:
         names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
@@ -93,23 +105,38 @@ class _Topics:
     async def _create_missing(
         self, call: Call, request: MetadataRequest, asked: list[MetadataRequestTopic], missing: list[str]
     ) -> None:
-        results = await asyncio.gather(*map(self._topics.create, missing), return_exceptions=True)
         failed: dict[str, int] = {}
-        for name, result in zip(missing, results, strict=True):
-            if isinstance(result, KafkaError) and result.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                failed[name] = result.code
-            elif isinstance(result, BaseException) and not isinstance(result, KafkaError):
-                raise result
-        call.answer(self._metadata(request, self._asked(asked, request, failed)))
+
+        async def create(name: str) -> None:
+            try:
+                await self._topics.create(name)
+            except KafkaError as error:
+                if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                    failed[name] = error.code
+
+        await gather_some(map(create, missing))
+        finding = self._asked(asked, request, failed)
+        while True:
+            try:
+                next(finding)
+            except StopIteration as stop:
+                call.answer(self._metadata(request, stop.value))
+                return
+            await asyncio.sleep(0)
 
     def _asked(
         self, asked: list[MetadataRequestTopic], request: MetadataRequest, failed: dict[str, int]
-    ) -> list[MetadataResponseTopic]:
+    ) -> Slices:
         found: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+        partitions = 0
         for topic in asked:
             key = topic.name, topic.topic_id
             if key not in found:
                 found[key] = self._one(topic, request, failed)
+                partitions += 1 + len(found[key].partitions)
+            if partitions > SLICE_ELEMENTS:
+                partitions = 0
+                yield
         return list(found.values())
 
     def _one(
@@ -177,8 +204,8 @@ class _Topics:
         twice = _twice(topic.name for topic in request.topics)
         once = [topic for topic in request.topics if topic.name not in twice]
         results = [_refused_creation(name, _duplicate("topic", name)) for name in twice]
-        results += await asyncio.gather(
-            *(self._create_one(topic, call.api_version, request.validate_only) for topic in once)
+        results += await gather_some(
+            self._create_one(topic, call.api_version, request.validate_only) for topic in once
         )
         call.answer(CreateTopicsResponse(topics=results))
 
@@ -301,7 +328,7 @@ class _Topics:
         twice = _twice(topic.name for topic in request.topics)
         once = [topic for topic in request.topics if topic.name not in twice]
         results = [_refused_growth(name, _duplicate("topic", name)) for name in twice]
-        results += await asyncio.gather(*(self._grow(topic, request.validate_only) for topic in once))
+        results += await gather_some(self._grow(topic, request.validate_only) for topic in once)
         call.answer(CreatePartitionsResponse(results=results))
 
     async def _grow(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ringleader.coordinator.groups.replies import txn_commit_answer
-from ringleader.coordinator.server.handlers import Call, Handler, Services, existing
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -173,7 +173,9 @@ class _Transactions:
 
     # ---- TxnOffsetCommit ----
 
-    def commit_offsets(self, call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse | None:
+    def commit_offsets(
+        self, call: Call, request: TxnOffsetCommitRequest
+    ) -> TxnOffsetCommitResponse | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
         in the open transaction of this producer."""
         accepted, refused = existing.split(
@@ -192,6 +194,8 @@ class _Transactions:
         error = self._check(request)
         if error:
             return finish(txn_commit_answer(request, error))
+        if existing.is_long(accepted):
+            return existing.commit(self._services.runtime, call, request, TxnOffsetCommitRequestTopic, finish)
         return existing.handle(self._services.runtime, call, request, finish)
 
     def _check(self, request: TxnOffsetCommitRequest) -> int:

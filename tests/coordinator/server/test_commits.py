@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.commits import Commits
+from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.storage.base import Failure
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
@@ -38,14 +38,14 @@ async def answer_bytes(client: Client, request: OffsetCommitRequest, version: in
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each commit from now on: whether it went the short way."""
     ways: list[bool] = []
-    original = Commits.take
+    original = CommitCache.take
 
-    def take(self: Commits, *arguments: Any) -> Call | None:
+    def take(self: CommitCache, *arguments: Any) -> Call | None:
         call = original(self, *arguments)
         ways.append(call is not None)
         return call
 
-    monkeypatch.setattr(Commits, "take", take)
+    monkeypatch.setattr(CommitCache, "take", take)
     return ways
 
 

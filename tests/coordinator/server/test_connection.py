@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from ringleader.protocol.messages import (
     ApiVersionsResponse,
     HeartbeatRequest,
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
 )
@@ -26,7 +28,7 @@ from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.rawclient import hand_frame
 from tests.support.served import Served, serving, until
 
-METADATA, HEARTBEAT, JOIN_GROUP, API_VERSIONS = 3, 12, 11, 18
+METADATA, OFFSET_COMMIT, HEARTBEAT, JOIN_GROUP, API_VERSIONS = 3, 8, 12, 11, 18
 INT32_MAX = 2**31 - 1
 
 
@@ -61,7 +63,7 @@ async def test_what_cannot_be_read_is_cut_off_with_one_log_line(data: bytes, say
         assert says in line["reason"]
         assert line["peer"].startswith("127.0.0.1:")
         await until(lambda: len(served.server.connections) == 1)
-        assert served.server.queued_bytes == 0
+        assert served.server.held_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -110,24 +112,95 @@ async def test_a_large_announcement_takes_no_memory() -> None:
     """The size of a frame that may come is waited for, not taken."""
     async with serving() as served, served.connect() as client:
         client.writer.write(struct.pack(">i", 100 << 20) + b"\0\x0b")
-        await until(lambda: bool(served.server.queued_bytes))
-        assert served.server.queued_bytes == 6
+        await until(lambda: bool(served.server.held_bytes))
+        assert served.server.held_bytes == 6
 
 
-async def test_bytes_that_wait_have_a_bound_over_all_connections() -> None:
+@pytest.mark.parametrize(
+    ("api_key", "size", "identified", "taken"),
+    [
+        (OFFSET_COMMIT, 4_194_304, True, True),
+        (OFFSET_COMMIT, 4_194_305, True, False),
+        (OFFSET_COMMIT, 2_097_152, False, True),
+        (OFFSET_COMMIT, 2_097_153, False, False),
+        (JOIN_GROUP, 2_097_152 + 131_072, True, True),
+        (JOIN_GROUP, 2_097_152 + 131_073, True, False),
+        (9_999, 65_536, True, True),
+        (9_999, 65_537, True, False),
+    ],
+)
+async def test_longer_than_its_api_is_cut_off_before_it_comes(
+    api_key: int, size: int, identified: bool, taken: bool
+) -> None:
+    async with serving() as served, served.connect() as client:
+        if identified:
+            assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+        client.writer.write(struct.pack(">ihhi", size, api_key, 5, 1))
+        if taken:
+            await until(lambda: served.server.held_bytes == 12)
+            assert served.events("connection closed") == []
+        else:
+            assert await client.rest() == b""
+            [line] = served.events("connection closed")
+            assert f"a frame of {size:,} bytes" in line["reason"]
+
+
+async def test_who_holds_the_memory_is_cut_off_not_who_comes_last() -> None:
     async with serving(queued_max_request_bytes=1_048_576) as served:
-        async with served.connect() as first, served.connect() as second:
-            for client in (first, second):
-                client.writer.write(struct.pack(">i", 50 << 20) + bytes(600_000))
-            done, _ = await asyncio.wait(
-                [asyncio.ensure_future(client.rest()) for client in (first, second)],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            assert len(done) == 1
+        async with served.connect() as holder, served.connect() as other, served.connect() as member:
+            joined = await form(member, "bystanders")
+            holder.writer.write(struct.pack(">ihhi", 2_000_000, OFFSET_COMMIT, 4, 1) + bytes(700_000))
+            await until(lambda: served.server.held_bytes == 700_012)
+            other.writer.write(struct.pack(">ihhi", 2_000_000, OFFSET_COMMIT, 4, 1) + bytes(400_000))
+            assert await holder.rest() == b""
             [line] = served.events("connection closed")
             assert "queued.max.request.bytes" in line["reason"]
+            assert "700,012" in line["reason"]
+            await until(lambda: served.server.held_bytes == 400_012)
+            assert (await member.call(joined.heartbeat(), 3)).error_code == 0
         await until(lambda: not served.server.connections)
-        assert served.server.queued_bytes == 0
+        assert served.server.held_bytes == 0
+
+
+async def test_requests_being_worked_on_count() -> None:
+    """Parked, each takes twice its frame and up to 200 bytes for every entry that may be in it."""
+    held: list[Call] = []
+    topics = [MetadataRequestTopic(name="x" * 20) for _ in range(2_000)]
+    settings: dict[str, Any] = {"queued_max_request_bytes": 10_000_000}
+    async with serving(handlers=holding(held), **settings) as served, contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(served.connect()) for _ in range(5)]
+        for count, client in enumerate(clients[:4], 1):
+            client.send(MetadataRequest(topics=topics), 9)
+            await until(lambda count=count: len(held) == count)  # type: ignore[misc]
+            if count == 2:
+                assert 4_000_000 < served.server.held_bytes <= 10_000_000
+        await until(lambda: len(served.server.connections) == 4)
+        assert served.server.held_bytes <= 10_000_000
+        for call in held:
+            call.answer(MetadataResponse())
+        assert (await clients[4].call(ApiVersionsRequest(), 0)).error_code == 0
+        assert served.server.held_bytes == 0
+
+
+async def test_answers_that_are_not_taken_count() -> None:
+    big = MetadataResponse(brokers=[MetadataResponseBroker(host="h" * 30_000)] * 600)
+    settings: dict[str, Any] = {
+        "handlers": lambda services: {METADATA: lambda call, request: big},
+        "queued_max_request_bytes": 19_000_000,
+    }
+    async with serving(**settings) as served, served.connect() as slow, served.connect() as member:
+        joined = await form(member, "bystanders")
+        slow.reader._limit = 1  # type: ignore[attr-defined]  # not in the stubs
+        slow.writer.write(encode_request(MetadataRequest(), 4, 1, "client"))
+        await until(lambda: served.server.held_bytes > 8_000_000)
+        taken = served.server.held_bytes
+        async with served.connect() as other:
+            other.reader._limit = 1  # type: ignore[attr-defined]  # not in the stubs
+            other.writer.write(encode_request(MetadataRequest(), 4, 1, "client"))
+            await until(lambda: len(served.events("connection closed")) == 1)
+            assert served.server.held_bytes <= 19_000_000
+            assert taken > 8_000_000
+        assert (await member.call(joined.heartbeat(), 3)).error_code == 0
 
 
 # ---- ApiVersions ----
@@ -233,13 +306,14 @@ async def test_pieces_that_come_while_parked_are_put_together() -> None:
     async with serving(handlers=holding(held)) as served, served.connect() as client:
         client.writer.write(encode_request(MetadataRequest(), 4, 1, "client") + request[:3])
         await until(lambda: len(held) == 1)
+        worked_on = served.server.held_bytes
         client.writer.write(request[3:9])
-        await until(lambda: served.server.queued_bytes == 6)
+        await until(lambda: served.server.held_bytes == worked_on + 6)
         held[0].answer(MetadataResponse())
         await client.frame()
         client.writer.write(request[9:] + request)
         assert [struct.unpack(">i", (await client.frame())[:4])[0] for _ in range(2)] == [2, 2]
-        assert served.server.queued_bytes == 0
+        assert served.server.held_bytes == 0
 
 
 async def test_peer_that_goes_away_while_parked_is_noticed() -> None:
@@ -275,19 +349,20 @@ async def test_requests_behind_a_parked_one_have_a_bound() -> None:
     async with serving(handlers=holding(held), **settings) as served, served.connect() as client:
         client.send(MetadataRequest(), 4)
         await until(lambda: len(held) == 1)
+        assert 0 < served.server.held_bytes < 65_536
         many = encode_request(ApiVersionsRequest(), 0, 9, "client") * 400_000
         client.writer.write(many)
-        await until(lambda: served.server.queued_bytes >= 65_536)
+        await until(lambda: served.server.held_bytes >= 65_536)
         before = -1
-        while served.server.queued_bytes != before:
-            before = served.server.queued_bytes
+        while served.server.held_bytes != before:
+            before = served.server.held_bytes
             await asyncio.sleep(0.05)
         assert before < len(many) / 4
         held[0].answer(MetadataResponse())
         await client.frame()
         for _ in range(400_000):
             await client.frame()
-        assert served.server.queued_bytes == 0
+        assert served.server.held_bytes == 0
 
 
 async def test_slow_reader_is_not_read_from_until_it_reads() -> None:

@@ -16,6 +16,7 @@ from ringleader.coordinator.server.handlers import Services, admin, data, securi
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
+from tests.support.handled import handled
 from tests.support.topiclog import WallClock
 
 NODE, HOST, PORT = 5, "here.example", 9092
@@ -78,7 +79,7 @@ class Waiting:
         self.reason = ""
         self.call = Call(self, request.API_KEY, version, 1, "client", "/127.0.0.1")
         decoded = type(request).decode(request.encode(version), version)
-        response = ask.handlers[request.API_KEY](self.call, decoded)
+        response = handled(ask.handlers[request.API_KEY], self.call, decoded)
         if response is not None:
             self.call.done = True
             self.call_answered(self.call, response)

@@ -22,6 +22,7 @@ from ringleader.coordinator.server.handlers import Services, admin, data, securi
 from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import request_class, response_class
+from tests.support.handled import handled
 from tests.support.topiclog import WallClock, batch, produced
 from tests.support.wire_values import values
 
@@ -84,7 +85,7 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
                 await log.create(name, 2)
         outcome = Outcome()
         call = Call(outcome, request.API_KEY, version, 1, None, "/127.0.0.1")
-        response = handlers[request.API_KEY](call, request)
+        response = handled(handlers[request.API_KEY], call, request)
         async with asyncio.timeout(30):
             while response is None and not outcome.future.done():
                 waits: list[asyncio.Future[Any]] = [outcome.future, *tasks]

@@ -1,0 +1,19 @@
+"""Handlers without a connection: those that give way to others are run to their end in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from ringleader.coordinator.server.handlers import Call, Handler, Message, NoAnswer
+
+
+def handled(handler: Handler, call: Call, request: Message) -> Message | NoAnswer | None:
+    """What the handler answers at once; None: it will answer `call`."""
+    response = handler(call, request)
+    if isinstance(response, Generator):
+        while True:
+            try:
+                next(response)
+            except StopIteration as stop:
+                return stop.value
+    return response
