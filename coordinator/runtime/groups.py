@@ -106,26 +106,12 @@ class GroupRuntime(ShardRuntime[Shard]):
         self.touch(partition)
         return response
 
-    def heartbeat(
-        self,
-        partition: int,
-        group_id: str,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        now_ms: int,
-    ) -> int:
-        """See `Shard.heartbeat`: an error code, or `NOT_YET`."""
-        try:
-            code = self.shards[partition].heartbeat(group_id, generation, member_id, instance_id, now_ms)
-        except Exception:
-            self.fault(partition, "Heartbeat", group_id)
-            return ErrorCode.NOT_COORDINATOR
-        if code:
-            # While a group rebalances, it may have armed a deadline. In all other cases a heartbeat moves one
-            # later at most.
-            self.touch(partition)
-        return code
+    def heartbeat_failed(self, partition: int, group_id: str) -> int:
+        """`Shard.heartbeat` was called past this class, and raised: what to answer. (When it answers an error,
+        `touch` the partition: while a group rebalances, it may have armed a deadline. In all other cases it
+        moves one later at most.)"""
+        self.fault(partition, "Heartbeat", group_id)
+        return ErrorCode.NOT_COORDINATOR
 
     def commit_one(
         self,

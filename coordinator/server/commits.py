@@ -143,8 +143,8 @@ class CommitCache:
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
-        partition = plan.shard_partition
-        taken = self._runtime.shards[partition].commit_one(
+        taken = self._runtime.commit_one(
+            plan.shard_partition,
             plan.group_id,
             plan.generation,
             plan.member_id,
@@ -156,10 +156,7 @@ class CommitCache:
             call,
             now_ms,
         )
-        if not taken:
-            return None
-        self._runtime.touch(partition)
-        return call
+        return call if taken else None
 
     def learn(self, frame: bytes, version: int, end: int, client_id: str | None, request: Any) -> None:
         """Remember a decoded request if it is a plain one; `end`: where its body ended in the frame."""

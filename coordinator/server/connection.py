@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol):
         try:
             code = self._shards[partition].heartbeat(group_id, generation, member_id, instance_id, now)
         except Exception:
-            return False  # once more, the general way, which contains it
+            code = self._server.runtime.heartbeat_failed(partition, group_id)
         if code:
             if code == NOT_YET:
                 return False
@@ -285,7 +285,7 @@ class Connection(asyncio.Protocol):
                     reason = str(error)
                     break
                 except Exception:
-                    code = NOT_YET  # once more, the general way, which contains it
+                    code = self._server.runtime.heartbeat_failed(partition, group_id)
                 if code != NOT_YET:
                     if code:
                         self._server.runtime.touch(partition)
