@@ -170,7 +170,7 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
         "may have twice as many. A connection that sends more is closed. Answers may have any number.",
     )
     connection_first_request_max_bytes: int = Field(
-        2_097_152,
+        2_228_224,
         ge=65_536,
         le=INT32_MAX,
         description="Largest request on a connection on which none has come yet that could be read.",
