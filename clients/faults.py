@@ -295,6 +295,8 @@ class _Link:
         self, frame: bytes, answers: asyncio.StreamReader, coming: asyncio.Future[bytes]
     ) -> bool:
         """Whether to go on."""
+        if self._writer.is_closing():
+            return False  # by `close`, since the request came
         header, request = _read(frame)
         self._client_id = header.client_id
         api = _name(header.api_key)
