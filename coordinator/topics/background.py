@@ -17,7 +17,7 @@ from typing import Any
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.topics.appender import Appender, OpenFiles
-from ringleader.coordinator.topics.disk import Disk, SyncError, sync_directory, write_whole
+from ringleader.coordinator.topics.disk import Disk, SyncError, sync_path, write_whole
 from ringleader.coordinator.topics.segment import Segment, Snapshot
 from ringleader.protocol.errors import KafkaError
 
@@ -126,7 +126,7 @@ def _directories(below: Path) -> list[Path]:
 def _remove_directory(directory: Path) -> None:
     if directory.is_dir():
         shutil.rmtree(directory)
-    sync_directory(directory.parent)
+    sync_path(directory.parent)
 
 
 # ---- on the appending thread ----

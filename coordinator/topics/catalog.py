@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ringleader.coordinator.topics.configs import validate
 from ringleader.coordinator.topics.disk import (
@@ -22,7 +23,6 @@ from ringleader.coordinator.topics.disk import (
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 FORMAT = 1
-MAX_NAME_LENGTH = 249
 MAX_PARTITIONS = 10_000
 """Of one topic."""
 MAX_ALL_PARTITIONS = 100_000
@@ -57,8 +57,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"a topic's name is 1 to {MAX_NAME_LENGTH} ASCII letters, digits, '.', '_' and '-', "
-            "and not '.' or '..'",
+            "a topic's name is 1 to 249 ASCII letters, digits, '.', '_' and '-', and not '.' or '..'",
         )
 
 
@@ -68,16 +67,7 @@ def load(path: Path) -> dict[str, TopicInfo] | None:
         document = json.loads(path.read_bytes())
         if document["format"] != FORMAT:
             raise DamagedError(f"{path} has format {document['format']!r}, this version knows {FORMAT}")
-        return {
-            name: TopicInfo(
-                name,
-                bytes.fromhex(row["id"]),
-                int(row["partitions"]),
-                dict(row["configs"]),
-                bool(row.get("deleting")),
-            )
-            for name, row in document["topics"].items()
-        }
+        return {name: _info(name, row) for name, row in document["topics"].items()}
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,6 +78,11 @@ def save(path: Path, topics: Mapping[str, TopicInfo | None]) -> None:
     """Replace the file, durably; None: there is no such topic. Raises OSError."""
     rows = {name: _row(info) for name, info in topics.items() if info is not None}
     write_whole(path, json.dumps({"format": FORMAT, "topics": rows}, indent=1).encode())
+
+
+def _info(name: str, row: dict[str, Any]) -> TopicInfo:
+    deleting, configs = bool(row.get("deleting")), dict(row["configs"])
+    return TopicInfo(name, bytes.fromhex(row["id"]), int(row["partitions"]), configs, deleting)
 
 
 def _row(info: TopicInfo) -> dict[str, object]:
@@ -158,9 +153,8 @@ class Catalog:
                 state = "is being deleted" if present.deleting else "already exists"
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' {state}.")
             if not 1 <= partitions <= MAX_PARTITIONS:
-                raise KafkaError(
-                    ErrorCode.INVALID_PARTITIONS, f"a topic has 1 to {MAX_PARTITIONS} partitions"
-                )
+                text = f"a topic has 1 to {MAX_PARTITIONS} partitions"
+                raise KafkaError(ErrorCode.INVALID_PARTITIONS, text)
             return TopicInfo(name, os.urandom(16), partitions, validate(configs))
 
         check_name(name)

@@ -44,22 +44,13 @@ def _sync(descriptor: int) -> None:
         raise SyncError(error.errno, f"sync failed: {error.strerror}") from error
 
 
-def _sync_path(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags | os.O_RDONLY | os.O_CLOEXEC)
+def sync_path(path: Path) -> None:
+    """Make a file's content durable, or the names in a directory. Raises OSError (SyncError among them)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _sync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def sync_file(path: Path) -> None:
-    """Make a file's content durable. Raises OSError (SyncError among them)."""
-    _sync_path(path, 0)
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable. Raises OSError."""
-    _sync_path(path, os.O_DIRECTORY)
 
 
 def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
@@ -75,7 +66,7 @@ def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
             _sync(stream.fileno())
     fresh.replace(path)
     if sync:
-        sync_directory(path.parent)
+        sync_path(path.parent)
 
 
 def write_number(path: Path, number: int) -> None:
@@ -161,7 +152,7 @@ class Disk:
     def sync(self, path: Path) -> None:
         """Make a file durable, with its name. A file that is gone needs nothing. Raises OSError."""
         try:
-            sync_file(path)
+            sync_path(path)
             self.sync_names(path)
         except FileNotFoundError:
             pass
@@ -175,7 +166,7 @@ class Disk:
         """The entry of a path in its directory, of that in its own, up to the root; names that never come
         again are synced once. Raises OSError."""
         while path != self._root and path not in self._names:
-            sync_directory(path.parent)
+            sync_path(path.parent)
             if len(self._names) >= MAX_KNOWN_NAMES:
                 self._names.clear()
             self._names.add(path)

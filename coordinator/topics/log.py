@@ -482,15 +482,9 @@ class Topics:
 
 async def _awaited(append: Callable[[Done], None]) -> AppendResult:
     """The result of what is begun so. Raises KafkaError."""
-    future: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-
-    def done(result: AppendResult | KafkaError) -> None:
-        if future.done():
-            return
-        if isinstance(result, KafkaError):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
-
-    append(done)
-    return await future
+    future: asyncio.Future[AppendResult | KafkaError] = asyncio.get_running_loop().create_future()
+    append(lambda result: None if future.done() else future.set_result(result))
+    result = await future
+    if isinstance(result, KafkaError):
+        raise result
+    return result

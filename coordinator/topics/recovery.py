@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.topics.catalog import TopicInfo, load, save
-from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_directory
+from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_path
 from ringleader.coordinator.topics.producers import Producers
 from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, scan
 from ringleader.coordinator.topics.transactional import TransactionIndex, is_commit
@@ -46,7 +46,7 @@ def recover_all(
     (DamagedError among them). Nothing is removed because the list does not know it."""
     for made in (data.parent, data):
         made.mkdir(parents=True, exist_ok=True)
-        sync_directory(made.parent)
+        sync_path(made.parent)
     topics, directories = load(catalog), {path.name for path in data.iterdir()}
     if topics is None and directories:
         raise DamagedError(
