@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringleader.coordinator.topics.disk import sync_directory, write_whole
+from ringleader.coordinator.topics.disk import sync_path, write_whole
 
 IDENTITY_FILE = "node.json"
 FORMAT = 2
@@ -60,7 +60,7 @@ class Identity:
             return
         self.stores |= stores
         for directory in {(data_dir / name).parent for name in stores}:
-            sync_directory(directory)
+            sync_path(directory)
         document = {"format": FORMAT, "cluster_id": self.cluster_id, "stores": sorted(self.stores)}
         write_whole(self.path, json.dumps(document).encode())
 
@@ -70,7 +70,7 @@ def make_directory(path: Path) -> None:
     if not path.is_dir():
         make_directory(path.absolute().parent)
         path.mkdir(exist_ok=True)
-        sync_directory(path.absolute().parent)
+        sync_path(path.absolute().parent)
 
 
 def _read(path: Path) -> tuple[str, list[str]]:
