@@ -107,9 +107,9 @@ class GroupRuntime(ShardRuntime[Shard]):
         return response
 
     def heartbeat_failed(self, partition: int, group_id: str) -> int:
-        """`Shard.heartbeat` was called past this class, and raised: what to answer. (When it answers an error,
-        `touch` the partition: while a group rebalances, it may have armed a deadline. In all other cases it
-        moves one later at most.)"""
+        """`Shard.heartbeat` was called past this class, and raised: what to answer. When it answers an error,
+        `touch` the partition: while a group rebalances, it may have armed a deadline; in all other cases it
+        moves one later at most."""
         self.fault(partition, "Heartbeat", group_id)
         return ErrorCode.NOT_COORDINATOR
 

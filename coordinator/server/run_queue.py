@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 
 class RunQueue:
-    """Jobs take turns with each other, and all of them with the rest of the loop. A job raises nothing."""
+    """Jobs take turns with each other, and all of them with the rest of the loop. What a job raises goes to
+    the loop's exception handler."""
 
     def __init__(self) -> None:
         self._active: deque[Slices] = deque()
@@ -43,17 +44,27 @@ class RunQueue:
         self._scheduled = False
         active, waiting = self._active, self._waiting
         stop = perf_counter() + TURN_S
-        while perf_counter() < stop:
-            while waiting and len(active) < ACTIVE_MAX:
-                active.append(waiting.popleft())
-            if not active:
-                return
-            job = active.popleft()
-            for _ in job:
-                active.append(job)
-                break
-        self._scheduled = True
-        asyncio.get_running_loop().call_soon(self._turn)
+        try:
+            while (active or waiting) and perf_counter() < stop:
+                while waiting and len(active) < ACTIVE_MAX:
+                    active.append(waiting.popleft())
+                job = active.popleft()
+                for _ in job:
+                    active.append(job)
+                    break
+        finally:
+            if active or waiting:
+                self._scheduled = True
+                asyncio.get_running_loop().call_soon(self._turn)
+
+
+def whole(slices: Slices) -> Any:
+    """What it returns, all done in one go."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as stop:
+            return stop.value
 
 
 async def gather_some(work: Iterable[Coroutine[Any, Any, T]], at_a_time: int = 50) -> list[T]:

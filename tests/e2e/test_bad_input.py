@@ -18,6 +18,9 @@ from ringleader.protocol.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
 )
 from tests.support.daemon import Daemon
 from tests.support.rawclient import RawConnection, address_of, hand_frame
@@ -25,7 +28,7 @@ from tests.support.rawgroup import GroupMember, form_group
 
 TOPIC = "orders"
 GROUP = "bystander"
-JOIN_GROUP, HEARTBEAT, SYNC_GROUP, METADATA, API_VERSIONS = 11, 12, 14, 3, 18
+PRODUCE, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, METADATA, API_VERSIONS = 0, 11, 12, 14, 3, 18
 INT32_MAX = 2**31 - 1
 # More than the daemon may grow by handling all of this many times; a length believed from the wire would be
 # tens of MiB for each connection.
@@ -79,6 +82,15 @@ CLOSED: dict[str, bytes] = {
     "frame of -1": struct.pack(">i", -1),
     "frame of 0": struct.pack(">i", 0),
     "frame of 1": struct.pack(">i", 1) + b"\0",
+    "OffsetFetch of 600,000 topics without a name": encode_request(
+        OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id="g", topics=[OffsetFetchRequestTopics()] * 600_000)]
+        ),
+        8,
+        1,
+        "raw",
+    ),
+    "Metadata of 4 MiB from nobody known": struct.pack(">ihhi", 4 * 2**20, METADATA, 4, 1),
     "unknown API": hand_frame(9999, 0, b""),
     "API of a negative number": hand_frame(-3, 0, b""),
     "API that only brokers use": hand_frame(4, 0, b""),
@@ -201,7 +213,8 @@ def test_memory_does_not_grow(daemon: Daemon, bystander: Bystander) -> None:
     open_at_once = [RawConnection(daemon.bootstrap) for _ in range(50)]
     for connection in open_at_once:
         # 99 MiB are announced and allowed, but do not come: nothing may be set aside for them.
-        connection.send_bytes(struct.pack(">i", 99 * 2**20) + bytes(1000))
+        connection.call(ApiVersionsRequest(), 0)
+        connection.send_bytes(struct.pack(">ihhi", 99 * 2**20, PRODUCE, 7, 1) + bytes(1000))
     send_everything(daemon, 10)
     bystander.more()
     assert process.memory_info().rss - before < MAX_GROWTH_BYTES
@@ -216,3 +229,40 @@ def send_everything(daemon: Daemon, times: int) -> None:
             with RawConnection(daemon.bootstrap) as connection:
                 connection.send_bytes(data)
                 connection.wait_closed()
+
+
+# 16 MiB each of heartbeats and of group ids, and what the allocator keeps on top of it.
+REMEMBERED_BYTES = 2 * 16 * 2**20 + MAX_GROWTH_BYTES
+
+
+def test_what_is_remembered_has_a_bound_in_bytes(daemon: Daemon, bystander: Bystander) -> None:
+    """Heartbeats of ever new groups with long names. 50,000 of them were remembered, however long."""
+    process = psutil.Process(daemon.pid)
+    before = process.memory_info().rss
+    with RawConnection(daemon.bootstrap) as connection:
+        for start in range(0, 60_000, 500):
+            beats = [
+                HeartbeatRequest(group_id=f"{number}" + "g" * 900, member_id="m")
+                for number in range(start, start + 500)
+            ]
+            connection.send_bytes(b"".join(encode_request(beat, 3, 1, "raw") for beat in beats))
+            for _ in beats:
+                connection.receive_frame()
+    bystander.more()
+    assert process.memory_info().rss - before < REMEMBERED_BYTES
+
+
+def test_a_client_id_of_no_characters_fills_no_log(daemon: Daemon, bystander: Bystander) -> None:
+    """11,000 bytes that are no UTF-8 are 33,000 bytes as text."""
+    before = log_lines(daemon)
+    name = b"\xff" * 11_000
+    good = struct.pack(">hhih", API_VERSIONS, 0, 7, len(name)) + name
+    bad = struct.pack(">hhih", METADATA, 99, 8, len(name)) + name
+    with RawConnection(daemon.bootstrap) as connection:
+        for frame in (good, good, bad):
+            connection.send_bytes(struct.pack(">i", len(frame)) + frame)
+        assert connection.wait_closed().count(struct.pack(">i", 7)) == 2
+    [line] = log_lines(daemon)[len(before) :]
+    assert "Metadata version 99" in line
+    assert len(line) < 1_000
+    bystander.more()

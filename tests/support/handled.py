@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from ringleader.coordinator.server.handlers import Call, Handler, Message, NoAnswer
+from ringleader.coordinator.server.run_queue import whole
 
 
 def handled(handler: Handler, call: Call, request: Message) -> Message | NoAnswer | None:
     """What the handler answers at once; None: it will answer `call`."""
     response = handler(call, request)
-    if isinstance(response, Generator):
-        while True:
-            try:
-                next(response)
-            except StopIteration as stop:
-                return stop.value
-    return response
+    return whole(response) if isinstance(response, Generator) else response

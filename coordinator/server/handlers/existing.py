@@ -80,10 +80,17 @@ def commit(
 ) -> Slices:
     """The group machine's answer to a commit, after `finish`. A long one is handed over as several: each is
     in the log whole or not at all, and the answer tells what is."""
-    gather = Gather(call, lambda results: finish(_joined(results)))
-    for number, topics in enumerate(slices((topic.name, topic.partitions) for topic in request.topics)):
-        if number:
+    asked: list[Slice] = []
+
+    def joined(responses: list[Any]) -> Any:
+        responses[0].topics = join_topics(asked, responses)
+        return finish(responses[0])
+
+    gather = Gather(call, joined)
+    for topics in slices((topic.name, topic.partitions) for topic in request.topics):
+        if asked:
             yield
+        asked.append(topics)
         some = copy(request)
         some.topics = [topic_class(name=name, partitions=list(partitions)) for name, partitions in topics]
         _hand_over(gather, runtime, call, some)
@@ -103,32 +110,34 @@ def is_long(topics: list[Any]) -> bool:
     return len(topics) + sum(len(topic.partitions) for topic in topics) > SLICE_ELEMENTS
 
 
-def slices(topics: Iterable[tuple[str, Sequence[Any]]]) -> Iterator[list[tuple[str, Sequence[Any]]]]:
-    """Topics with partitions in the order given, some at a time."""
-    some: list[tuple[str, Sequence[Any]]] = []
+class Slice(list[tuple[str, Sequence[Any]]]):
+    """Topics with partitions. `goes_on`: the first one began in the slice before."""
+
+    goes_on = False
+
+
+def slices(topics: Iterable[tuple[str, Sequence[Any]]]) -> Iterator[Slice]:
+    """Topics with partitions in the order given, some at a time; at least one slice."""
+    some = Slice()
     count = 0
     for name, partitions in topics:
         for start in range(0, len(partitions) or 1, SLICE_ELEMENTS):
-            some.append((name, partitions[start : start + SLICE_ELEMENTS]))
-            count += 1 + len(some[-1][1])
             if count >= SLICE_ELEMENTS:
                 yield some
-                some, count = [], 0
-    if some:
-        yield some
+                some, count = Slice(), 0
+                some.goes_on = start > 0
+            some.append((name, partitions[start : start + SLICE_ELEMENTS]))
+            count += 1 + len(some[-1][1])
+    yield some
 
 
-def join_topics(whole: list[Any], more: list[Any]) -> None:
-    """Add the next slice's topics of an answer."""
-    for topic in more:
-        if whole and whole[-1].name == topic.name:
-            whole[-1].partitions += topic.partitions
-        else:
-            whole.append(topic)
-
-
-def _joined(responses: list[Any]) -> Any:
-    whole = responses[0]
-    for response in responses[1:]:
-        join_topics(whole.topics, response.topics)
+def join_topics(asked: Sequence[Slice | None], answers: Sequence[Any]) -> list[Any]:
+    """The topics of the answers to these slices."""
+    whole: list[Any] = answers[0].topics
+    for some, answer in zip(asked[1:], answers[1:], strict=True):
+        topics = answer.topics
+        if some is not None and some.goes_on:
+            whole[-1].partitions += topics[0].partitions
+            topics = topics[1:]
+        whole += topics
     return whole

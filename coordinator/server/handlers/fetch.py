@@ -8,9 +8,11 @@ aborted: they skip the records of those, and markers, themselves.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleader.coordinator.server.handlers import Call, Services
+from ringleader.coordinator.server.handlers import Call, Services, Slices
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Partition, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -62,6 +64,7 @@ class _Fetch:
         "_call",
         "_files",
         "_found_bytes",
+        "_is_long",
         "_partitions",
         "_request",
         "_services",
@@ -78,6 +81,7 @@ class _Fetch:
         self._request = request
         self._waiter: Waiter | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_long = sum(1 + len(topic.partitions) for topic in request.topics) > SLICE_ELEMENTS
         self._start_over()
 
     def _start_over(self) -> None:
@@ -88,10 +92,15 @@ class _Fetch:
 
     def begin(self) -> None:
         """Look; answer, or wait for more."""
-        self._topics.budget.run(self._first_look)
+        if self._is_long:
+            self._services.run_queue.add(self._look_in_slices(self._first_look))
+        else:
+            self._topics.budget.run(lambda: self._first_look(whole(self._look())))
 
-    def _first_look(self) -> int:
-        response = self._look()
+    def _look_in_slices(self, then: Callable[[FetchResponse], int]) -> Slices:
+        then((yield from self._look()))
+
+    def _first_look(self, response: FetchResponse) -> int:
         request = self._request
         if (
             self._urgent
@@ -115,14 +124,17 @@ class _Fetch:
 
     def _wake(self) -> None:
         self._stop_waiting()
-        self._topics.budget.run(self._last_look)
+        if self._is_long:
+            self._start_over()
+            self._services.run_queue.add(self._look_in_slices(self._answer))
+        else:
+            self._topics.budget.run(self._last_look)
 
     def _last_look(self) -> int:
         if self._call.done:
             return 0
         self._start_over()
-        self._answer(self._look())
-        return self._found_bytes
+        return self._answer(whole(self._look()))
 
     def _stop_waiting(self) -> None:
         if self._waiter is not None:
@@ -131,19 +143,21 @@ class _Fetch:
             self._timer.cancel()
         self._waiter = self._timer = None
 
-    def _answer(self, response: FetchResponse) -> None:
+    def _answer(self, response: FetchResponse) -> int:
         if self._files:
             self._services.spawn(self._call, self._read_files(response))
         else:
             self._call.answer(response)
+        return self._found_bytes
 
     # ---- looking ----
 
-    def _look(self) -> FetchResponse:
+    def _look(self) -> Slices:
         """The answer as far as it can be told from memory; `_files` are left to read."""
         request = self._request
         left = max(1, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
         response = FetchResponse()
+        looked_at = 0
         for topic in request.topics:
             answers = FetchResponseFetchableTopicResponse(topic.topic)
             response.responses.append(answers)
@@ -153,6 +167,9 @@ class _Fetch:
                     data.aborted_transactions = None
                 answers.partitions.append(data)
                 left -= self._look_at(topic.topic, asked, data, left)
+                looked_at += 1
+                if not looked_at % SLICE_ELEMENTS:
+                    yield
         return response
 
     def _look_at(

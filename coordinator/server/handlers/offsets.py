@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 from typing import cast
 
 from ringleader.coordinator.server.gather import Gather, Part
@@ -120,21 +121,22 @@ class _Offsets:
         """May wait: what it shows must be durable."""
         version = call.api_version
         groups = request.groups if version >= SEVERAL_GROUPS_VERSION else [_as_group(request)]
-        first: list[int] = []
-        """Of each group, the number of its first part."""
+        asked: list[list[existing.Slice | None]] = []
+        """Of each group, its slices."""
 
         def finish(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
-            ends = [*first[1:], len(parts)]
-            found = [_joined(parts[start:end]) for start, end in zip(first, ends, strict=True)]
+            left = iter(parts)
+            found = [_joined(some, list(islice(left, len(some)))) for some in asked]
             if version >= SEVERAL_GROUPS_VERSION:
                 return OffsetFetchResponse(groups=found)
             return _single(found[0], version, request)
 
         gather = Gather(call, finish)
-        count = work = 0
+        work = 0
         for group in groups:
-            first.append(count)
+            asked.append([])
             for wanted in self._wanted(group):
+                asked[-1].append(wanted)
                 if work > SLICE_ELEMENTS:
                     work = 0
                     yield
@@ -143,11 +145,10 @@ class _Offsets:
                     partial(_refused, group.group_id),
                     partial(self._runtime.ticket_closed, group.group_id),
                 )
-                count += 1
                 work += 10 + sum(1 + len(partitions) for _, partitions in wanted or ())
         return gather.answer()
 
-    def _wanted(self, group: OffsetFetchRequestGroup) -> Iterable[Topics]:
+    def _wanted(self, group: OffsetFetchRequestGroup) -> Iterable[existing.Slice | None]:
         """What to ask the group machine for, in slices; None: for all there is."""
         topics: Topics = None
         if group.topics is not None:
@@ -156,7 +157,7 @@ class _Offsets:
             shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
             if shard.count_offsets(group.group_id) > SLICE_ELEMENTS:
                 topics = shard.committed_partitions(group.group_id)
-        return [None] if topics is None else list(existing.slices(topics)) or [[]]
+        return [None] if topics is None else existing.slices(topics)
 
     def _fetch_some(
         self, group_id: str, wanted: Topics, require_stable: bool, part: Part
@@ -171,13 +172,15 @@ def _refused(group_id: str, error: int) -> OffsetFetchResponseGroup:
     return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
 
 
-def _joined(parts: Sequence[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
+def _joined(
+    asked: Sequence[existing.Slice | None], parts: Sequence[OffsetFetchResponseGroup]
+) -> OffsetFetchResponseGroup:
     """The slices of one group: an error of any is one of all."""
-    whole = next((part for part in parts if part.error_code), parts[0])
     for part in parts:
-        if part is not whole and not whole.error_code:
-            existing.join_topics(whole.topics, part.topics)
-    return whole
+        if part.error_code:
+            return part
+    parts[0].topics = existing.join_topics(asked, parts)
+    return parts[0]
 
 
 def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

@@ -121,8 +121,8 @@ async def test_a_large_announcement_takes_no_memory() -> None:
     [
         (OFFSET_COMMIT, 4_194_304, True, True),
         (OFFSET_COMMIT, 4_194_305, True, False),
-        (OFFSET_COMMIT, 2_097_152, False, True),
-        (OFFSET_COMMIT, 2_097_153, False, False),
+        (OFFSET_COMMIT, 2_228_224, False, True),
+        (OFFSET_COMMIT, 2_228_225, False, False),
         (JOIN_GROUP, 2_097_152 + 131_072, True, True),
         (JOIN_GROUP, 2_097_152 + 131_073, True, False),
         (9_999, 65_536, True, True),
