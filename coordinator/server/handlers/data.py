@@ -228,6 +228,7 @@ class _Produce:
 
     def begin(self) -> Slices:
         """Hand all batches over; the last result answers."""
+        begun = 0
         for topic in self._request.topic_data:
             answers = ProduceResponseTopicProduceResponse(topic.name)
             self._response.responses.append(answers)
@@ -236,7 +237,8 @@ class _Produce:
                 answers.partition_responses.append(answer)
                 self._left += 1
                 self._append(topic.name, asked, answer)
-                if not self._left % BATCHES:
+                begun += 1
+                if not begun % BATCHES:
                     yield
         self._finished()
 

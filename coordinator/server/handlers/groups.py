@@ -37,8 +37,8 @@ from ringleader.protocol.messages import (
     SyncGroupResponse,
 )
 
-DESCRIBED_GROUPS = 10
-"""How many groups, with all their members, are described in one go."""
+GROUPS_AT_A_TIME = 10
+"""How many groups, with all their members, are described or deleted in one go."""
 
 GROUP_KEY_TYPE = 0
 TRANSACTION_KEY_TYPE = 1
@@ -146,7 +146,7 @@ class _Groups:
                 partial(refused, group_id),
                 partial(self._runtime.ticket_closed, group_id),
             )
-            if not number % DESCRIBED_GROUPS:
+            if not number % GROUPS_AT_A_TIME:
                 yield
         return gather.answer()
 
@@ -184,7 +184,7 @@ class _Groups:
                 partial(refused, group_id),
                 partial(self._runtime.ticket_closed, group_id),
             )
-            if not number % SLICE_ELEMENTS:
+            if not number % GROUPS_AT_A_TIME:
                 yield
         return gather.answer()
 
