@@ -11,7 +11,7 @@ from typing import Any
 import aiokafka
 import pytest
 
-from ringleader.cli import run
+from ringleader.cli import asking, run
 from tests.support.daemon import Daemon
 from tests.support.members import AiokafkaMember, Board, Stage
 
@@ -91,7 +91,10 @@ async def test_creating_a_topic_twice_is_refused(capsys: Capture) -> None:
     assert "twice" in err
 
 
-async def test_a_server_that_is_not_there_is_one_sentence(capsys: Capture) -> None:
+async def test_a_server_that_is_not_there_is_one_sentence(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "TIMEOUT_MS", 500)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

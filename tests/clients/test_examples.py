@@ -7,16 +7,26 @@ import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.testing import Coordinator
 from ringleader.protocol.records import Record, build_batch
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+SESSION = "session_timeout_ms=6_000"
 PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def coordinator() -> Iterator[Coordinator]:
+    """One that allows shorter sessions than Kafka's least, which the examples have."""
+    with Coordinator(group_min_session_timeout_ms=1_000) as found:
+        yield found
 
 
 class Script:
@@ -52,16 +62,21 @@ class Script:
 
 
 class Team:
-    """Processes of one example."""
+    """Processes of one example; sessions are shorter, so that a killed one is missed sooner."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
         self.scripts: list[Script] = []
+        self._directory = directory
         self._news = asyncio.Event()
 
     async def start(self, name: str, given: Sequence[str]) -> None:
+        code = (EXAMPLES / f"{name}.py").read_text()
+        assert code.count(SESSION) == 1
+        script = self._directory / f"{name}.py"
+        script.write_text(code.replace(SESSION, "session_timeout_ms=3_000"))
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            str(EXAMPLES / f"{name}.py"),
+            str(script),
             *given,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -75,6 +90,7 @@ class Team:
                 while not true():
                     self._news.clear()
                     await self._news.wait()
+                    await asyncio.sleep(0.02)  # they print thousands of lines: not after each of them
         except TimeoutError:
             raise AssertionError([script.lines[-20:] for script in self.scripts]) from None
 
@@ -90,9 +106,9 @@ class Team:
 
 
 @contextlib.asynccontextmanager
-async def running(name: str, *arguments: Sequence[str]) -> AsyncIterator[Team]:
+async def running(directory: Path, name: str, *arguments: Sequence[str]) -> AsyncIterator[Team]:
     """One process of that example for each list of arguments."""
-    team = Team()
+    team = Team(directory)
     try:
         for given in arguments:
             await team.start(name, given)
@@ -120,7 +136,7 @@ def pieces(directory: Path) -> list[tuple[int, int]]:
 async def test_a_sharded_job(coordinator: Coordinator, tmp_path: Path) -> None:
     results = tmp_path / "results"
     given = [coordinator.bootstrap, str(results)]
-    async with running("sharded_job", given, given, given) as team:
+    async with running(tmp_path, "sharded_job", given, given, given) as team:
         await team.until(lambda: all(team.newest("shards [")))
         async with asyncio.timeout(PATIENCE_S):
             while not (begun := [one for one in team.scripts if results_of(one, results).exists()]):  # noqa: ASYNC110
@@ -153,11 +169,11 @@ def produce(where: Coordinator, topic: str, counts: dict[int, int], word: str) -
     return {value for words in values.values() for value in words}
 
 
-async def test_a_weighted_group(coordinator: Coordinator) -> None:
+async def test_a_weighted_group(coordinator: Coordinator, tmp_path: Path) -> None:
     coordinator.create_topic("frames", 12)
     todo = produce(coordinator, "frames", dict.fromkeys(range(12), 20), "early")
     given = [[coordinator.bootstrap, "frames", cores] for cores in ("3", "2", "1")]
-    async with running("weighted_group", *given) as team:
+    async with running(tmp_path, "weighted_group", *given) as team:
         shares = ["cores 3: 6 partitions", "cores 2: 4 partitions", "cores 1: 2 partitions"]
         await team.until(lambda: team.newest("cores ") == shares)
         await team.until(lambda: team.said("rendered") == todo)
@@ -168,11 +184,11 @@ async def test_a_weighted_group(coordinator: Coordinator) -> None:
         await team.until(lambda: team.said("rendered") == todo)
 
 
-async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator) -> None:
+async def test_a_leader_that_assigns_by_lag(coordinator: Coordinator, tmp_path: Path) -> None:
     coordinator.create_topic("uploads", 6)
     backlog = {0: 3_000} | dict.fromkeys(range(1, 6), 600)
     todo = produce(coordinator, "uploads", backlog, "early")
-    async with running("lag_leader", *[[coordinator.bootstrap, "uploads"]] * 2) as team:
+    async with running(tmp_path, "lag_leader", *[[coordinator.bootstrap, "uploads"]] * 2) as team:
         # 3,000 records each.
         halves = ["partitions [0]", "partitions [1, 2, 3, 4, 5]"]
         await team.until(lambda: sorted(team.newest("partitions ")) == halves)

@@ -106,9 +106,9 @@ async def test_a_member_is_expired_now(coordinator: Coordinator) -> None:
 async def test_the_clock_is_advanced(coordinator: Coordinator) -> None:
     """The session is over before the next heartbeat."""
     diary = Diary()
-    async with member(coordinator, diary, heartbeat_interval_ms=5_000, session_timeout_ms=10_000) as one:
+    async with member(coordinator, diary, heartbeat_interval_ms=500, session_timeout_ms=6_000) as one:
         first = await one.wait_assigned(PATIENCE_S)
-        coordinator.advance_clock(11)
+        coordinator.advance_clock(7)
         await diary.until(Lost)
         again = await one.wait_assigned(PATIENCE_S)
         assert again.member_id != first.member_id

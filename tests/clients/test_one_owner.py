@@ -43,7 +43,7 @@ class Floor:
                     self.clashes.append(f"{piece}: {name} and {self.busy[piece]}")
                 self.busy[piece] = name
                 try:
-                    await asyncio.sleep(rng.random() * 0.2)
+                    await asyncio.sleep(rng.random() * 0.06)
                 finally:
                     if self.busy.get(piece) == name:
                         del self.busy[piece]
@@ -97,7 +97,7 @@ async def test_nobody_works_on_what_somebody_else_works_on(
             await go()
         else:
             await rng.choice(team)[0].rejoin("as it likes")
-        await asyncio.sleep(rng.random() * 0.3)
+        await asyncio.sleep(rng.random() * 0.1)
     await come("last")
     deadline_s = time.monotonic() + PATIENCE_S
     while sum(floor.done.values()) < 20:

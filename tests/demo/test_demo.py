@@ -40,7 +40,7 @@ def test_the_demo_passes_its_own_checks(tmp_path: Path, seed: int) -> None:
     departures = tmp_path / "departures.csv"
     _departures(departures, seed)
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "demo", "--without-spark", "--seconds", "12"]
+    command = [sys.executable, "-m", "demo", "--without-spark", "--seconds", "5"]
     done = subprocess.run(
         [*command, "--csv", str(departures), "--out", str(out)],
         cwd=ROOT,
