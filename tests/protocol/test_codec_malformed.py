@@ -24,7 +24,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.support.wire_reference import Mark, Written, full, uvarint, written
-from tests.support.wire_values import PAIRS, pair_id, values
+from tests.support.wire_values import PAIRS, in_every_version, values
 
 FLEXIBLE = [(cls, version) for cls, version in PAIRS if version >= cls.FLEXIBLE_VERSION]
 PEAK_BYTES = 256 * 1024
@@ -54,7 +54,7 @@ def refusal(cls: type[Message], version: int, body: bytes, pos: int = 0) -> Malf
     return error
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_cut_off_at_every_byte(cls: type[Message], version: int) -> None:
     body = sample(cls, version).body
     assert decoder(cls, version)(body, 0)[1] == len(body)
@@ -83,7 +83,7 @@ def wrong_sizes(mark: Mark) -> Iterator[tuple[str, bytes]]:
             yield "null", struct.pack(form, -1)
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_a_wrong_length_or_count_names_its_field_and_takes_no_memory(
     cls: type[Message], version: int
 ) -> None:
@@ -105,7 +105,7 @@ def test_a_wrong_length_or_count_names_its_field_and_takes_no_memory(
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_text_that_is_not_utf8(cls: type[Message], version: int) -> None:
     good = sample(cls, version)
     for mark in good.marks:
@@ -118,7 +118,7 @@ def test_text_that_is_not_utf8(cls: type[Message], version: int) -> None:
 UNKNOWN = [(77, b""), (1000, b"from a later version"), (0x7FFFFFFF, bytes(200))]
 
 
-@pytest.mark.parametrize(("cls", "version"), FLEXIBLE, ids=pair_id)
+@in_every_version(FLEXIBLE)
 def test_unknown_tagged_fields_are_passed_over(cls: type[Message], version: int) -> None:
     message = full(cls, version)
     good = written(message, version)
@@ -131,7 +131,7 @@ def test_unknown_tagged_fields_are_passed_over(cls: type[Message], version: int)
             assert decoder(cls, version)(body, 0) == (message, len(body))
 
 
-@pytest.mark.parametrize(("cls", "version"), FLEXIBLE, ids=pair_id)
+@in_every_version(FLEXIBLE)
 def test_tagged_fields_that_do_not_fit(cls: type[Message], version: int) -> None:
     good = sample(cls, version)
     wrong = [
@@ -159,7 +159,7 @@ def test_a_known_tagged_field_of_the_wrong_size(tag: int, payload: bytes) -> Non
     assert error.field in ("supported_features", "finalized_features_epoch", "zk_migration_ready")
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 @given(data=st.data())
 @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 def test_damaged_messages_are_read_or_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
@@ -176,7 +176,7 @@ def test_damaged_messages_are_read_or_refused(cls: type[Message], version: int, 
         assert cls.decode(message.encode(version), version) == message
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_noise_is_read_or_refused(cls: type[Message], version: int) -> None:
     for filler in (b"\0", b"\x01", b"\x7f", b"\x80", b"\xff", b"\0\0\0\x01"):
         body = filler * 64

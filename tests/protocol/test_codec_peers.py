@@ -5,7 +5,6 @@ Both know every request and response declared here; the persisted records are no
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,13 +12,13 @@ from ringleader.protocol.messages import ApiVersionsResponse
 from ringleader.protocol.schema import Message
 from tests.support import peer_kafka_python as kp
 from tests.support import peer_kio as kio
-from tests.support.wire_values import PAIRS, pair_id, values
+from tests.support.wire_values import PAIRS, in_every_version, values
 
 API_PAIRS = [(cls, version) for cls, version in PAIRS if cls.KIND in ("request", "response")]
 few = settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize(("cls", "version"), API_PAIRS, ids=pair_id)
+@in_every_version(API_PAIRS)
 @given(data=st.data())
 @few
 def test_kio_writes_and_reads_the_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
@@ -32,7 +31,7 @@ def test_kio_writes_and_reads_the_same_bytes(cls: type[Message], version: int, d
     assert cls.decode(kio.kio_bytes(same), version) == ours
 
 
-@pytest.mark.parametrize(("cls", "version"), API_PAIRS, ids=pair_id)
+@in_every_version(API_PAIRS)
 @given(data=st.data())
 @few
 def test_kafka_python_writes_and_reads_the_same_bytes(

@@ -31,7 +31,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import FieldSpec, Message, fields_of
 from tests.support.wire_reference import full
-from tests.support.wire_values import PAIRS, pair_id, present_fields
+from tests.support.wire_values import in_every_version, present_fields
 
 
 def other_value(cls: type[Any], name: str, spec: FieldSpec) -> Any:
@@ -51,7 +51,7 @@ def structs_of(value: Any, version: int) -> Iterator[Any]:
                 yield from structs_of(item, version)
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_a_field_that_the_version_lacks(cls: type[Message], version: int) -> None:
     message = full(cls, version)
     body = message.encode(version)
@@ -68,7 +68,7 @@ def test_a_field_that_the_version_lacks(cls: type[Message], version: int) -> Non
             setattr(part, name, getattr(type(part)(), name))
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_what_is_no_value_of_its_field(cls: type[Message], version: int) -> None:
     message = full(cls, version)
     message.encode(version)

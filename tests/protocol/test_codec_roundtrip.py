@@ -20,10 +20,10 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.support.wire_reference import full, uvarint, written
-from tests.support.wire_values import PAIRS, pair_id, present_fields, values
+from tests.support.wire_values import in_every_version, present_fields, values
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 @given(data=st.data())
 @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 def test_a_message_comes_back(cls: type[Message], version: int, data: st.DataObject) -> None:
@@ -33,7 +33,7 @@ def test_a_message_comes_back(cls: type[Message], version: int, data: st.DataObj
     assert decoder(cls, version)(b"before" + body + b"after", 6) == (message, 6 + len(body))
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_every_field_is_carried(cls: type[Message], version: int) -> None:
     message = full(cls, version)
     body = encoder(cls, version)(message)
@@ -53,7 +53,7 @@ def nulled(value: Any, version: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_null_wherever_it_may_be(cls: type[Message], version: int) -> None:
     message = nulled(full(cls, version), version)
     body = message.encode(version)
@@ -61,7 +61,7 @@ def test_null_wherever_it_may_be(cls: type[Message], version: int) -> None:
     assert cls.decode(body, version) == message
 
 
-@pytest.mark.parametrize(("cls", "version"), PAIRS, ids=pair_id)
+@in_every_version()
 def test_defaults_can_be_sent_in_every_version(cls: type[Message], version: int) -> None:
     assert cls.decode(cls().encode(version), version) == cls()
 

@@ -34,7 +34,7 @@ from ringleader.protocol.messages import (
     SaslHandshakeRequest,
 )
 from ringleader.protocol.schema import Message
-from tests.support.wire_values import MESSAGES, PAIRS, pair_id
+from tests.support.wire_values import MESSAGES, PAIRS, in_every_version
 
 # client id and body position by header version
 HEADERS = [
@@ -96,11 +96,13 @@ def test_any_bytes_are_a_header_or_refused(frame: bytes) -> None:
     assert 10 <= position <= max(10, len(frame))
 
 
-@pytest.mark.parametrize("client_id", [None, "", "c", "clïent"])
-@pytest.mark.parametrize(
-    ("cls", "version"), [pair for pair in PAIRS if pair[0].KIND == "request"], ids=pair_id
-)
-def test_whole_request_frames(cls: type[Message], version: int, client_id: str | None) -> None:
+@in_every_version([pair for pair in PAIRS if pair[0].KIND == "request"])
+def test_whole_request_frames(cls: type[Message], version: int) -> None:
+    for client_id in (None, "", "c", "clïent"):
+        whole_request(cls, version, client_id)
+
+
+def whole_request(cls: type[Message], version: int, client_id: str | None) -> None:
     frame = encode_request(cls(), version, 7, client_id)
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     header, position = decode_request_header(frame[4:])
@@ -119,9 +121,7 @@ def test_whole_request_frames(cls: type[Message], version: int, client_id: str |
     assert frame[4 : 4 + position] == out.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("cls", "version"), [pair for pair in PAIRS if pair[0].KIND == "response"], ids=pair_id
-)
+@in_every_version([pair for pair in PAIRS if pair[0].KIND == "response"])
 def test_whole_response_frames(cls: type[Message], version: int) -> None:
     frame = encode_response(cls(), version, -3)
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4

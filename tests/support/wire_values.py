@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -26,9 +27,34 @@ PAIRS: list[tuple[type[Message], int]] = [
 """Every (message, version)."""
 
 
-def pair_id(value: object) -> str:
-    """How a (message, version) parameter is called in a test's name."""
-    return value.__name__ if isinstance(value, type) else f"v{value}"
+Check = Callable[[type[Message], int], None]
+
+
+def in_every_version(pairs: Sequence[tuple[type[Message], int]] = PAIRS) -> Callable[[Check], Any]:
+    """Makes one test for each message of a check of one version. A failure says which version it was."""
+    versions: dict[type[Message], list[int]] = {}
+    for cls, version in pairs:
+        versions.setdefault(cls, []).append(version)
+
+    def tested(check: Check) -> Any:
+        def test(cls: type[Message]) -> None:
+            for version in versions[cls]:
+                try:
+                    check(cls, version)
+                except BaseException as error:
+                    error.add_note(f"{cls.__name__} v{version}{_again(check)}")
+                    raise
+
+        test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__name__, check.__doc__
+        test.__module__ = check.__module__
+        return pytest.mark.parametrize("cls", versions, ids=lambda cls: str(cls.__name__))(test)
+
+    return tested
+
+
+def _again(check: Check) -> str:
+    seed = getattr(check, "_hypothesis_internal_use_generated_seed", None)
+    return "" if seed is None else f"; the same again: --hypothesis-seed={seed}"
 
 
 def _integers(low: int, high: int) -> SearchStrategy[int]:
