@@ -30,11 +30,14 @@ $(READY): pyproject.toml constraints.txt tools/setup_venv.sh
 demo: $(READY) ## Show a group form, hand over partitions, survive a killed member, and account for every record
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m demo $(ARGS)
 
-# One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process.
+# One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Three
+# processes are right for two cores: most tests wait most of the time.
+PROCESSES := 3
+
 test: $(READY) ## Run the tests; ARGS="-k name" chooses some
-	@echo "Running the tests on two processes"
+	@echo "Running the tests on $(PROCESSES) processes"
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
-		&& export JAVA_HOME CC && $(PY) -m pytest -n 2 --dist loadgroup -m "not bench" $(ARGS)
+		&& export JAVA_HOME CC && $(PY) -m pytest -n $(PROCESSES) --dist loadgroup -m "not bench" $(ARGS)
 
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some

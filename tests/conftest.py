@@ -14,10 +14,13 @@ pytest_plugins = ["tests.support.leftovers", "tests.support.seeds"]
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All tests that need a Spark session run in one process, so that one session serves them."""
+    """All tests that need a Spark session run in one process, so that one session serves them. What takes
+    long begins first: at the end, the other processes would wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     spark = [item for item in items if item.get_closest_marker("spark")]
     for item in spark:
-        item.add_marker(pytest.mark.xdist_group("spark"))
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
     if spark and (home := java_home()) is not None:
         # `make test` has seen to this; a plain `pytest` has not.
         os.environ["JAVA_HOME"] = str(home)

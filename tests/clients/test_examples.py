@@ -21,6 +21,8 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SESSION = "session_timeout_ms=6_000"
 PATIENCE_S = 60.0
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def coordinator() -> Iterator[Coordinator]:

@@ -33,7 +33,7 @@ from ringleader.clients.admin import Admin
 from tests.spark_bridge.applications.ledger import Range, lines
 from tests.support.daemon import Daemon
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 
 PARTITIONS = 6
 GROUP = "g"
