@@ -194,8 +194,10 @@ class OffsetHandler:
         response = OffsetDeleteResponse(
             error_code=_NONE, topics=[self._delete_of(group, topic, content) for topic in request.topics]
         )
-        position = core.write_offsets(group, content) if content else group.offsets_position
-        return core.reply(ticket, response, position)
+        if content:
+            return core.reply(ticket, response, core.write_offsets(group, content))
+        # Whether the topic is subscribed may be what the record on its way says.
+        return core.reply(ticket, response, max(group.position, group.offsets_position))
 
     def _delete_of(
         self, group: Group, topic: OffsetDeleteRequestTopic, content: Records
