@@ -190,9 +190,12 @@ class Core:
 
     def write_offsets(self, group: Group, content: Records) -> int:
         """Emit records of the group's offsets; their position."""
+        was_void = group.is_void
         group.offsets_position = position = self.out.emit(content)
         for key, raw in content:
             self.apply(key, raw)
+        if group.is_void is not was_void:  # of a group without a record its offsets say whether it exists
+            group.position = self.position = position
         if not group.offsets:
             self.forget_if_void(group)
         return position
