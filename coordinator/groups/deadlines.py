@@ -50,27 +50,33 @@ class Deadline:
 class DeadlineHeap:
     """Deadlines by due time; equal times in the order of arming."""
 
-    __slots__ = ("_cancelled", "_heap", "_sequence")
+    __slots__ = ("_heap", "_sequence", "_useless")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Deadline]] = []
         self._sequence = 0
-        self._cancelled = 0
+        self._useless = 0
 
     def arm(self, deadline: Deadline, due_ms: int) -> None:
         """Start or move a deadline, to an earlier or a later time."""
         deadline.due_ms = due_ms
         if due_ms < deadline.armed_ms:
+            moved = deadline.armed_ms != NEVER
             self._push(deadline, due_ms)
+            if moved:  # the later entry is of no use any more
+                self._count_useless()
 
     def cancel(self, deadline: Deadline) -> None:
         """It will not fire. Cancelled entries leave the heap when they pop, or all at once when they are
         many."""
         if deadline.due_ms != NEVER:
             deadline.due_ms = NEVER
-            self._cancelled += 1
-            if self._cancelled > _COMPACT_ABOVE and self._cancelled * 2 > len(self._heap):
-                self._compact()
+            self._count_useless()
+
+    def _count_useless(self) -> None:
+        self._useless += 1
+        if self._useless > _COMPACT_ABOVE and self._useless * 2 > len(self._heap):
+            self._compact()
 
     def next_ms(self) -> int | None:
         """When the earliest entry pops: never later than the earliest deadline, sometimes earlier."""
@@ -117,7 +123,7 @@ class DeadlineHeap:
                 deadline.armed_ms = NEVER
         heapify(live)
         self._heap = live
-        self._cancelled = 0
+        self._useless = 0
 
     def __len__(self) -> int:
         return len(self._heap)
