@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core
-from ringleader.coordinator.groups.deadlines import NEVER, Deadline
+from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
@@ -184,17 +184,28 @@ class Rebalances:
             return
         if group.state not in (GroupState.COMPLETING, GroupState.STABLE):
             return
+        if self._owes_answers(group):
+            self.core.arm(deadline, now_ms + max(group.rebalance_timeout_ms, 1))
+            return
         missing = [group.members[member_id] for member_id in group.pending_sync]
         for member in missing:
             self.remove(group, member, Departure.NOT_SYNCED)
         self._prepare(group, Cause.SYNC_MISSING, missing[0].member_id, "", now_ms)
+
+    def _owes_answers(self, group: Group) -> bool:
+        """What its members were told last waits for the log: it is us who are silent, not they."""
+        return group.position > self.core.out.durable
 
     def session_fired(self, member: Member, now_ms: int) -> None:
         """A member was silent for its session timeout, or waited too long for its first join phase."""
         group = member.group
         if group is None or group.members.get(member.member_id) is not member:
             return
-        if not member.lives_without_heartbeat:  # else started afresh when its request is answered
+        if member.lives_without_heartbeat:
+            return  # started afresh when its request is answered
+        if self._owes_answers(group):
+            self.core.arm_session(member, now_ms)
+        else:
             self.expire(member, now_ms)
 
     def expire(self, member: Member, now_ms: int) -> None:
@@ -292,6 +303,7 @@ class Rebalances:
             if group.state not in (GroupState.PREPARING, GroupState.COMPLETING):
                 continue
             for member in list(group.members.values()):
+                waited = member.awaiting_join or member.awaiting_sync
                 ticket = self.unpark_join(group, member)
                 if ticket is not None:
                     known = "" if member.is_new else member.member_id
@@ -300,5 +312,5 @@ class Rebalances:
                 self.core.out.answer(self.unpark_sync(member), sync_error(STORE_FULL), group.position)
                 if member.is_new:
                     self.remove(group, member, None)
-                elif member.due_ms == NEVER:
+                elif waited:
                     self.core.arm_session(member, now_ms)
