@@ -19,8 +19,8 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
 )
 from tests.simulation.facts import Generation, Life, Memory
-from tests.simulation.oracle import holder_of
-from tests.simulation.store import CLIENT_ERRORS
+from tests.simulation.oracle import STORE_FULL, holder_of
+from tests.simulation.requests import Describe, EndTransaction, ForgetTopic, ListGroups
 
 if TYPE_CHECKING:
     from tests.simulation.world import Call
@@ -50,6 +50,10 @@ _LATER: dict[type, frozenset[int]] = {
     TxnOffsetCommitRequest: frozenset((_OK, int(ErrorCode.OFFSET_METADATA_TOO_LARGE))),
     HeartbeatRequest: frozenset((_OK,)),
 }
+NOT_COORDINATOR = int(ErrorCode.NOT_COORDINATOR)
+_INVALID = (int(ErrorCode.INVALID_GROUP_ID), int(ErrorCode.INVALID_SESSION_TIMEOUT))
+_SMALLEST_RECORD_LIMIT = 10_000
+"""With less, an assignment or a static member may be too large for the group's record."""
 _LOADING_CODES: dict[type, int] = {
     SyncGroupRequest: int(ErrorCode.REBALANCE_IN_PROGRESS),  # Java takes the other one for fatal
     HeartbeatRequest: _OK,
@@ -82,7 +86,7 @@ class Answers:
             self.offers.setdefault(person, []).append(offer)
         facts = call.facts
         facts.holder = holder_of(group, request.group_instance_id) if not request.member_id else ""
-        if group is None or facts.gated or facts.code != _OK:
+        if group is None or facts.code != _OK:
             return
         member = group.members.get(request.member_id or facts.holder)
         if member is None or [(p.name, p.metadata) for p in request.protocols] != list(member.protocols):
@@ -97,7 +101,7 @@ class Answers:
     def _before_sync(self, call: Call, request: SyncGroupRequest, group: Group | None) -> None:
         if group is None or group.leader != request.member_id or request.generation_id != group.generation:
             return
-        refused = call.facts.code != _OK and not call.facts.gated
+        refused = call.facts.code != _OK
         generation = self.memory.life(request.group_id).generations.get(group.generation)
         if generation is None or group.state is not GroupState.COMPLETING or refused:
             return
@@ -111,8 +115,20 @@ class Answers:
     def answered(self, call: Call, response: Any) -> None:
         """Hold an answer against everything known."""
         request = call.request
+        if isinstance(request, ListGroups):
+            listed = isinstance(response, list)
+            fits = listed == (call.facts.serving or call.facts.unloaded)
+            self.must(fits, "D3", f"groups are listed: {response!r}")
+        if isinstance(request, ListGroups | EndTransaction | ForgetTopic):
+            return
+        if call.facts.unloaded:
+            self._check_unloaded(request, response)
+            return
         if not call.facts.serving:
             self._check_loading(request, response)
+            return
+        if isinstance(request, Describe):
+            self._described(response)
             return
         self._check_code(call, response)
         self._check_fenced(request, response)
@@ -124,12 +140,17 @@ class Answers:
         elif isinstance(request, LeaveGroupRequest):
             self._leave_answered(request, response)
 
+    def _check_unloaded(self, request: Any, response: Any) -> None:
+        """D2."""
+        code = _codes(request, response)[0]
+        fits = code == NOT_COORDINATOR or code in _INVALID
+        self.must(fits, "D2", f"{request!r} was told {code} by a shard that moved away")
+
     def _check_loading(self, request: Any, response: Any) -> None:
         """D3."""
         code = _codes(request, response)[0]
         right = _LOADING_CODES.get(type(request), int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-        invalid = (int(ErrorCode.INVALID_GROUP_ID), int(ErrorCode.INVALID_SESSION_TIMEOUT))
-        self.must(code == right or code in invalid, "D3", f"{request!r} was told {code} while loading")
+        self.must(code == right or code in _INVALID, "D3", f"{request!r} was told {code} while loading")
 
     def _check_code(self, call: Call, response: Any) -> None:
         request, right = call.request, call.facts.code
@@ -137,18 +158,27 @@ class Answers:
             return
         codes = _codes(request, response)
         if isinstance(right, list):
-            top = response.error_code
-            if top not in CLIENT_ERRORS:
-                self.must(codes == right, "G10", f"{request!r} was told {codes}, {right} is right")
+            self.must(codes == right, "G10", f"{request!r} was told {codes}, {right} is right")
             return
         for code in codes:
-            if right != _OK:
-                fits = code == right
-            else:
-                fits = code in _LATER[type(request)] or code in CLIENT_ERRORS
-                fits = fits and not (isinstance(request, HeartbeatRequest) and code != _OK)
+            fits = code == right
+            if not fits and right == _OK and not isinstance(request, HeartbeatRequest):
+                fits = code in _LATER.get(type(request), ()) or code in self._excuses(call)
             name = _BY_CODE.get(right) or _BY_CODE.get(code) or _BY_REQUEST[type(request)]
+            if STORE_FULL in (code, right):
+                name = "F1"
             self.must(fits, name, f"{request!r} was told {code}, {right} is right in {call.facts.state}")
+
+    def _excuses(self, call: Call) -> set[int]:
+        """What may become of a request while it waits, by no fault of its own."""
+        world, excuses = self.memory.world, set[int]()
+        if not isinstance(call.request, JoinGroupRequest | SyncGroupRequest):
+            return excuses
+        if any(begin >= call.sent_ms for begin, _ in world.full_spans):
+            excuses.add(STORE_FULL)
+        if world.settings.group_max_record_bytes < _SMALLEST_RECORD_LIMIT:
+            excuses.add(int(ErrorCode.UNKNOWN_SERVER_ERROR))
+        return excuses
 
     def _check_fenced(self, request: Any, response: Any) -> None:
         """G9: for a replaced member id there is no success any more, whatever it asks for."""
@@ -170,7 +200,10 @@ class Answers:
         if response.error_code:
             return
         if request.group_instance_id is not None and not request.member_id:
-            self._check_replaced(request, member_id)
+            self.memory.instances.setdefault(member_id, request.group_instance_id)
+            old_id = self.memory.replaces.get(member_id)
+            if old_id is not None:
+                self.memory.fenced.add(old_id)
         if not request.member_id:
             offer = {one.name: one.metadata for one in reversed(request.protocols)}
             self.offers.setdefault(self.memory.person(member_id), []).append(offer)
@@ -178,25 +211,6 @@ class Answers:
         if facts.quiet_restart and life.disturbed == facts.disturbed:
             self.must(number == facts.generation, "G19", f"the restart of {member_id} caused a rebalance")
         self._check_leader(life, request, response)
-        self._check_floor(request.group_id, number)
-
-    def _check_floor(self, group_id: str, number: int) -> None:
-        floor = self.memory.world.store.durable.get(records.floor_key(group_id))
-        reserved = records.decode_floor_value(floor) if floor else 0
-        self.must(reserved >= number, "O2", f"generation {number} was answered, {reserved} is reserved")
-
-    def _check_replaced(self, request: JoinGroupRequest, member_id: str) -> None:
-        """If it took somebody's place, that was durable before."""
-        memory = self.memory
-        memory.instances.setdefault(member_id, request.group_instance_id or "")
-        old_id = memory.replaces.get(member_id)
-        if old_id is None:
-            return
-        memory.fenced.add(old_id)
-        value = memory.world.store.durable.get(records.group_key(request.group_id))
-        stored = records.decode_group_value(value).members if value else []
-        holders = [m.member_id for m in stored if m.group_instance_id == request.group_instance_id]
-        self.must(holders in ([], [member_id]), "G9", f"{member_id} was told, durable is {holders}")
 
     def _check_leader(self, life: Life, request: JoinGroupRequest, response: Any) -> None:
         number, member_id, leader = response.generation_id, response.member_id, response.leader
@@ -249,13 +263,6 @@ class Answers:
         self.must(fitting, "G5", f"{member_id} got {given!r}, the leader sent something else")
         generation.submissions = fitting
         self._check_owners(generation, person, given)
-        value = self.memory.world.store.durable.get(records.group_key(request.group_id))
-        self.must(value, "O2", "an assignment was answered without a record")
-        assert value is not None
-        record = records.decode_group_value(value)
-        stored = {one.member_id: one.assignment for one in record.members}
-        durable = record.generation == number and stored.get(member_id) == given
-        self.must(durable, "O2", f"the assignment of {member_id} in generation {number} is not durable")
 
     def _check_owners(self, generation: Generation, person: str, given: bytes) -> None:
         if generation.overlapping:
@@ -268,7 +275,7 @@ class Answers:
 
     def _leave_answered(self, request: LeaveGroupRequest, response: Any) -> None:
         """Whoever was the last to leave stays away over a restart."""
-        group = self.memory.groups().get(request.group_id)
+        group = self.memory.group(request.group_id)
         if group is None or group.state is not GroupState.EMPTY or response.error_code:
             return
         gone = {one.member_id for one in response.members if not one.error_code}
@@ -281,31 +288,37 @@ class Answers:
 
     def journal(self, entry: JournalEntry) -> None:
         """One row for each generation; the phases sum to the duration."""
+        now = entry.generation
         life = self.memory.life(entry.group_id)
-        self.must(entry.generation not in life.rows, "J1", f"two rows for generation {entry.generation}")
-        life.rows.add(entry.generation)
+        found: Life | None = life
+        while found is not None:  # the oldest incarnation of the group that owes this row
+            life = found if now in found.begun - found.rows else life
+            found = found.previous
+        last = life.last_row
+        life.rows.add(now)
+        if last is not None:
+            self.must(now > last, "J1", f"the row for generation {now} comes after that for {last}")
+            missing = life.begun.intersection(range(last + 1, now))
+            self.must(not missing, "J1", f"no row for generations {missing}")
+            self.must(now == last + 1, "G2", f"generations between {last} and {now} were skipped")
+        life.last_row = now
         phases = entry.join_ms + entry.leader_ms + entry.sync_ms
         self.must(phases == entry.duration_ms, "J1", "phases do not sum to the duration")
         self.must(min(entry.join_ms, entry.leader_ms, entry.sync_ms) >= 0, "J1", "a negative phase")
 
-    def look(self, group_id: str) -> None:
+    def _described(self, response: Any) -> None:
         """What an operator sees is what members sent."""
-        shard = self.memory.world.shard
-        described = shard.describe(group_id, 5)
-        listed = {one.group_id for one in shard.list_groups()}
-        fits = described.group_id == group_id and (described.group_state == "Dead" or group_id in listed)
-        self.must(fits, "G6", f"described as {described.group_state}, listed are {listed}")
-        if described.group_state != GroupState.STABLE.value:
+        if response.group_state != GroupState.STABLE.value:
             return
-        for one in described.members:
-            self._check_bytes(one.member_id, described.protocol_data, one.member_metadata)
+        for one in response.members:
+            self._check_bytes(one.member_id, response.protocol_data, one.member_metadata)
 
 
 def _codes(request: Any, response: Any) -> list[int]:
     """All error codes of an answer."""
     if isinstance(request, OffsetCommitRequest | TxnOffsetCommitRequest):
         return [one.error_code for topic in response.topics for one in topic.partitions]
-    if isinstance(request, LeaveGroupRequest) and response.members:
+    if isinstance(request, LeaveGroupRequest) and response.members and not response.error_code:
         return [one.error_code for one in response.members]
     return [response.error_code]
 

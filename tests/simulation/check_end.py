@@ -20,7 +20,7 @@ def groups(memory: Memory) -> list[str]:
 def complaint(memory: Memory, group_id: str) -> str:
     """What is not yet as it must be; "" if all is well."""
     world = memory.world
-    group = memory.groups().get(group_id)
+    group = memory.group(group_id)
     if group is None:
         return "there is no such group"
     if group.state is not GroupState.STABLE or group.pending_sync:

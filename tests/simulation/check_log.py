@@ -1,19 +1,25 @@
-"""O3 and O4: what is live and durable is what the log says, compacted or not."""
+"""O3 and O4: what is durable of the live groups is what the log says, with what is on its way, compacted or
+not."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import GroupState
 from tests.simulation.facts import Memory
 
+if TYPE_CHECKING:
+    from tests.simulation.partition import Partition
+
 _WHOLE_LOG_EVERY = 16
 
 
 class Log:
-    """Holds the live groups against the log, whenever that has grown."""
+    """Holds the live groups against what was written, whenever that has grown. It holds at once: what is on
+    its way counts."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -25,44 +31,62 @@ class Log:
         grown = self._seen != store.version
         if grown or self.memory.world.steps % 16 == 0:
             for group in groups.values():
-                if group.state is GroupState.STABLE and not group.exclusive:
+                if group.state is GroupState.STABLE:
                     self._check_stable(group)
         if grown:
             self._seen = store.version
-            self._check_rebuilt(groups)
+            for partition in self.memory.world.partitions:
+                if partition.serving:
+                    self._check_rebuilt(partition)
 
     def _check_stable(self, group: Group) -> None:
         must = self.memory.must
-        must(group.record is not None, "O3", f"stable group {group.group_id} has no record")
-        assert group.record is not None
-        record = records.decode_group_value(group.record)
-        stored = {m.member_id: (m.group_instance_id, m.subscription, m.assignment) for m in record.members}
+        record = group.synced
+        must(record is not None, "O3", f"stable group {group.group_id} has no record")
+        assert record is not None
+        stored = {
+            m.member_id: (m.group_instance_id, m.session_timeout, m.subscription, m.assignment)
+            for m in record.members
+        }
         live = {
-            m.member_id: (m.group_instance_id, dict(m.protocols).get(group.protocol or "", b""), m.assignment)
+            m.member_id: (
+                m.group_instance_id,
+                m.session_timeout_ms,
+                dict(m.protocols).get(group.protocol or "", b""),
+                m.assignment,
+            )
             for m in group.members.values()
         }
         same = stored == live and record.generation == group.generation and record.leader == group.leader
         must(same, "O3", f"stable group {group.group_id} is not what its record says")
 
-    def _check_rebuilt(self, groups: dict[str, Group]) -> None:
+    def _check_rebuilt(self, partition: Partition) -> None:
         world = self.memory.world
-        again = world.new_shard()
+        again = world.new_shard(partition.number)
         # What a compaction leaves of the log must do; the whole log now and then.
         whole = world.store.version % _WHOLE_LOG_EVERY == 0
-        for key, value in world.store.log if whole else world.store.durable.items():
-            if whole or value is not None:
-                again.replay(key, value)
-        same = durable_state(groups) == durable_state(again._core.loading)
+        if whole:
+            again.replay([*world.store.logs[partition.number], *world.store.in_flight(partition.number)])
+        else:
+            again.replay(self._of(partition))
+        same = durable_state(partition.shard._groups) == durable_state(again._groups)
         name = "O3" if whole else "O4"
         self.memory.must(same, name, "live durable state differs from the rebuilt one")
+
+    def _of(self, partition: Partition) -> Iterator[tuple[bytes, bytes]]:
+        for key, value in self.memory.world.store.promised.items():
+            named = records.decode_key(key)
+            if value is not None and named is not None:
+                if self.memory.world.partition(named[1]) is partition:
+                    yield key, value
 
 
 def durable_state(groups: dict[str, Group]) -> dict[str, Any]:
     """What must survive a restart."""
     return {
-        group_id: (group.record, group.floor, group.offsets, _open(group))
+        group_id: (group.synced, group.floor, group.offsets, _open(group))
         for group_id, group in groups.items()
-        if group.record or group.floor or group.offsets or group.uncommitted
+        if group.synced or group.floor or group.offsets or group.uncommitted
     }
 
 

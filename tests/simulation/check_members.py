@@ -14,11 +14,12 @@ from ringleader.protocol.messages import (
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
-    SyncGroupRequest,
 )
-from tests.simulation.facts import GroupSeen, Life, Memory, Seen
+from tests.simulation.check_durable import Durable
+from tests.simulation.facts import GroupSeen, Memory, Seen
 
 if TYPE_CHECKING:
+    from tests.simulation.partition import Partition
     from tests.simulation.world import Call
 
 _SLACK_MS = 30_000
@@ -33,20 +34,19 @@ _AT_WORK = (GroupState.COMPLETING, GroupState.STABLE)
 class Members:
     """Remembers the groups of the last step, and when each member was last heard of."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, durable: Durable) -> None:
         self.memory = memory
+        self.durable = durable
         self.must = memory.must
         self.contacts: dict[str, tuple[int, int]] = {}
         """Member id -> when its session last began, for certain; session timeout then."""
         self.heard: dict[str, int] = {}
         """Member id -> the latest time at which its session can have begun."""
-        self.longest: dict[
-            str, int
-        ] = {}  # member id -> session timeout that it may have from its predecessor
         self.first: dict[str, int] = {}  # member id -> since when it is a member
         self.given_out: dict[str, tuple[int, int]] = {}
         """Member id -> when it expires: not before, not after. It may have waited for a record."""
         self.synced: dict[str, tuple[int, int, int]] = {}  # group -> generation, since, rebalance timeout
+        self.awaited: dict[str, int] = {}  # group -> when its record was on its way last
 
     # ---- contact with members ----
 
@@ -71,13 +71,12 @@ class Members:
                 self.given_out[member_id] = (call.sent_ms + timeout_ms, now_ms + timeout_ms)
         if member_id:
             self.heard[member_id] = now_ms
-        group = self.memory.groups().get(request.group_id)
+        group = self.memory.group(getattr(request, "group_id", ""))
         if group is None or not call.facts.serving:
             return
         heartbeat = isinstance(request, HeartbeatRequest) and response.error_code in _ACCEPTED
-        parked = isinstance(request, SyncGroupRequest) and not response.error_code and call.parked
-        parked = parked and not call.facts.gated
-        if heartbeat or parked:
+        # A session begins when the machine hears of its member, also if the answer waits for the log.
+        if heartbeat and not call.parked:
             self._contact(group, member_id)
 
     def _contact(self, group: Group, member_id: str) -> None:
@@ -86,24 +85,15 @@ class Members:
             self.contacts[member_id] = (self.memory.world.now_ms, member.session_timeout_ms)
             self.heard[member_id] = self.memory.world.now_ms
 
-    def _queue_served(self) -> None:
-        """What waited behind a deletion may have been served now; a commit begins its member's session
-        then."""
-        world = self.memory.world
-        if world.store.stored_step != world.steps:
-            return
-        for call in world.calls:
-            if call.facts.gated and isinstance(call.request, OffsetCommitRequest):
-                self.heard[call.request.member_id] = world.now_ms
-
     # ---- after each step ----
 
     def after_step(self, groups: dict[str, Group]) -> None:
         """Compare with the last step."""
-        self._queue_served()
         for group_id in groups:
             self.memory.learn(group_id)
         for group_id, before in self.memory.seen.items():
+            if not self.memory.world.partition(group_id).serving:
+                continue
             if group_id not in groups or before.life is not self.memory.life(group_id):
                 gone = [one for one, seen in before.members.items() if not seen.is_new]
                 self.must(not gone, "O8", f"{group_id} is gone with its members {gone}")
@@ -118,6 +108,8 @@ class Members:
             self._check_group(group, known, now)
             if group.state is GroupState.EMPTY:
                 life.emptied = max(life.emptied, group.generation)
+                if group.generation:
+                    life.begun.add(group.generation)
         self.memory.seen = after
         self._check_parked()
 
@@ -139,10 +131,6 @@ class Members:
         timeout_ms = _rebalance_timeout_ms(group)
         if (before.state, before.generation) != (group.state, group.generation):
             since_ms, shortest_ms, longest_ms = now_ms, timeout_ms, timeout_ms
-            if self.memory.world.store.stored_step == self.memory.world.steps and group.members:
-                # Requests that waited for the store were served one after the other: when the timer was
-                # started, not all may have been there.
-                shortest_ms = min(member.rebalance_timeout_ms for member in group.members.values())
         shortest_ms, longest_ms = min(shortest_ms, timeout_ms), max(longest_ms, timeout_ms)
         pending = set(group.pending)
         return GroupSeen(group.state, group.generation, since_ms, shortest_ms, longest_ms, members, pending)
@@ -159,9 +147,13 @@ class Members:
         changed = (before.state, before.generation) != (now.state, now.generation)
         if changed and now.state is GroupState.PREPARING:
             now.from_empty = before.state is GroupState.EMPTY
-        now.collecting_ms, now.held = now.since_ms, group.held
+        now.collecting_ms = now.since_ms
         if not changed:
             now.from_empty, now.collecting_ms = before.from_empty, before.collecting_ms
+        if before.state is GroupState.COMPLETING and now.state is GroupState.STABLE:
+            for member_id in now.members:
+                if member_id in before.members and before.members[member_id].awaiting_sync:
+                    self._contact(group, member_id)
         if changed and now.state in _AT_WORK and self._is_new_generation(group):
             self._completed(group, before)
         elif before.state in _AT_WORK and now.state in _AT_WORK:
@@ -188,10 +180,8 @@ class Members:
             self.must(asked, "G9", f"{member_id} was replaced, and nobody asked for it")
             return
         self.memory.life(group.group_id).disturbed += 1
-        if self._left(group.group_id, member_id, seen) or self._was_silent(member_id, seen):
-            return
         now_ms = self.memory.world.now_ms
-        if seen.is_new and self._gave_up():
+        if self._left(group.group_id, member_id, seen) or (seen.is_new and self._gave_up()):
             return
         no_time = any(one.rebalance_timeout_ms <= 0 for one in before.members.values())
         if no_time or now.generation - before.generation > 1:
@@ -201,7 +191,10 @@ class Members:
             return
         generation, since_ms, timeout_ms = self.synced.get(group.group_id, (-1, 0, 0))
         owed = seen.owes_sync and before.state in _AT_WORK and before.generation == generation
-        if owed and now_ms - since_ms >= timeout_ms:
+        owed = owed and now_ms - since_ms >= timeout_ms
+        if owed or self._was_silent(member_id, seen):
+            waits = self._owes_answers(group.group_id)
+            self.must(not waits, "G11", f"{member_id} is out, the record of {group.group_id} is on its way")
             return
         silent_ms = now_ms - self.contacts.get(member_id, (0, 0))[0]
         self.must(
@@ -210,6 +203,11 @@ class Members:
             f"{member_id} is out of {group.group_id} for no reason: {seen}, {before.state} for "
             f"{now_ms - before.since_ms} of {before.shortest_ms} ms, heard of {silent_ms} ms ago",
         )
+
+    def _owes_answers(self, group_id: str) -> bool:
+        """Whether what its members are told waits for the log: then they are not silent, we are."""
+        world = self.memory.world
+        return self.durable.since(world.partition(group_id).number, group_id) < world.steps
 
     def _left(self, group_id: str, member_id: str, seen: Seen) -> bool:
         """Whether a LeaveGroup names it, or it was turned away from a full group."""
@@ -224,7 +222,7 @@ class Members:
                 ways = {(member_id, None), (member_id, seen.instance_id), ("", seen.instance_id)}
                 if named & (ways - {("", None)}):
                     return True
-            elif call.code == _FULL:
+            elif _FULL in (call.code, call.facts.code):
                 own = seen.instance_id is not None and seen.instance_id == request.group_instance_id
                 if request.member_id == member_id or (own and not request.member_id):
                     return True
@@ -243,9 +241,9 @@ class Members:
         return now_ms - since_ms >= timeout_ms
 
     def _gave_up(self) -> bool:
-        """Whether a store that failed took the group's new members with it."""
+        """Whether the group's new members were sent away, since the store is full."""
         world = self.memory.world
-        return world.store.failed_step == world.steps
+        return world.full_step == world.steps
 
     # ---- who came ----
 
@@ -263,12 +261,8 @@ class Members:
             instance_id = group.members[member_id].group_instance_id
             for one in before.members.values():
                 if instance_id is not None and one.instance_id == instance_id:
-                    # Its own timeout counts from the next time on (Kafka behaviour). There may have been
-                    # another one in between.
                     own_ms = group.members[member_id].session_timeout_ms
-                    timeout_ms = min(one.session_timeout_ms, own_ms)
-                    self.longest[member_id] = max(one.session_timeout_ms, own_ms)
-                    self.contacts[member_id] = (self.memory.world.now_ms, timeout_ms)
+                    self.contacts[member_id] = (self.memory.world.now_ms, own_ms)
             if member_id not in named:
                 anonymous -= 1
         self.must(anonymous >= 0, "G17", f"{come} came to {group.group_id}, nobody asked for that many")
@@ -293,10 +287,7 @@ class Members:
         number = group.generation
         last = max(life.highest, life.emptied)
         self.must(number > last, "G2", f"generation {number} of {group.group_id} after {last}")
-        between = set(range(last + 1, number)) - life.rows
-        self.must(life.crashed_since or not between, "G2", f"generations {between} were skipped")
-        if life.current and not life.crashed_since:
-            self.must(life.current in life.rows, "J1", f"no row for generation {life.current}")
+        life.begun.add(number)
         life.highest = life.current = number
         life.crashed_since = False
         self.synced[group.group_id] = (number, now_ms, _rebalance_timeout_ms(group))
@@ -317,7 +308,7 @@ class Members:
             self.must(count == len(group.members), "G3", f"{count} listed of {len(group.members)} members")
         early = now_ms - before.since_ms < before.shortest_ms and before.state is GroupState.PREPARING
         awaited = before.pending & set(group.pending)
-        if early and not (before.from_empty or before.held):
+        if early and not before.from_empty:
             self.must(not awaited, "G14", f"{awaited} had an id, and were not waited for: {before}")
         self._check_vote(group)
 
@@ -345,7 +336,7 @@ class Members:
         self.must(len(group.pending) <= limit, "G14", "too many member ids are given out")
         for member_id in group.pending:
             due_ms = self.given_out.get(member_id, (0, now_ms))[1]
-            late = now_ms > due_ms
+            late = now_ms > due_ms + self.memory.world.held_ms(due_ms)
             self.must(not late, "G14", f"{member_id} was given out and should have expired at {due_ms}")
         for member_id in before.pending - set(group.pending) - set(group.members):
             early = now_ms < self.given_out.get(member_id, (0, 0))[0]
@@ -364,7 +355,7 @@ class Members:
         if group.state is GroupState.PREPARING:
             if not any(seen.awaiting_join for seen in now.members.values()):
                 now.collecting_ms = now_ms  # only absent static members: it goes on until somebody comes
-            lasts_ms = now_ms - now.collecting_ms
+            lasts_ms = now_ms - now.collecting_ms - self.memory.world.held_ms(now.collecting_ms)
             longest = max(now.longest_ms, self.memory.world.settings.group_initial_rebalance_delay_ms)
             self.must(lasts_ms <= longest + _SLACK_MS, "G11", f"collecting JoinGroups for {lasts_ms} ms")
         elif group.state in _AT_WORK:
@@ -372,45 +363,59 @@ class Members:
             if generation != group.generation:
                 return  # from the log: nobody owes a sync
             owed = bool(group.pending_sync)
-            lasts_ms = now_ms - since_ms
-            self.must(not owed or lasts_ms <= max(timeout_ms, 0), "G13", f"syncs miss for {lasts_ms} ms")
+            if self._owes_answers(group.group_id):
+                self.awaited[group.group_id] = now_ms  # it may begin again
+            since_ms = max(since_ms, self.awaited.get(group.group_id, 0))
+            lasts_ms = now_ms - since_ms - self.memory.world.held_ms(since_ms)
+            self.must(not owed or lasts_ms <= max(timeout_ms, 1), "G13", f"syncs miss for {lasts_ms} ms")
             late = group.state is GroupState.COMPLETING and lasts_ms > max(timeout_ms, 0) + _SLACK_MS
             self.must(not late, "G13", f"no assignment for {lasts_ms} ms")
 
     def _check_silence(self, group: Group, now: GroupSeen) -> None:
         """G11, the other way round: sessions do end."""
         now_ms = self.memory.world.now_ms
+        if self._owes_answers(group.group_id):
+            self.heard |= dict.fromkeys(now.members, now_ms)
         for member_id, seen in now.members.items():
             if seen.is_new or seen.awaiting_join or seen.awaiting_sync:
                 continue
-            silent_ms = now_ms - self.heard.get(member_id, now_ms)
-            longest_ms = max(seen.session_timeout_ms, self.longest.get(member_id, 0))
-            self.must(silent_ms <= longest_ms, "G11", f"{member_id} has been silent for {silent_ms} ms")
+            heard_ms = self.heard.get(member_id, now_ms)
+            silent_ms = now_ms - heard_ms - self.memory.world.held_ms(heard_ms)
+            over = silent_ms > seen.session_timeout_ms
+            self.must(not over, "G11", f"{member_id} has been silent for {silent_ms} ms")
 
     def _check_parked(self) -> None:
-        for call in self.memory.world.calls:
-            age_ms = self.memory.world.now_ms - call.sent_ms
-            late = age_ms > _LONGEST_WAIT_MS + _SLACK_MS
-            self.must(not late, "G12", f"{call.request!r} is unanswered for {age_ms} ms")
-            return  # they are in order of arrival: the first is the oldest
+        world = self.memory.world
+        for partition in world.partitions:
+            for call in partition.calls:
+                age_ms = world.now_ms - call.sent_ms - world.held_ms(call.sent_ms)
+                late = age_ms > _LONGEST_WAIT_MS + _SLACK_MS
+                self.must(not late, "G12", f"{call.request!r} is unanswered for {age_ms} ms")
+                break  # they are in order of arrival: the first is the oldest
 
-    # ---- restarts ----
+    # ---- lives of shards ----
 
-    def crashed(self) -> None:
+    def ended(self, partition: Partition) -> None:
         """What was only live is gone."""
-        self.synced.clear()
-        self.given_out.clear()
+        world = self.memory.world
+        for group_id in [one for one in self.synced if world.partition(one) is partition]:
+            del self.synced[group_id]
+        seen = self.memory.seen
+        for group_id in [one for one in seen if world.partition(one) is partition]:
+            for member_id in seen.pop(group_id).pending:
+                self.given_out.pop(member_id, None)
 
-    def restarted(self, groups: dict[str, Group]) -> None:
+    def loaded(self, groups: dict[str, Group]) -> None:
         """Sessions are full, the last synced generation is back."""
         for group_id in groups:
             self.memory.learn(group_id)  # a place that was taken, though nobody has been told
-        self.memory.seen.clear()
         for group in groups.values():
-            life = self.memory.lives.setdefault(group.group_id, Life(group))
-            life.group = group
-            life.crashed_since = True
+            life = self.memory.life_of_log(group.group_id, group)
+            life.crashed_since, life.last_row = True, None
             life.current = group.generation
+            # What was not reserved was told to nobody.
+            floor = self.memory.world.store.durable.get(records.floor_key(group.group_id))
+            life.highest = min(life.highest, records.decode_floor_value(floor) if floor else 0)
             # Nobody is told the number of an empty group; it counts when it is durable.
             life.emptied = min(life.emptied, group.generation)
             known = group.generation <= life.highest or not group.members
@@ -424,7 +429,7 @@ class Members:
             seen.life = life
 
     def _check_record(self, group: Group) -> None:
-        stored = [] if group.record is None else records.decode_group_value(group.record).members
+        stored = [] if group.synced is None else group.synced.members
         same = {one.member_id for one in stored} == set(group.members)
         self.must(same, "O3", f"{group.group_id} was loaded with members {list(group.members)}")
 

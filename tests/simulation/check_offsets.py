@@ -7,13 +7,13 @@ later one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.outbox import Records
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.machine import Records
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.messages import OffsetCommitRequest, OffsetDeleteRequest, TxnOffsetCommitRequest
@@ -21,14 +21,13 @@ from tests.simulation.facts import Memory, Place
 from tests.simulation.requests import TOPICS, Delete, Fetch
 
 if TYPE_CHECKING:
+    from tests.simulation.partition import Partition
     from tests.simulation.world import Call
 
 _TOO_LARGE = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
 _UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 _REFUSED = -999
 """In a history: what was asked for here was refused for certain."""
-_TOPIC_GONE_MS = 12_000
-"""Within this time the offsets of a deleted topic are gone: the longest that the store takes, twice."""
 _MS_PER_MINUTE = 60_000
 
 
@@ -45,9 +44,10 @@ class Offsets:
         self.transactions: dict[int, list[Call]] = {}  # producer -> its commits in the open transaction
         self.ending: dict[int, bool] = {}  # producer -> committed, while its transaction ends
         self._deleting: list[Call] = []
-        self._topics_gone: list[tuple[int, dict[Place, int]]] = []
+        self._topics: dict[str, dict[Place, int]] = {}  # topics that go -> where that stands in the histories
         self._pending: set[tuple[int, Place]] = set()  # durable offsets of open transactions
-        self._pending_before: set[Place] = set()
+        self._pending_landed: set[int] = set()  # offsets that have been durable in a transaction
+        self._emptied: dict[str, int] = {}  # group -> Unix time since which it is empty
 
     # ---- requests arrive ----
 
@@ -65,6 +65,17 @@ class Offsets:
             for name, count in TOPICS.items():
                 facts.places |= self._deleted(request.group_id, name, range(count))
             self._deleting.append(call)
+        elif isinstance(request, Fetch):
+            facts.open = self._open_places()
+
+    def _open_places(self) -> set[Place]:
+        """What open transactions have offsets for, with what is on its way."""
+        found = set()
+        for key, value in self.memory.world.store.promised.items():
+            named = records.decode_key(key) if value is not None else None
+            if named is not None and named[0] == records.PENDING_OFFSET:
+                found.add((named[1], named[2], named[3]))
+        return found
 
     def _before_commit(self, call: Call, request: Any) -> None:
         world = self.memory.world
@@ -72,14 +83,14 @@ class Offsets:
         if transactional:
             self.transactions.setdefault(request.producer_id, []).append(call)
         retention_ms = -1 if transactional else request.retention_time_ms
-        expires_ms = world.wall_ms() + retention_ms if retention_ms >= 0 else -1
+        expires_ms = self._now(request.group_id) + retention_ms if retention_ms >= 0 else -1
         for topic in request.topics:
             for one in topic.partitions:
                 if len(one.committed_metadata or "") > world.settings.offset_metadata_max_bytes:
                     continue  # O6: must not be found anywhere
                 place = (request.group_id, topic.name, one.partition_index)
                 call.facts.places[place] = self._note(place, one.committed_offset)
-                stamp = (world.wall_ms(), expires_ms)
+                stamp = (self._now(request.group_id), expires_ms)
                 first = self.stamps.setdefault(one.committed_offset, stamp)
                 self.stamps[one.committed_offset] = min(first, stamp)  # it may arrive twice
                 if transactional:
@@ -95,10 +106,29 @@ class Offsets:
         places = [(group_id, topic, partition) for partition in partitions]
         return {place: self._note(place, None) for place in places}
 
-    def topic_deleted(self, topic: str) -> None:
-        """O9: its offsets go, soon."""
-        gone = {place: self._note(place, None) for place in list(self.history) if place[1] == topic}
-        self._topics_gone.append((self.memory.world.now_ms, gone))
+    def _now(self, group_id: str) -> int:
+        """Unix time, as far as the shard can know it: it may not have been told yet of a change, or only what
+        a clock shows that has jumped."""
+        world = self.memory.world
+        return min(world.true_ms(), world.now_ms + world.partition(group_id).told_most_ms)
+
+    def topic_goes(self, topic: str) -> None:
+        """O9: its offsets go."""
+        places = [place for place in self.history if place[1] == topic]
+        self._topics[topic] = {place: self._note(place, None) for place in places}
+
+    def topic_is_gone(self, topic: str) -> None:
+        """O9: all machines say so, and nobody may have committed meanwhile."""
+        for place, position in self._topics.pop(topic).items():
+            self._acknowledge(place, position)
+            self._check(place, self._durable(place), "O9")
+        left = [one for one in self._pending if one[1][1] == topic]
+        left_plain = [
+            place for place in self.history if place[1] == topic and self._durable(place) is not None
+        ]
+        self.must(
+            not left and not left_plain, "O9", f"of {topic} are left {left_plain}, in transactions {left}"
+        )
 
     def transaction_ends(self, producer_id: int, committed: bool) -> None:
         """O7: from now on its offsets may be seen, or never."""
@@ -109,10 +139,8 @@ class Offsets:
                     offset = self.history[place][position]
                     self.hidden.discard(-1 if offset is None else offset)
 
-    def transaction_ended(self, producer_id: int, error: int) -> None:
-        """The machine says so."""
-        if error:
-            return
+    def transaction_ended(self, producer_id: int) -> None:
+        """The machines say so."""
         committed = self.ending.pop(producer_id)
         left = [place for producer, place in self._pending if producer == producer_id]
         self.must(not left, "O7", f"the transaction of {producer_id} ended, but it has offsets in {left}")
@@ -131,7 +159,7 @@ class Offsets:
         if isinstance(request, OffsetCommitRequest | TxnOffsetCommitRequest):
             self._commit_answered(call, request, response)
         elif isinstance(request, Fetch):
-            self._fetch_answered(request, response)
+            self._fetch_answered(call, request, response)
         elif isinstance(request, Delete | OffsetDeleteRequest):
             self._delete_answered(call, response)
 
@@ -159,15 +187,11 @@ class Offsets:
                     self._acknowledge(place, position)
                     self._check(place, self._durable(place), "O2")
                 else:
-                    durable = (request.producer_id, place) in self._pending
-                    superseded = self.acknowledged.get(place, 0) > position
-                    ended = request.producer_id in self.ending
-                    fine = durable or superseded or ended
-                    self.must(fine, "O2", f"{place} of a transaction is not durable")
+                    durable = self.history[place][position] in self._pending_landed
+                    self.must(durable, "O2", f"{place} of a transaction is not durable")
 
     def _durable(self, place: Place) -> int | None:
-        value = self.memory.world.store.durable.get(records.offset_key(*place))
-        return None if value is None else records.decode_offset_value(value).offset
+        return _offset(self.memory.world.store.durable, place)
 
     def _check(self, place: Place, offset: int | None, name: str) -> None:
         first = self.acknowledged.get(place, 0)
@@ -175,19 +199,15 @@ class Offsets:
         self.must(offset not in self.hidden, "O7", f"{place} is {offset}, of a transaction without commit")
         self.must(offset in allowed, name, f"{place} is {offset}, acknowledged or later are {allowed}")
 
-    def _fetch_answered(self, request: Fetch, response: Any) -> None:
+    def _fetch_answered(self, call: Call, request: Fetch, response: Any) -> None:
         if response.error_code:
             return
-        # What one transaction of the store wrote takes effect one by one; an answer may be in between.
-        open_places = {place for _, place in self._pending}
-        storing = self.memory.world.store.stored_step == self.memory.world.steps
-        open_before = self._pending_before if storing else open_places
         for topic in response.topics:
             for one in topic.partitions:
                 place = (request.group_id, topic.name, one.partition_index)
                 if request.stable:
                     told = one.error_code == _UNSTABLE
-                    right = told in (place in open_places, place in open_before)
+                    right = told == (place in call.facts.open)
                     self.must(right, "O7", f"{place} was called unstable: {told}")
                 if not one.error_code:
                     found = None if one.committed_offset == -1 else one.committed_offset
@@ -209,14 +229,6 @@ class Offsets:
                 continue
             self._acknowledge(place, position)
             self._check(place, self._durable(place), "O8")
-        if isinstance(call.request, Delete) and not response.error_code:
-            self._check_nothing_left(call.request.group_id)
-
-    def _check_nothing_left(self, group_id: str) -> None:
-        for key, value in self.memory.world.store.durable.items():
-            named = records.decode_key(key)
-            gone = value is None or named is None or named[1] != group_id
-            self.must(gone, "O8", f"{group_id} was deleted, its record {named} was not")
 
     # ---- records ----
 
@@ -228,8 +240,10 @@ class Offsets:
                 continue
             kind, group_id, topic, partition, producer_id = named
             place = (group_id, topic, partition)
+            if kind == records.GROUP:
+                self._group_written(group_id, value)
             if kind == records.GROUP and value is None:
-                group = self.memory.groups().get(group_id)
+                group = self.memory.group(group_id)
                 empty = group is None or not group.members
                 self.must(empty, "O8", f"{group_id} is deleted with members in it")
             elif kind == records.OFFSET and value is not None:
@@ -254,33 +268,36 @@ class Offsets:
 
     def _is_asked_for(self, place: Place) -> bool:
         """Whether somebody deletes this, or its topic."""
-        return self._is_deleted_now(place) or any(place in places for _, places in self._topics_gone)
+        return self._is_deleted_now(place) or place[1] in self._topics
+
+    def _group_written(self, group_id: str, value: bytes | None) -> None:
+        """Since when the group is empty, if it is."""
+        if value is None or records.decode_group_value(value).members:
+            self._emptied.pop(group_id, None)
+        else:
+            self._emptied[group_id] = self._now(group_id)
 
     def _check_expiry(self, place: Place) -> None:
-        """O5."""
+        """O5, in true time."""
         world = self.memory.world
-        group = self.memory.groups().get(place[0])
-        offset = self._durable(place)
+        group = self.memory.group(place[0])
+        offset = _offset(world.store.promised, place)
         if group is None or offset is None:
             return
         committed_ms, expires_ms = self.stamps[offset]
         starts_ms = committed_ms
         if group.state is GroupState.EMPTY:
-            if group.protocol_type and group.state_since_wall_ms >= 0:
-                starts_ms = group.state_since_wall_ms
+            if group.protocol_type:
+                starts_ms = self._emptied.get(place[0], committed_ms)
         else:
             unread = _is_unread(group, place[1])
             self.must(unread, "O5", f"{place} expires while {group.state} and subscribed")
-        in_use = any(one == place for _, one in self._pending)
+        in_use = place in self._open_places()
         self.must(not in_use, "O5", f"{place} expires in an open transaction")
-        age_ms = world.wall_ms() - starts_ms
+        age_ms = world.true_ms() - starts_ms
         whole_ms = world.settings.offsets_retention_minutes * _MS_PER_MINUTE
-        over = world.wall_ms() >= expires_ms if expires_ms >= 0 else age_ms >= whole_ms
+        over = world.true_ms() >= expires_ms if expires_ms >= 0 else age_ms >= whole_ms
         self.must(over, "O5", f"{place} expires after {age_ms} ms")
-
-    def storing(self) -> None:
-        """The store reports."""
-        self._pending_before = {place for _, place in self._pending}
 
     def landed(self, content: Records) -> None:
         """Keep the list of open transactions' offsets."""
@@ -292,40 +309,36 @@ class Offsets:
                     self._pending.discard(one)
                 else:
                     self._pending.add(one)
+                    self._pending_landed.add(records.decode_offset_value(value).offset)
 
     # ---- time ----
 
     def after_step(self) -> None:
-        """O9: what was deleted with its topic is gone by now."""
-        world = self.memory.world
+        """Forget deletions that are over."""
         if self._deleting:
-            self._deleting = [one for one in self._deleting if one.answered_step in (-1, world.steps)]
-        while self._topics_gone and world.now_ms - self._topics_gone[0][0] > _TOPIC_GONE_MS:
-            _, places = self._topics_gone.pop(0)
-            for place, position in places.items():
-                self._acknowledge(place, position)
-                self._check(place, self._durable(place), "O9")
-                same = [one for one in self._pending if one[1] == place]
-                left = [one for one in same if not self._came_after(*one, position)]
-                self.must(not left, "O9", f"open transactions still have {left}")
+            self._deleting = [
+                one for one in self._deleting if one.answered_step in (-1, self.memory.world.steps)
+            ]
 
-    def _came_after(self, producer_id: int, place: Place, position: int) -> bool:
-        calls = self.transactions.get(producer_id, ())
-        return any(call.facts.places.get(place, -1) > position for call in calls)
+    def ended(self, partition: Partition) -> None:
+        """What the shard was about to do is forgotten; what it had written may be there."""
+        world = self.memory.world
+        self._deleting = [one for one in self._deleting if world.partition_of(one.request) is not partition]
 
-    def crashed(self) -> None:
-        """What the process was about to do is forgotten; what it had written may be there."""
-        self._deleting.clear()
-        self._topics_gone.clear()
-
-    def restarted(self, groups: dict[str, Group]) -> None:
+    def loaded(self, partition: Partition) -> None:
         """O5: a restart changes no clock: groups are empty since when they became so."""
-        for group in groups.values():
-            if group.state is GroupState.EMPTY and group.record is not None:
-                since_ms = records.decode_group_value(group.record).current_state_timestamp
-                self.must(group.state_since_wall_ms == since_ms, "O5", f"{group.group_id}: another clock")
+        for group in partition.shard._groups.values():
+            value = group.synced
+            if group.state is GroupState.EMPTY and value is not None:
+                same = group.state_since_ms == value.current_state_timestamp
+                self.must(same, "O5", f"{group.group_id}: another clock")
         for place in self.history:
             self._check(place, self._durable(place), "O2")
+
+
+def _offset(content: Mapping[bytes, bytes | None], place: Place) -> int | None:
+    value = content.get(records.offset_key(*place))
+    return None if value is None else records.decode_offset_value(value).offset
 
 
 def _is_unread(group: Group, topic: str) -> bool:

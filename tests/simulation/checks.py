@@ -6,6 +6,13 @@ the machine concludes about its members is worked out again (oracle.py).
 
 Each check has the id of what it holds:
 
+A1   No answer and no row of the journal leaves before what it depends on is in the log; what is durable waits
+     for nothing. [check_durable]
+F1   While the store is full nothing is written, and nothing that need not write is refused. [check_durable,
+     check_answers._check_code]
+M1   What a shard keeps in memory stays within its bounds. [check_memory]
+R1   A shard that is loaded anew does not touch the others. [undisturbed]
+X1   Every exception of the machine is reported. [after_step]
 G1   One leader for each generation; only it gets the member list. [check_answers._check_leader]
 G2   Generations grow by one for each join phase; a number never means another member set, restarts
      included. [check_members._completed, check_answers._listed]
@@ -19,8 +26,8 @@ G7   No partition goes to two members of a generation, unless the leader said so
 G8   A commit succeeds only for a current member, or from outside into an empty group.
      [check_answers._check_code, by oracle.py]
 G9   One member id for each instance id. A replaced one never comes back and succeeds with nothing; the new
-     one is durable before it is told. [check_members._check_instances, check_answers._check_replaced,
-     _check_fenced]
+     one is durable before it is told. [check_members._check_instances, check_durable._check_join,
+     check_answers._check_fenced]
 G10  A static member goes by session, leave, removal or sync timer only. [check_members._gone]
 G11  Who does not rejoin in time is out; nobody goes before its session ends, nobody who waits for us goes;
      sessions do end. [check_members._gone, _completed, _check_phases, _check_silence]
@@ -37,17 +44,17 @@ G19  A static member that restarts unchanged in a stable group causes no rebalan
      [check_answers._join_answered]
 O1   A fetch sees the last acknowledged commit or a later one. [check_offsets._fetch_answered]
 O2   Success is said only of what is durable: commits, assignments, generation numbers.
-     [check_offsets._commit_answered, check_answers._sync_answered, _check_floor]
+     [check_offsets._commit_answered, check_durable]
 O3   The durable part of the live state is what the log says, after every record. [check_log]
 O4   A compacted log, and one with records of unknown kinds, says the same. [check_log, store.crash]
-O5   Nothing expires before its time, nor while it is read or in a transaction; a restart changes no clock.
-     [check_offsets._check_expiry, restarted]
+O5   Nothing expires before its time, in true time, nor while it is read or in a transaction; a restart
+     changes no clock. [check_offsets._check_expiry, restarted]
 O6   A refused partition of a commit leaves no trace. [check_offsets.emitted, _commit_answered]
 O7   Offsets of a transaction are seen after its commit only, never after its abort, and are called unstable
      until then. [check_offsets._check, transaction_ended, _fetch_answered]
 O8   What was deleted stays deleted. [check_offsets._delete_answered, check_members.after_step]
-O9   Offsets of a deleted topic go. [check_offsets.after_step]
-D2   When a shard stops, everybody who waits is told, and it writes nothing more. [stopped, emitted]
+O9   Offsets of a deleted topic go. [check_offsets.topic_is_gone]
+D2   A shard that stops does and says nothing more. [unloaded, check_answers._check_unloaded]
 D3   Nothing is served before the load ends. [check_answers._check_loading]
 D6   No timer follows the wall clock. [wall_clock_set; world.check_clocks compares two whole runs]
 J1   One journal row for each generation; its phases sum to its duration. [check_answers.journal]
@@ -56,24 +63,26 @@ P1   Nothing that happens raises in the machine. [world.simulate]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups.journal import JournalEntry
-from ringleader.coordinator.groups.outbox import Append, Records
+from ringleader.coordinator.machine import Append
 from ringleader.protocol.messages import JoinGroupRequest, LeaveGroupRequest
-from tests.simulation import check_end, check_log
+from tests.simulation import check_end, check_log, check_memory
 from tests.simulation.check_answers import Answers
+from tests.simulation.check_durable import Durable
 from tests.simulation.check_members import Members
 from tests.simulation.check_offsets import Offsets
 from tests.simulation.facts import Memory
 from tests.simulation.oracle import expected
+from tests.simulation.requests import EndTransaction, ForgetTopic, ListGroups
 
 if TYPE_CHECKING:
+    from tests.simulation.partition import Partition
     from tests.simulation.world import Call, World
 
 _QUEUED_MS = 15_000
-"""Longer than any request waits behind a deletion."""
+"""Longer than the effects of a request can take whose connection is gone."""
 STAY_MS = 15_000
 """G18: a group that is stable for so long stays so."""
 
@@ -84,12 +93,12 @@ class Checks:
     def __init__(self, world: World) -> None:
         self.world = world
         self.memory = memory = Memory(world)
+        self.durable = Durable(memory)
         self.answers = Answers(memory)
-        self.members = Members(memory)
+        self.members = Members(memory, self.durable)
         self.offsets = Offsets(memory)
         self.log = check_log.Log(memory)
         self._offset = 0
-        self._stopping = False
         self._settled: dict[str, tuple[int, int]] = {}  # group -> generation, since when
 
     def fresh_offset(self) -> int:
@@ -102,115 +111,141 @@ class Checks:
     def before(self, call: Call) -> None:
         """A request is about to be handed over."""
         world, memory, facts = self.world, self.memory, call.facts
-        facts.serving = world.serving
-        group = memory.groups().get(call.request.group_id)
+        partition = world.partition_of(call.request)
+        facts.serving = partition.serving
+        facts.unloaded = partition.shard.phase.value == "unloaded"
+        if isinstance(call.request, ListGroups | EndTransaction | ForgetTopic):
+            return
+        group = memory.group(call.request.group_id)
         if group is not None:
             facts.state, facts.generation = group.state, group.generation
-            facts.gated = bool(group.exclusive or group.blocked)
-        if world.serving and not facts.gated:
-            facts.code = expected(call.request, call.api_version, group, world.settings)
+        if facts.serving:
+            facts.code = expected(call, group, world.settings, world.full)
         if isinstance(call.request, JoinGroupRequest | LeaveGroupRequest):
             memory.open_calls.append(call)
-            life = memory.life(call.request.group_id)
-            life.disturbed += 1
-            facts.disturbed = life.disturbed
+            if facts.serving:
+                life = memory.life(call.request.group_id)
+                life.disturbed += 1
+                facts.disturbed = life.disturbed
         self.answers.before(call, group)
         self.members.before(call, group)
         self.offsets.before(call)
 
+    def handed_over(self, call: Call, waits: bool) -> None:
+        """The machine has it."""
+        self.durable.handed_over(call, waits)
+
     def answered(self, call: Call, response: Any) -> None:
         """An answer leaves; None: a closed connection."""
-        if response is None or self._stopping:
+        if response is None:
             return
+        self.durable.answered(call, response)
         self.answers.answered(call, response)
         self.members.answered(call, response)
         self.offsets.answered(call, response)
 
-    def emitted(self, appends: Sequence[Append]) -> None:
+    def emitted(self, partition: Partition, append: Append) -> None:
         """The machine wants records in the log."""
-        self.memory.must(not (self._stopping and appends), "D2", "the shard is gone, and writes")
-        for append in appends:
-            self.offsets.emitted(append.records)
+        self.durable.emitted(partition, append)
+        self.offsets.emitted(append.records)
 
-    def landed(self, content: Records) -> None:
+    def landed(self, number: int, life: int, append: Append) -> None:
         """Records are in the log."""
-        self.offsets.landed(content)
+        self.durable.landed(number, life, append)
+        self.offsets.landed(append.records)
 
-    def journal(self, entry: JournalEntry) -> None:
-        """A row of the journal."""
-        self.answers.journal(entry)
+    def event(self, event: Any) -> None:
+        """A row of the journal, or a notice."""
+        if isinstance(event, JournalEntry):
+            self.durable.journal(event)
+            self.answers.journal(event)
+        else:
+            there = event.member_id in self.durable.members
+            self.memory.must(there, "A1", f"{event} tells of a member that is not durable")
 
-    def look(self, group_id: str) -> None:
-        """An operator describes a group and lists all."""
-        self.answers.look(group_id)
-
-    def topic_deleted(self, topic: str) -> None:
+    def topic_goes(self, topic: str) -> None:
         """A topic is about to be deleted."""
-        self.offsets.topic_deleted(topic)
+        self.offsets.topic_goes(topic)
+
+    def topic_is_gone(self, topic: str) -> None:
+        """Its offsets are gone."""
+        self.offsets.topic_is_gone(topic)
 
     # ---- time ----
 
     def after_step(self) -> None:
         """Everything that must hold between two steps."""
-        if not self.world.serving:
-            return
-        memory = self.memory
+        memory, world = self.memory, self.world
         groups = memory.groups()
         for group_id in [one for one in memory.lives if one not in groups]:
-            del memory.lives[group_id]  # deleted: what comes next starts clean
+            if world.partition(group_id).serving:
+                del memory.lives[group_id]  # deleted: what comes next starts clean
         self.members.after_step(groups)
         self.offsets.after_step()
+        self.durable.after_step()
         self.log.after_step(groups)
-        step = self.world.steps
+        check_memory.after_step(memory)
+        thrown, reported = world.sabotage.thrown, world.reported
+        memory.must(thrown == reported, "X1", f"{thrown} exceptions, {reported} of them reported")
         memory.open_calls = [
             one
             for one in memory.open_calls
-            if one.answered_step == step or (one.answered_step < 0 and self._may_act(one))
+            if one.answered_step == world.steps or (one.answered_step < 0 and self._may_act(one))
         ]
 
     def _may_act(self, call: Call) -> bool:
-        """Without its connection it is never answered, but may wait behind a deletion."""
+        """Without its connection it is never answered."""
         return not call.closed or self.world.now_ms - call.sent_ms < _QUEUED_MS
 
-    def timers(self) -> list[int]:
-        """When the machine's timers are due."""
-        due = [self.world.shard.next_deadline() or -1]
-        for group in self.memory.groups().values():
-            due += [group.join_deadline.due_ms, group.sync_deadline.due_ms, group.save_deadline.due_ms]
-            due += [one.due_ms for one in (*group.members.values(), *group.pending.values())]
-        return due
+    def timers(self, partition: Partition) -> list[int]:
+        """When a shard's timers are due."""
+        return check_memory.timers(partition)
 
-    def wall_clock_set(self, before: list[int]) -> None:
+    def wall_clock_set(self, partition: Partition, before: list[int]) -> None:
         """The machine was told another Unix time."""
-        same = self.timers() == before and not self.world.shard.dirty
+        same = self.timers(partition) == before and not partition.shard.dirty
         self.memory.must(same, "D6", "setting the wall clock moved a timer")
 
-    # ---- the process ----
+    # ---- lives of shards ----
 
-    def stopping(self) -> None:
-        """The process stops in good order: whoever waits is told to go elsewhere."""
-        self._stopping = True
+    def others(self, partition: Partition) -> list[tuple[Partition, dict[str, Any]]]:
+        """The other partitions, before something happens to this one."""
+        return [(one, check_memory.picture(one)) for one in self.world.partitions if one is not partition]
 
-    def stopped(self) -> None:
-        """It has stopped."""
-        self._stopping = False
-        waiting = [call.request for call in self.world.calls]
-        self.memory.must(not waiting, "D2", f"the shard is gone and did not answer {waiting}")
+    def undisturbed(self, others: list[tuple[Partition, dict[str, Any]]]) -> None:
+        """R1."""
+        for one, before in others:
+            same = check_memory.picture(one) == before
+            self.memory.must(same, "R1", f"partition {one.number} noticed what happened to another")
 
-    def crashed(self) -> None:
-        """The process is gone; what was only live is gone with it."""
-        self.memory.open_calls.clear()
-        self.members.crashed()
-        self.offsets.crashed()
+    def unloaded(self, partition: Partition) -> None:
+        """D2: a shard that moved away wants nothing any more."""
+        shard = partition.shard
+        quiet = shard.next_deadline() is None and not shard.dirty and not shard._groups
+        self.memory.must(quiet, "D2", "the shard is unloaded, and has something to do")
+        self.ended(partition)
 
-    def restarted(self) -> None:
-        """Another process serves."""
+    def ended(self, partition: Partition) -> None:
+        """The shard is gone; what was only live is gone with it."""
         memory = self.memory
-        groups = memory.groups()
-        for group_id in [one for one in memory.lives if one not in groups]:
-            del memory.lives[group_id]
-        self.members.restarted(groups)
-        self.offsets.restarted(groups)
+        memory.open_calls = [one for one in memory.open_calls if self._of(one) is not partition]
+        self.durable.ended(partition.number)
+        self.members.ended(partition)
+        self.offsets.ended(partition)
+
+    def _of(self, call: Call) -> Partition:
+        return self.world.partition_of(call.request)
+
+    def loaded(self, partition: Partition) -> None:
+        """Another shard serves."""
+        groups = partition.shard._groups
+        memory = self.memory
+        for group_id in [one for one in memory.lives if self.world.partition(one) is partition]:
+            if group_id not in groups:
+                del memory.lives[group_id]
+        self.durable.loaded(partition.number)
+        self.members.loaded(groups)
+        self.offsets.loaded(partition)
 
     # ---- the end ----
 
@@ -218,7 +253,7 @@ class Checks:
         """Whether every group has been stable, in one generation, for a while."""
         memory, now_ms = self.memory, self.world.now_ms
         for group_id in check_end.groups(memory):
-            group = memory.groups().get(group_id)
+            group = memory.group(group_id)
             if group is None or check_end.complaint(memory, group_id):
                 self._settled.pop(group_id, None)
                 continue
@@ -229,11 +264,16 @@ class Checks:
             one in self._settled and now_ms - self._settled[one][1] >= STAY_MS
             for one in check_end.groups(memory)
         ]
-        return all(stable)
+        return all(stable) and not self.world.deleting
 
     def settled(self) -> None:
         """G18: every group with live members is stable, has just these, and stays so."""
-        for group_id in check_end.groups(self.memory):
-            complaint = check_end.complaint(self.memory, group_id)
-            self.memory.must(not complaint, "G18", f"{group_id} did not settle: {complaint}")
-        self.memory.must(self.has_settled(), "G18", f"generations go on: {self._settled}")
+        memory = self.memory
+        for group_id in check_end.groups(memory):
+            complaint = check_end.complaint(memory, group_id)
+            memory.must(not complaint, "G18", f"{group_id} did not settle: {complaint}")
+            life, group = memory.life(group_id), memory.group(group_id)
+            told = life.crashed_since or (group is not None and life.last_row == group.generation)
+            memory.must(told, "J1", f"no row for the last generation of {group_id}")
+        memory.must(not self.world.deleting, "O9", f"{self.world.deleting} are not gone yet")
+        memory.must(self.has_settled(), "G18", f"generations go on: {self._settled}")

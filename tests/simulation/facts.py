@@ -52,10 +52,18 @@ class Life:
     """The generation in which the group became empty last."""
     current: int = 0
     generations: dict[int, Generation] = field(default_factory=dict)
+    begun: set[int] = field(default_factory=set)
+    """Generations that members were seen in, or that nobody was left in."""
     rows: set[int] = field(default_factory=set)
+    last_row: int | None = None
+    """The generation of the last row of the journal; None: not known since a restart."""
     crashed_since: bool = False
     disturbed: int = 0
     """How often something came that may cause a rebalance."""
+    birth: int = 0
+    """How many deletions of the group were written before."""
+    previous: Life | None = None
+    """The incarnation before, whose deletion may not be durable."""
 
 
 @dataclass
@@ -63,8 +71,8 @@ class Facts:
     """What held when a request arrived."""
 
     serving: bool = False
+    unloaded: bool = False
     state: GroupState | None = None
-    gated: bool = False
     code: int | list[int] | None = None
     """The error code that the request must get (for LeaveGroup one for each member); None: not certain."""
     generation: int = -1
@@ -79,6 +87,13 @@ class Facts:
     """Commits and deletions: where in the histories they stand."""
     taken: set[Place] = field(default_factory=set)
     """Commits: what was answered with success."""
+    open: set[Place] = field(default_factory=set)
+    """Fetches: what open transactions have offsets for."""
+    life: int = -1
+    group_position: int = 0
+    """The last append with a record of its group, when it had been handed over."""
+    offsets_position: int = 0
+    """The same of the group's offsets."""
 
 
 class Seen(NamedTuple):
@@ -109,8 +124,6 @@ class GroupSeen:
     collecting_ms: int = 0
     """Preparing: since when somebody waits for its end."""
     life: Life | None = None
-    held: bool = False
-    """The join phase is over, and waits for its generation number to be durable."""
     from_empty: bool = False
     """Preparing began from Empty: an initial rebalance."""
 
@@ -131,6 +144,9 @@ class Memory:
         """Member id of a static member -> its group instance id."""
         self.seen: dict[str, GroupSeen] = {}
         """The groups after the last step."""
+        self.tombstones: dict[str, int] = {}
+        """Group -> how often its deletion was written, as the present shard sees it."""
+        self.tombstones_landed: dict[str, int] = {}
 
     def must(self, condition: Any, name: str, text: str) -> None:
         """Raise unless the condition holds."""
@@ -150,7 +166,7 @@ class Memory:
     def learn(self, group_id: str) -> None:
         """See who is in a group, and which static members have taken their places again since the last
         step."""
-        group, before = self.groups().get(group_id), self.seen.get(group_id)
+        group, before = self.group(group_id), self.seen.get(group_id)
         if group is None:
             return
         seen = before.members if before is not None else {}
@@ -176,14 +192,37 @@ class Memory:
         )
 
     def groups(self) -> dict[str, Group]:
-        """The groups as the machine has them; none while nobody serves."""
-        return self.world.shard._groups if self.world.serving else {}
+        """The groups as the machines have them, of partitions that serve."""
+        return {
+            group_id: group
+            for one in self.world.partitions
+            if one.serving
+            for group_id, group in one.shard._groups.items()
+        }
+
+    def group(self, group_id: str) -> Group | None:
+        """A group, if its partition serves."""
+        partition = self.world.partition(group_id)
+        return partition.shard._groups.get(group_id) if partition.serving else None
 
     def life(self, group_id: str) -> Life:
         """The present incarnation of a group: deleted and made again, it is another object and starts
         clean."""
-        group = self.groups().get(group_id)
+        group = self.group(group_id)
         known = self.lives.get(group_id)
         if known is None or (group is not None and known.group is not group):
-            known = self.lives[group_id] = Life(group)
+            birth = self.tombstones.get(group_id, 0)
+            known = self.lives[group_id] = Life(group, birth=birth, previous=known)
         return known
+
+    def life_of_log(self, group_id: str, group: Group) -> Life:
+        """The incarnation that was loaded: a deletion that was not durable has not happened."""
+        deletions = self.tombstones_landed.get(group_id, 0)
+        life = self.lives.get(group_id)
+        while life is not None and life.birth != deletions:
+            life = life.previous
+        if life is None:
+            life = Life(group, birth=deletions)
+        self.lives[group_id] = life
+        life.group, life.previous = group, None
+        return life

@@ -25,8 +25,16 @@ if TYPE_CHECKING:
 
 _NAMES = ("range", "roundrobin", "sticky")
 PROTOCOL_TYPE = "consumer"
-_KEEPS_ID = (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION)
+_KEEPS_ID = (
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+)
 """Errors after which a client joins again under the member id that it has."""
+_GOES_ON = (ErrorCode.NONE, *_KEEPS_ID[2:])
+"""Answers to a heartbeat that change nothing: the next one may find its coordinator."""
 
 
 class Worker:
@@ -36,6 +44,7 @@ class Worker:
         rng = world.rng
         self.world, self.name, self.group, self.instance_id = world, name, group, instance_id
         static = instance_id is not None
+        self.client_id = rng.choice((name, name, name, None, "", "\ufffd" * 200, f"{name}\x1b[31m\r\n"))
         self.join_version = rng.randint(5, 9) if static else rng.randint(0, 9)
         self.sync_version = rng.randint(3, 5) if static else rng.randint(0, 5)
         self.leave_version = rng.randint(3, 5) if static else rng.randint(0, 5)
@@ -113,7 +122,7 @@ class Worker:
             if self.alive and not self.paused and life == self.life:
                 on_answer(response)
 
-        return self.world.send(self, request, version, self.name, reply)
+        return self.world.send(self, request, version, self.client_id, reply)
 
     def _ask(self, request: Any, version: int, on_answer: Callable[[Any], None]) -> Call:
         """Send JoinGroup or SyncGroup: only the answer to the last one counts."""
@@ -171,7 +180,7 @@ class Worker:
         else:
             if code == ErrorCode.FENCED_INSTANCE_ID:
                 self._fenced()
-            elif code != ErrorCode.REBALANCE_IN_PROGRESS:
+            elif code not in _KEEPS_ID:
                 self._forget()
             slow = code in (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             self.later(rng.randint(2_000, 9_000) if slow else rng.randint(50, 500), self.join)
@@ -275,7 +284,7 @@ class Worker:
     def _beaten(self, generation: int, response: Any) -> None:
         if generation != self.generation or not self.stable or response is None:
             return
-        if response.error_code not in (ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
+        if response.error_code not in _GOES_ON:
             self.stable = False
             self._rejoin_after(response.error_code)
 

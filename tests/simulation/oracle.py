@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.settings import GroupSettings
@@ -18,6 +18,10 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
 )
 
+if TYPE_CHECKING:
+    from tests.simulation.world import Call
+
+STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _FIRST_WITH_PENDING = 4
 _FIRST_BATCHED_LEAVE = 3
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
@@ -43,23 +47,22 @@ def member_code(group: Group, member_id: str, instance_id: str | None) -> int:
     return 0 if member_id in group.members else int(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-def expected(
-    request: Any, version: int, group: Group | None, settings: GroupSettings
-) -> int | list[int] | None:
+def expected(call: Call, group: Group | None, settings: GroupSettings, full: bool) -> int | list[int] | None:
     """The error code of the answer, 0 for a request that is accepted; of LeaveGroup one for each member.
-    None: this cannot be said in advance."""
+    None: this cannot be said in advance. `full`: the store is."""
+    request, version = call.request, call.api_version
     if isinstance(request, HeartbeatRequest):
         return _heartbeat(request, group)
     if isinstance(request, SyncGroupRequest):
-        return _sync(request, group)
+        return _sync(request, group, full)
     if isinstance(request, LeaveGroupRequest):
-        return _leave(request, version, group)
+        return STORE_FULL if full and request.group_id else _leave(request, version, group)
     if isinstance(request, OffsetCommitRequest):
-        return _commit(request, version, group)
+        return _commit(request, version, group) or (STORE_FULL if full else 0)
     if isinstance(request, TxnOffsetCommitRequest):
-        return _txn_commit(request, group)
+        return _txn_commit(request, group) or (STORE_FULL if full else 0)
     if isinstance(request, JoinGroupRequest):
-        return _join(request, version, group, settings)
+        return _join(request, call, group, settings, full)
     return None
 
 
@@ -76,7 +79,7 @@ def _heartbeat(request: HeartbeatRequest, group: Group | None) -> int:
     return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is GroupState.PREPARING else 0
 
 
-def _sync(request: SyncGroupRequest, group: Group | None) -> int:
+def _sync(request: SyncGroupRequest, group: Group | None, full: bool) -> int:
     if not request.group_id:
         return int(ErrorCode.INVALID_GROUP_ID)
     if group is None or group.state is GroupState.EMPTY:
@@ -92,7 +95,9 @@ def _sync(request: SyncGroupRequest, group: Group | None) -> int:
     ):
         if said is not None and known is not None and said != known:
             return int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return int(ErrorCode.REBALANCE_IN_PROGRESS) if group.state is GroupState.PREPARING else 0
+    if group.state is GroupState.PREPARING:
+        return int(ErrorCode.REBALANCE_IN_PROGRESS)
+    return STORE_FULL if full and group.state is GroupState.COMPLETING else 0
 
 
 def _leave(request: LeaveGroupRequest, version: int, group: Group | None) -> list[int] | None:
@@ -118,7 +123,7 @@ def _leave(request: LeaveGroupRequest, version: int, group: Group | None) -> lis
     return codes
 
 
-def _commit(request: OffsetCommitRequest, version: int, group: Group | None) -> int | None:
+def _commit(request: OffsetCommitRequest, version: int, group: Group | None) -> int:
     generation = request.generation_id_or_member_epoch
     if group is None or group.is_void:
         if generation < 0:
@@ -150,15 +155,16 @@ def _txn_commit(request: TxnOffsetCommitRequest, group: Group | None) -> int:
 
 
 def _join(
-    request: JoinGroupRequest, version: int, group: Group | None, settings: GroupSettings
+    request: JoinGroupRequest, call: Call, group: Group | None, settings: GroupSettings, full: bool
 ) -> int | None:
+    version = call.api_version
     if not request.group_id:
         return int(ErrorCode.INVALID_GROUP_ID)
     shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
     if not shortest <= request.session_timeout_ms <= longest:
         return int(ErrorCode.INVALID_SESSION_TIMEOUT)
     offer = {one.name: one.metadata for one in request.protocols}
-    texts = [request.protocol_type, request.group_instance_id or "", *offer]
+    texts = [request.protocol_type, request.group_instance_id or "", call.client_id or "", *offer]
     size = sum(len(name) + len(metadata) for name, metadata in offer.items())
     if max(map(len, texts)) > _GIVEN_UP_CHARS or size > settings.member_max_metadata_bytes // 2:
         return None
@@ -166,7 +172,9 @@ def _join(
     if group is None or group.is_void:
         if member_id:
             return int(ErrorCode.UNKNOWN_MEMBER_ID)
-        return None  # it may have to wait for a group that is going
+        group = Group(request.group_id)
+    if full:
+        return STORE_FULL
     holder = holder_of(group, instance_id)
     comes_back = not member_id and bool(holder)
     if not _has_room(group, holder if comes_back else member_id, settings):

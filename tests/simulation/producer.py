@@ -3,6 +3,7 @@ other. What the transaction coordinator checks (that the transaction is open) is
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ringleader.protocol.messages import (
@@ -10,7 +11,7 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.simulation.requests import TOPICS
+from tests.simulation.requests import TOPICS, EndTransaction
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -77,39 +78,24 @@ class Producer:
 
     def _end(self, committed: bool) -> None:
         self.open = False
-        self.world.checks.offsets.transaction_ends(self.producer_id, committed)
-        self._try_to_end(committed)
-
-    def _try_to_end(self, committed: bool) -> None:
-        """Until it is done, restarts of the coordinator included."""
         world = self.world
-        if not world.serving:
-            world.later(300, lambda: self._try_to_end(committed))
-            return
-        life, over = world.lives, False
+        world.checks.offsets.transaction_ends(self.producer_id, committed)
+        left = {one.number for one in world.partitions}
 
-        def done(error: int) -> None:
-            nonlocal over
-            if over or life != world.lives:
+        def ask(number: int) -> None:
+            world.ask(self.world, EndTransaction(number, self.producer_id, committed), partial(told, number))
+
+        def told(number: int, code: int | None) -> None:
+            if code is None or code:  # until it is done, other shards and processes included
+                world.later(300, partial(ask, number))
                 return
-            over = True
-            world.checks.offsets.transaction_ended(self.producer_id, error)
-            if error:
-                world.later(200, lambda: self._try_to_end(committed))
-            else:
+            left.discard(number)
+            if not left:
+                world.checks.offsets.transaction_ended(self.producer_id)
                 world.later(world.rng.randint(0, 4_000), self.start)
 
-        def lost() -> None:
-            nonlocal over
-            if not over and life != world.lives:
-                over = True
-                self._try_to_end(committed)
-            elif not over:
-                world.later(500, lost)
-
-        world.end_transaction(self.producer_id, committed, done)
-        if not over:
-            world.later(500, lost)
+        for number in tuple(left):
+            ask(number)
 
 
 def _nothing(response: Any) -> None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupResponse,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
 
 if TYPE_CHECKING:
@@ -24,25 +31,50 @@ TOPICS: Mapping[str, int] = {"t": 4, "u": 2}
 """Topic -> partitions."""
 
 
+@dataclass(frozen=True, eq=False)
 class Fetch:
     """Stands for an OffsetFetch of everything in one group."""
 
-    def __init__(self, group_id: str, stable: bool) -> None:
-        self.group_id = group_id
-        self.stable = stable
-
-    def __repr__(self) -> str:
-        return f"Fetch({self.group_id!r}, stable={self.stable})"
+    group_id: str
+    stable: bool
 
 
+@dataclass(frozen=True, eq=False)
 class Delete:
     """Stands for a DeleteGroups of one group."""
 
-    def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
+    group_id: str
 
-    def __repr__(self) -> str:
-        return f"Delete({self.group_id!r})"
+
+@dataclass(frozen=True, eq=False)
+class Describe:
+    """Stands for a DescribeGroups of one group."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, eq=False)
+class ListGroups:
+    """Stands for the part of a ListGroups that one partition answers."""
+
+    partition: int
+
+
+@dataclass(frozen=True, eq=False)
+class EndTransaction:
+    """The transaction coordinator's word to one partition."""
+
+    partition: int
+    producer_id: int
+    committed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ForgetTopic:
+    """The part of a topic's deletion that is one partition's."""
+
+    partition: int
+    topic: str
 
 
 def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
@@ -54,11 +86,23 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
         return shard.fetch_offsets(request.group_id, wanted, request.stable, call, now_ms)
     if isinstance(request, Delete):
         return shard.delete_group(request.group_id, call, now_ms)
+    if isinstance(request, Describe):
+        return shard.describe(request.group_id, call.api_version, call)
+    if isinstance(request, ListGroups):
+        try:
+            return shard.list_groups((), (), call)
+        except KafkaError as error:
+            return refusal(request, int(error.code))
+    if isinstance(request, EndTransaction):
+        return shard.end_transaction(request.producer_id, request.committed, call, now_ms)
+    if isinstance(request, ForgetTopic):
+        return shard.topic_deleted(request.topic, call, now_ms)
     if isinstance(request, HeartbeatRequest) and call.coin:
         code = shard.heartbeat(
             request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms
         )
-        return HeartbeatResponse(error_code=code)
+        if code != NOT_YET:
+            return HeartbeatResponse(error_code=code)
     if isinstance(request, OffsetCommitRequest) and call.coin and _is_plain(request):
         topic = request.topics[0]
         one = topic.partitions[0]
@@ -77,6 +121,17 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
         if taken:
             return None
     return shard.handle(request, call, now_ms)
+
+
+def refusal(request: Any, code: int) -> Any:
+    """What the runtime answers for a shard that is gone. Operators' requests: just the code."""
+    if isinstance(request, JoinGroupRequest):
+        return JoinGroupResponse(error_code=code, generation_id=-1, protocol_name="", member_id="")
+    if isinstance(request, SyncGroupRequest):
+        return SyncGroupResponse(error_code=code)
+    if isinstance(request, HeartbeatRequest):
+        return HeartbeatResponse(error_code=code)
+    return LeaveGroupResponse(error_code=code)  # whoever asked looks at nothing else
 
 
 def _is_plain(request: OffsetCommitRequest) -> bool:

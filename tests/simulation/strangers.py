@@ -13,11 +13,31 @@ from ringleader.protocol.messages import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from tests.simulation.requests import TOPICS, Delete, Fetch, commit_request, delete_request
+from tests.simulation.requests import (
+    TOPICS,
+    Delete,
+    Describe,
+    Fetch,
+    ListGroups,
+    commit_request,
+    delete_request,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+_CLIENT_IDS = (
+    None,
+    "",
+    "liar",
+    "liar",
+    "liar",
+    "\ufffd" * 11_000,
+    "x" * 40_000,
+    "\x00\x1b[2J\r\n",
+    "\ufffd" * 8_000,
+)
+"""What stands in the header: a client id that is no UTF-8 arrives as three times its length."""
 _FIRST_STATIC = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 
 
@@ -38,7 +58,8 @@ class Liar:
         version = rng.randint(0, 9)
         if getattr(request, "group_instance_id", None) is not None:
             version = max(version, _FIRST_STATIC.get(type(request), 7))
-        call = self.world.send(self, request, version, "liar", _nothing)
+        call = self.world.send(self, request, version, rng.choice(_CLIENT_IDS), _nothing)
+        call.client_host = rng.choice(("/127.0.0.1", "/0:0:0:0:0:0:0:1%eth0", "", "/" + "\ufffd" * 300))
         if rng.random() < 0.5:
             self.world.later(rng.randint(0, 3_000), lambda: self.world.close(call))
 
@@ -137,13 +158,15 @@ class Operator:
             self._send(delete_request(group, topic, rng.sample(range(TOPICS[topic]), rng.randint(1, 2))))
         elif fate < 0.83:
             self._send(Delete(group))
-        elif fate < 0.85 and world.serving:
+        elif fate < 0.85:
             world.delete_topic(rng.choice(list(TOPICS)))
         elif fate < 0.88:
             victims = rng.sample(world.workers, min(2, len(world.workers)))
             self._remove(group, [one.instance_id for one in victims if one.instance_id is not None])
-        elif world.serving:
-            world.checks.look(group)
+        elif fate < 0.96:
+            self._send(Describe(group))
+        else:
+            world.ask(self, ListGroups(rng.randrange(len(world.partitions))), _nothing)
 
     def _remove(self, group: str, instance_ids: list[str]) -> None:
         """Admin removal of static members (KIP-345), as `kafka-consumer-groups` does it."""

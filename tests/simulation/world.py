@@ -1,5 +1,5 @@
-"""One seed = one run: a shard, a store that can fail or lose its last writes, two clocks, a network, members
-of all kinds."""
+"""One seed = one run: two partitions, a store that can fail, be full or lose its last writes, two clocks, a
+network, members of all kinds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from typing import Any
 from ringleader.coordinator.groups.replies import commit_answer
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
-from ringleader.protocol.messages import HeartbeatRequest
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import HeartbeatRequest, OffsetCommitRequest
 from tests.simulation.checks import Checks
 from tests.simulation.facts import Facts, ViolationError
 from tests.simulation.member import Worker
+from tests.simulation.partition import Being, Partition
 from tests.simulation.producer import Producer
-from tests.simulation.requests import hand_over
+from tests.simulation.requests import EndTransaction, ForgetTopic, ListGroups, refusal
+from tests.simulation.sabotage import Sabotage
 from tests.simulation.store import Store
 from tests.simulation.strangers import Liar, Operator
 
 GROUPS = ("g", "h")
 """Groups that have members. Operators also use groups that have none."""
+PARTITIONS = 2
 FAULTY_MS = (20_000, 60_000, 60_000, 120_000)
 """How long things go wrong, one of these in each run."""
 STALL_MAX_MS = 8_000
@@ -32,7 +36,10 @@ STALL_MAX_MS = 8_000
 SETTLE_MS = 150_000
 """G18: within this time after the last fault every group with live members is stable, and stays so; longer
 than any parked request, session and retry of the runs here."""
+WALL_TOLD_EVERY_MS = 5_000
 _LOOK_MS = 2_000
+_PROBE_MS = 1_000
+NOT_COORDINATOR = int(ErrorCode.NOT_COORDINATOR)
 
 
 @dataclass(eq=False, slots=True)
@@ -59,7 +66,7 @@ class Call:
 
 
 class World:
-    """Everything there is in one run. `trace` is a digest of all that the shard said."""
+    """Everything there is in one run. `trace` is a digest of all that the shards said."""
 
     def __init__(
         self,
@@ -72,28 +79,42 @@ class World:
         self.seed = seed
         self.tell = tell
         self.rng = random.Random(seed)
+        self.sabotage = Sabotage(self.rng)
+        self.reported = 0
+        """Exceptions of the machine that ended a shard's life."""
         self.now_ms = 0
-        self.wall_shift_ms = 1_700_000_000_000
+        self.true_shift_ms = 1_700_000_000_000
+        """Unix time less the monotonic clock, as it is agreed upon in the end."""
+        self.wrong_by_ms = 0
+        """What a clock that has jumped for a moment shows too much."""
         self.wall_jumps = wall_jumps
         self.keep_offsets = keep_offsets
         self.settings = self._choose_settings(keep_offsets)
         self.faulty_ms = self.rng.choice(FAULTY_MS)
-        self.store = Store(self)
         self.faults = True
-        self.serving = False
-        self.loading = False
-        self.calls: dict[Call, None] = {}  # parked at the shard, in order
+        self.full = False
+        """What the runtime has told the machines."""
+        self.full_spans: list[list[int]] = []
+        """When the machines held back: from, to (with their time until they try again)."""
+        self.full_step = -1
         self.steps = 0
         self.lives = 0
+        self.deleting: set[str] = set()
+        """Topics that are invisible: their offsets go."""
         self.trace = hashlib.sha256()
         self.answers = hashlib.sha256()
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
         self._ids = 0
         self.touched = True
+        self.store = Store(self, PARTITIONS)
+        self._routes = {"h": self.rng.choice((0, 1, 1, 1)), "simple": self.rng.randrange(PARTITIONS)}
+        self.partitions: list[Partition] = []
         self.checks = Checks(self)
-        self.shard = self.new_shard()
-        self._load()
+        self.partitions += [Partition(self, number) for number in range(PARTITIONS)]
+        for one in self.partitions:
+            one.start(0)
+        self.later(WALL_TOLD_EVERY_MS, self._tell_wall_clock)
         self._populate()
 
     def _populate(self) -> None:
@@ -112,15 +133,33 @@ class World:
         self.others += [Producer(self, number) for number in range(rng.choice([0, 0, 1, 3]))]
         for one in (*self.workers, *self.others):
             self.later(rng.randint(0, 4_000), one.start)
-        for _ in range(rng.randint(0, 3)):
-            self.later(rng.randint(1_000, self.faulty_ms), self.crash)
+        self._plan_faults()
+
+    def _plan_faults(self) -> None:
+        rng = self.rng
+
+        def at_times(most: int, what: Callable[[], None]) -> None:
+            for _ in range(rng.randint(0, most)):
+                self.later(rng.randint(1_000, self.faulty_ms), what)
+
+        at_times(3, self.crash)
+        at_times(2, rng.choice(self.partitions).unload)
+        at_times(4, self.sabotage.arm)
         if rng.random() < 0.2:
             self.later(rng.randint(1_000, self.faulty_ms), self.stall)
+        moment_ms = self.settings.offsets_retention_check_interval_ms // 2 - WALL_TOLD_EVERY_MS // 10
+        quiet_until_ms = 0
         for _ in range(rng.randint(0, 3)):
-            delay_ms, jump_ms = rng.randint(1_000, self.faulty_ms), rng.randint(-3_600_000, 3_600_000)
-            # The event is there in both cases, so that both runs are the same but for the clock.
+            at_ms, jump_ms = rng.randint(1_000, self.faulty_ms), rng.randint(-3_600_000, 3_600_000)
+            # The events are there in both cases, so that both runs are the same but for the clock.
             by_ms = jump_ms if self.wall_jumps else 0
-            self.later(delay_ms, partial(self.wall_jump, by_ms))
+            if rng.random() < 0.5:
+                self.later(at_ms, partial(self.wall_jump, by_ms, True))
+            elif at_ms > quiet_until_ms:  # moments that follow each other at once would be no moments
+                back_ms = at_ms + rng.randint(0, min(moment_ms, 30_000))
+                quiet_until_ms = back_ms + 2 * WALL_TOLD_EVERY_MS
+                self.later(at_ms, partial(self.wall_jump, by_ms, False))
+                self.later(back_ms, partial(self.wall_jump, -by_ms, False))
 
     def _choose_settings(self, keep_offsets: bool) -> GroupSettings:
         rng = self.rng
@@ -142,8 +181,12 @@ class World:
     # ---- time ----
 
     def wall_ms(self) -> int:
-        """Unix time."""
-        return self.now_ms + self.wall_shift_ms
+        """Unix time as the clock shows it."""
+        return self.true_ms() + self.wrong_by_ms
+
+    def true_ms(self) -> int:
+        """Unix time as it is."""
+        return self.now_ms + self.true_shift_ms
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None:
         """Do something after a delay."""
@@ -153,7 +196,10 @@ class World:
     def run(self, until_ms: int) -> None:
         """Steps up to a time; every invariant is checked after each."""
         while True:
-            due = self.shard.next_deadline() if self.serving else None
+            timers = [
+                (due, one.number) for one in self.partitions if (due := one.next_deadline()) is not None
+            ]
+            due, number = min(timers, default=(None, 0))
             event_ms = self._events[0][0] if self._events else None
             times = [time_ms for time_ms in (due, event_ms) if time_ms is not None]
             if not times or min(times) > until_ms:
@@ -167,11 +213,12 @@ class World:
             self.steps += 1
             if timer_first:
                 self.touched = True
-                self.say("tick", due)
-                self.shard.tick(self.now_ms)
+                self.say("tick", (number, due))
+                self.partitions[number].tick()
             else:
                 heappop(self._events)[2]()
-            self._drain()
+            for one in self.partitions:
+                one.drain()
             # Between a heartbeat and the next nothing else changes: one look at several of them is enough.
             if self.touched or self.steps % 8 == 0:
                 self.checks.after_step()
@@ -185,6 +232,16 @@ class World:
             self.tell(f"{self.now_ms} #{self.steps} {what} {of!r} [{states}]")
 
     # ---- requests and answers ----
+
+    def partition_of(self, request: Any) -> Partition:
+        """Where a request goes."""
+        if isinstance(request, ListGroups | EndTransaction | ForgetTopic):
+            return self.partitions[request.partition]
+        return self.partition(request.group_id)
+
+    def partition(self, group_id: str) -> Partition:
+        """Where a group is."""
+        return self.partitions[self._routes.get(group_id, 0)]
 
     def send(
         self, actor: Any, request: Any, version: int, client_id: str | None, reply: Callable[[Any], None]
@@ -207,95 +264,148 @@ class World:
             self._arrive(call)
         return call
 
+    def ask(self, actor: Any, request: Any, reply: Callable[[Any], None]) -> Call:
+        """A request from within the node: nothing lies between. `reply(None)`: the node is gone."""
+        call = Call(actor, request, 8, None, reply, self.rng.random() < 0.5)
+        self._arrive(call)
+        return call
+
     def _arrive(self, call: Call) -> None:
         call.sent_ms = self.now_ms
-        if call.closed or not call.actor.admits(call.request):
+        if call.closed or not call.actor.admits(call.request) or self._names_a_topic_that_goes(call.request):
             return
         if not isinstance(call.request, HeartbeatRequest):
             self.touched = True
         self.say("->", (call.client_id, call.api_version, call.request))
         self.checks.before(call)
-        if not (self.serving or self.loading):
-            self._answered(call, None)
-            return
-        self.calls[call] = None
-        response = hand_over(self.shard, call, self.now_ms)
-        if response is not None:
-            self._answered(call, response)
+        partition = self.partition_of(call.request)
+        if partition.being is Being.DOWN:
+            self.answered(call, None)
         else:
-            call.parked = True
+            partition.hand_over(call)
 
-    def end_transaction(self, producer_id: int, committed: bool, done: Callable[[int], None]) -> None:
-        """The transaction coordinator says that a transaction is over."""
-        self.touched = True
-        self.say("end transaction", (producer_id, committed))
-        self.shard.end_transaction(producer_id, committed, done, self.now_ms)
+    def _names_a_topic_that_goes(self, request: Any) -> bool:
+        """The server refuses topics that there are not."""
+        return any(topic.name in self.deleting for topic in getattr(request, "topics", ()))
 
     def delete_topic(self, topic: str) -> None:
-        """A topic is gone (and made again at once)."""
+        """A topic is gone, and may be made again when nobody has offsets of it any more."""
+        if topic in self.deleting:
+            return
         self.touched = True
         self.say("delete topic", topic)
-        self.checks.topic_deleted(topic)
-        self.shard.topic_deleted(topic, self.now_ms)
+        self.deleting.add(topic)
+        self.checks.topic_goes(topic)
+        left = set(range(PARTITIONS))
+
+        def ask(number: int) -> None:
+            self.ask(self, ForgetTopic(number, topic), partial(told, number))
+
+        def told(number: int, code: int | None) -> None:
+            if code:
+                self.later(200, partial(ask, number))
+            elif code is None:
+                self.later(500, partial(ask, number))
+            else:
+                left.discard(number)
+                if not left:
+                    self.deleting.discard(topic)
+                    self.checks.topic_is_gone(topic)
+
+        for number in tuple(left):
+            ask(number)
+
+    def admits(self, request: Any) -> bool:
+        """What the node itself asks."""
+        return True
 
     def close(self, call: Call) -> None:
         """The connection of a waiting request goes."""
         call.closed = True
-        if self.calls.pop(call, 0) is None:
-            self.shard.ticket_closed(call)
+        partition = self.partition_of(call.request)
+        if call in partition.calls:
+            del partition.calls[call]
+            partition.shard.ticket_closed(call)
 
-    def _answered(self, call: Call, response: Any) -> None:
-        self.calls.pop(call, None)
+    def answered(self, call: Call, response: Any) -> None:
+        """An answer of the machine, or (None) the end of a connection."""
+        self.partition_of(call.request).calls.pop(call, None)
         call.answered_step = self.steps
-        if isinstance(response, int):  # the hot path of OffsetCommit
-            response = commit_answer(call.request, response)
+        if isinstance(call.request, OffsetCommitRequest) and isinstance(response, int):
+            response = commit_answer(call.request, response)  # the hot path
         call.code = getattr(response, "error_code", 0)
+        self.checks.answered(call, response)
+        self._deliver(call, response)
+
+    def refused(self, call: Call) -> None:
+        """The shard that should have answered is gone: its runtime says so."""
+        call.answered_step = self.steps
+        call.code = NOT_COORDINATOR
+        internal = isinstance(call.request, EndTransaction | ForgetTopic)
+        self._deliver(call, NOT_COORDINATOR if internal else refusal(call.request, NOT_COORDINATOR))
+
+    def _deliver(self, call: Call, response: Any) -> None:
         self.say("<-", (call.client_id, type(call.request).__name__, response))
         said = f"{self.now_ms} {response!r}\n".encode()
         self.trace.update(said)
         self.answers.update(said)
-        self.checks.answered(call, response)
+        if isinstance(call.request, EndTransaction | ForgetTopic):
+            self.later(0, lambda: call.reply(response))
+            return
         if self.faults and self.rng.random() < 0.04:
             return  # lost on its way; its effect is there
         delays = [0, 1, 20, 2_000] if self.faults else [0, 0, 1, 5, 50]
         self.later(self.rng.choice(delays), lambda: call.reply(response))
 
-    def _drain(self) -> None:
-        while (self.serving or self.loading) and self.shard.dirty:
-            self.touched = True
-            outbox = self.shard.drain()
-            for append in outbox.appends:
-                self.say("write", append)
-            self.checks.emitted(outbox.appends)
-            self.store.take(outbox.appends)
-            for answer in outbox.answers:
-                if answer.ticket in self.calls:
-                    self._answered(answer.ticket, answer.response)
-            for entry in outbox.journal:
-                self.say("journal", entry.render())
-                self.trace.update(f"{entry.render()}\n".encode())
-                self.checks.journal(entry)
+    # ---- the store ----
+
+    def store_is_full(self) -> None:
+        """The runtime has noticed: every machine is told, and the store is tried now and then."""
+        if self.full:
+            return
+        self.say("full", "")
+        self.full = True
+        self.full_step = self.steps
+        self.full_spans.append([self.now_ms, 1 << 62])
+        for one in self.partitions:
+            if one.serving:
+                one.set_full(True)
+        self.later(_PROBE_MS, partial(self._probe, len(self.full_spans)))
+
+    def _probe(self, span: int) -> None:
+        if not self.full or span != len(self.full_spans):
+            return
+        if self.store.full_until_ms > self.now_ms:
+            self.later(_PROBE_MS, partial(self._probe, span))
+        else:
+            self._has_room()
+
+    def _has_room(self) -> None:
+        self.say("room", "")
+        self.touched = True
+        self.full = False
+        self.full_spans[-1][1] = self.now_ms + self.settings.group_full_retry_ms
+        for one in self.partitions:
+            if one.serving:
+                one.set_full(False)
+
+    def held_ms(self, since_ms: int) -> int:
+        """How much of the time since then the machines held back what is due, for the store was full."""
+        now_ms = self.now_ms
+        return sum(max(min(end, now_ms) - max(begin, since_ms), 0) for begin, end in self.full_spans)
 
     # ---- the process ----
 
     def crash(self) -> None:
-        """The process dies, or (sometimes) stops in good order. Of the writes in flight some of the first may
-        have made it, unreported."""
-        if not self.serving:
+        """The process dies. Of the writes in flight some of the first may have made it, unreported."""
+        if not all(one.serving for one in self.partitions):
             return
         self.say("crash", "")
-        if self.rng.random() < 0.3:
-            self.checks.stopping()
-            self.shard.unload(self.now_ms)
-            self._drain()
-            self.checks.stopped()
-        self.lives += 1
         self.store.crash()
-        gone, self.calls = self.calls, {}
-        for call in gone:
-            self.later(self.rng.randint(0, 2_000), partial(call.reply, None))
-        self.serving = False
-        self.checks.crashed()
+        if self.full:
+            self._has_room()  # the next process finds out for itself
+        for one in self.partitions:
+            one.die()
         self.later(self.rng.randint(0, 3_000), self._restart)
 
     def stall(self) -> None:
@@ -303,40 +413,47 @@ class World:
         self.now_ms += self.rng.randint(100, STALL_MAX_MS)
         self.touched = True
         self.say("stall", "")
-        if self.serving:
-            self.shard.tick(self.now_ms)
+        for one in self.partitions:
+            if one.serving:
+                one.tick()
 
     def _restart(self) -> None:
         if self.rng.random() < 0.15:  # with another setting
             most = self.rng.choice([1, 2, 3, 5])
             self.settings = replace(self.settings, group_max_size=most)
-        self.shard = self.new_shard()
-        self.store.replay(self.shard)
-        self.loading = True
-        if self.rng.random() < 0.5:
-            self._load()
+        for one in self.partitions:
+            one.start(0)
+
+    def _tell_wall_clock(self) -> None:
+        self.later(WALL_TOLD_EVERY_MS, self._tell_wall_clock)
+        for one in self.partitions:
+            if one.serving:
+                before = self.checks.timers(one)
+                life = one.life
+                one.set_wall_clock()
+                if life == one.life:
+                    self.checks.wall_clock_set(one, before)
+
+    def wall_jump(self, by_ms: int, for_good: bool) -> None:
+        """Somebody sets the wall clock, for a moment or for good; the machines are told at once, or with the
+        next turn. No timer may notice."""
+        told = self.rng.random() < 0.5
+        self.say("wall clock", (by_ms, for_good, told))
+        if for_good:
+            self.true_shift_ms += by_ms
         else:
-            self.later(self.rng.randint(1, 1_500), self._load)
+            self.wrong_by_ms += by_ms
+        if told:
+            self.later(0, self._tell_once)
 
-    def _load(self) -> None:
-        self.touched = True
-        self.loading = False
-        self.serving = True
-        self.shard.loaded(self.now_ms, self.wall_ms())
-        self.say("loaded", "")
-        self.checks.restarted()
+    def _tell_once(self) -> None:
+        for one in self.partitions:
+            if one.serving:
+                one.set_wall_clock()
 
-    def wall_jump(self, jump_ms: int) -> None:
-        """Somebody sets the wall clock. No timer may notice."""
-        self.wall_shift_ms += jump_ms
-        if self.serving:
-            before = self.checks.timers()
-            self.shard.set_wall_clock(self.now_ms, self.wall_ms())
-            self.checks.wall_clock_set(before)
-
-    def new_shard(self) -> Shard:
+    def new_shard(self, number: int) -> Shard:
         """A shard that has not loaded anything yet."""
-        return Shard(0, self.settings, self._fresh_id)
+        return Shard(number, self.settings, self._fresh_id)
 
     def _fresh_id(self, prefix: str) -> str:
         self._ids += 1
@@ -364,12 +481,15 @@ def simulate(
     except Exception as error:
         where = f"{world.now_ms} ms, step {world.steps}"
         raise ViolationError("P1", f"the machine raised {error!r}", seed, where) from error
+    finally:
+        world.sabotage.over()
     return world
 
 
 def _play(world: World) -> None:
     world.run(world.faulty_ms)
     world.faults = False
+    world.sabotage.over()
     for one in world.others:
         one.stop()
     for worker in world.workers:

@@ -1,11 +1,11 @@
 """`python -m tests.simulation.mutants [NAME ...]`: does the simulation notice a broken machine?
 
-Each patch beside this file breaks one rule of coordinator/groups. It is applied to a copy of that folder,
-seeds are run against the copy until an invariant is violated, and a table says which and when. Exit status: 0
-all were caught, 1 one survived, 2 a patch no longer applies.
+Each patch beside this file breaks one rule of coordinator/groups, or of coordinator/machine.py. It is applied
+to a copy of these, seeds are run against the copy until an invariant is violated, and a table says which and
+when. Exit status: 0 all were caught, 1 one survived, 2 a patch no longer applies.
 
 To refresh a patch: make its change in coordinator/groups again, write
-`git diff -U2 coordinator/groups` to the file under the lines that say what it breaks, and undo the change.
+`git diff -U2 coordinator` to the file under the lines that say what it breaks, and undo the change.
 """
 
 from __future__ import annotations

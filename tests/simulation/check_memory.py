@@ -1,0 +1,65 @@
+"""M1: what a shard keeps in memory stays within its bounds. R1: what happens to one shard does not touch the
+others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ringleader.coordinator.groups import deadlines
+from ringleader.coordinator.groups.deadlines import NEVER
+from ringleader.coordinator.groups.member import Member
+from ringleader.protocol.messages import JoinGroupRequest, SyncGroupRequest
+from tests.simulation.facts import Memory
+
+if TYPE_CHECKING:
+    from tests.simulation.partition import Partition
+
+
+def after_step(memory: Memory) -> None:
+    """M1, for each shard that serves."""
+    for one in memory.world.partitions:
+        if one.serving:
+            _check_deadlines(memory, one)
+            _check_tickets(memory, one)
+
+
+def _check_deadlines(memory: Memory, partition: Partition) -> None:
+    core = partition.shard._core
+    entries = core.deadlines._heap
+    live = {id(entry[2]) for entry in entries if entry[2].due_ms != NEVER}
+    most = 2 * len(live) + deadlines._COMPACT_ABOVE + 1
+    dead = [entry for entry in entries if entry[2].due_ms == NEVER]
+    memory.must(len(dead) <= most, "M1", f"{len(dead)} dead entries beside {len(live)} deadlines")
+    for _, _, deadline in entries:
+        if isinstance(deadline, Member) and deadline.group is not None:
+            gone = deadline.group.members.get(deadline.member_id) is not deadline
+            kept = deadline.protocols or deadline.assignment or deadline.client_id
+            memory.must(not (gone and kept), "M1", f"{deadline.member_id} is gone, its bytes are not")
+
+
+def _check_tickets(memory: Memory, partition: Partition) -> None:
+    parked = partition.shard._core.parked
+    for ticket in parked:
+        fits = isinstance(ticket.request, JoinGroupRequest | SyncGroupRequest)
+        waits = ticket in partition.calls
+        memory.must(fits and waits, "M1", f"{ticket.request!r} is over, its ticket is kept")
+
+
+def picture(partition: Partition) -> dict[str, Any]:
+    """What nobody may touch from outside."""
+    groups = partition.shard._groups.values()
+    return {
+        "being": partition.being,
+        "calls": list(partition.calls),
+        "members": [(one.group_id, one.state, one.generation, list(one.members)) for one in groups],
+        "timers": timers(partition),
+    }
+
+
+def timers(partition: Partition) -> list[int]:
+    """When the timers of a shard are due."""
+    due = [partition.shard.next_deadline() or -1]
+    for group in partition.shard._groups.values():
+        due += [group.join_deadline.due_ms, group.sync_deadline.due_ms]
+        due += [one.due_ms for one in (*group.members.values(), *group.pending.values())]
+    return due
