@@ -64,7 +64,7 @@ class OffsetHandler:
         core = self.core
         group = core.groups.get(request.group_id)
         error = self._check_commit(group, request, ticket.api_version, now_ms)
-        if not error and group is None:
+        if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
             group = core.find_or_add(request.group_id)
             error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
         if error or group is None:

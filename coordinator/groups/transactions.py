@@ -46,7 +46,7 @@ class TransactionalOffsetHandler:
         core = self.core
         group = core.groups.get(request.group_id)
         error = self._check(group, request, ticket.api_version) or (core.full and STORE_FULL)
-        if not error and group is None:
+        if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
             group = core.find_or_add(request.group_id)
             error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
         if error or group is None:
