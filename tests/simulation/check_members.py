@@ -412,6 +412,7 @@ class Members:
         for group in groups.values():
             life = self.memory.life_of_log(group.group_id, group)
             life.crashed_since, life.last_row = True, None
+            life.begun.clear()  # rows that were on their way are lost
             life.current = group.generation
             # What was not reserved was told to nobody.
             floor = self.memory.world.store.durable.get(records.floor_key(group.group_id))

@@ -263,8 +263,7 @@ class Offsets:
                 self.must(right, "O7", f"{place}: the offset of an open transaction is dropped")
 
     def _is_deleted_now(self, place: Place) -> bool:
-        now = (-1, self.memory.world.steps)
-        return any(place in call.facts.places for call in self._deleting if call.answered_step in now)
+        return any(place in call.facts.places for call in self._deleting)
 
     def _is_asked_for(self, place: Place) -> bool:
         """Whether somebody deletes this, or its topic."""
@@ -314,16 +313,8 @@ class Offsets:
     # ---- time ----
 
     def after_step(self) -> None:
-        """Forget deletions that are over."""
-        if self._deleting:
-            self._deleting = [
-                one for one in self._deleting if one.answered_step in (-1, self.memory.world.steps)
-            ]
-
-    def ended(self, partition: Partition) -> None:
-        """What the shard was about to do is forgotten; what it had written may be there."""
-        world = self.memory.world
-        self._deleting = [one for one in self._deleting if world.partition_of(one.request) is not partition]
+        """A deletion takes effect when it comes, or never."""
+        self._deleting.clear()
 
     def loaded(self, partition: Partition) -> None:
         """O5: a restart changes no clock: groups are empty since when they became so."""

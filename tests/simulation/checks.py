@@ -181,7 +181,6 @@ class Checks:
             if world.partition(group_id).serving:
                 del memory.lives[group_id]  # deleted: what comes next starts clean
         self.members.after_step(groups)
-        self.offsets.after_step()
         self.durable.after_step()
         self.log.after_step(groups)
         check_memory.after_step(memory)
@@ -231,7 +230,6 @@ class Checks:
         memory.open_calls = [one for one in memory.open_calls if self._of(one) is not partition]
         self.durable.ended(partition.number)
         self.members.ended(partition)
-        self.offsets.ended(partition)
 
     def _of(self, call: Call) -> Partition:
         return self.world.partition_of(call.request)

@@ -219,6 +219,7 @@ class World:
                 heappop(self._events)[2]()
             for one in self.partitions:
                 one.drain()
+            self.checks.offsets.after_step()
             # Between a heartbeat and the next nothing else changes: one look at several of them is enough.
             if self.touched or self.steps % 8 == 0:
                 self.checks.after_step()
