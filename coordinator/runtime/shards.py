@@ -203,7 +203,6 @@ class ShardRuntime(ABC, Generic[M]):
         self.counters.reloads += 1
         self._loaded[partition] = False
         self.shards[partition] = self._make(partition)
-        self._dirty.pop(partition, None)
         self._store.drop(partition)
         refused = self._take_pending(partition)
         if refused:

@@ -304,6 +304,7 @@ async def test_what_overlaps_a_failed_append_fails_with_it() -> None:
         assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 6
         await runtime.served(0)
         assert await runtime.get(0, b"a").result() == (1,)
+        assert runtime.counters.reloads == 1
         assert runtime.failures == []
 
 
@@ -380,6 +381,40 @@ async def test_records_of_the_former_life_that_are_on_their_way_are_loaded_too()
         await runtime.served(0)
         assert await runtime.get(0, b"a").result() == (1,), "nobody was told, and it happened"
         assert await runtime.put(0, b"a", 3).result() == 0
+
+
+async def test_records_of_the_former_life_that_are_not_on_their_way_are_never_written() -> None:
+    async with tables() as runtime:
+        runtime.storage.hold()
+        elsewhere = runtime.put(1, b"a", 1)
+        await turns()
+        gathered = runtime.put(0, b"a", 1)
+        await turns()
+        runtime.broken[0]["put"] = 1
+        assert await runtime.put(0, b"b", 2).result() == await gathered.result() == NOT_COORDINATOR
+        runtime.storage.release()
+        assert await elsewhere.result() == 0
+        await runtime.served(0)
+        assert await runtime.get(0, b"a").result() == (-1,)
+        assert await runtime.put(0, b"c", 3).result() == 0
+    async with tables(runtime.storage.power_loss()) as runtime:
+        assert await runtime.get(0, b"a").result() == (-1,)
+
+
+async def test_a_life_that_is_over_is_told_nothing() -> None:
+    async with tables(MemoryStorage(pipeline=3)) as runtime:
+        runtime.storage.hold()
+        asked = []
+        for number in range(3):
+            asked.append(runtime.put(0, b"a", number))
+            await turns()
+        runtime.broken[0]["durable"] = 3
+        runtime.storage.release()
+        assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 3
+        await runtime.served(0)
+        runtime.broken[0].clear()
+        assert await runtime.get(0, b"a").result() == (2,), "nobody was told, and it happened"
+        assert runtime.counters.faults == 1
 
 
 @pytest.mark.parametrize(("between_ms", "stops"), [(FAULT_WINDOW_MS - 1, True), (FAULT_WINDOW_MS, False)])
@@ -536,7 +571,7 @@ async def test_a_store_that_does_not_answer_stops_the_node(ask: Callable[[Tables
         assert isinstance(error, StorageError)
         assert error.failure is Failure.SILENT
         assert f"{doing} took longer than storage.timeout.ms (20)" in str(error)
-        assert storage.is_open, "it is not waited for once more"
+    assert storage.is_open, "it is not waited for once more"
 
 
 # ---- the end ----

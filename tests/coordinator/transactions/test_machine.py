@@ -205,6 +205,33 @@ def test_nothing_is_said_before_it_is_durable() -> None:
     assert len(world.finishes) == 1
 
 
+def test_what_is_verified_is_what_is_durable_of_several_changes_on_their_way() -> None:
+    world = World()
+    producer = Producer(*world.init())
+    world.held = True
+    world.add(producer, A0)
+    world.end(producer)
+    added, _ = world.written
+    assert world.machine.verify("t", producer, A0) == TXN_STATE
+    world.machine.durable(added.position, world.now_ms)
+    assert world.machine.verify("t", producer, A0) == 0
+    world.release()
+    assert world.machine.verify("t", producer, A0) == CONCURRENT
+
+
+def test_an_id_that_comes_back_while_it_is_being_forgotten_stays() -> None:
+    world = World(transaction_remove_expired_transaction_cleanup_interval_ms=8 * DAY_MS)
+    world.init()
+    world.held = True
+    world.pass_ms(8 * DAY_MS)
+    ended, begun = world.end((101, 0)), world.init()
+    world.release()
+    assert ended == [Result(MAPPING)]
+    assert begun == [Result(0, 102, 0)]
+    assert world.state() == State.EMPTY
+    assert world.add((102, 0), A0) == 0
+
+
 def test_what_could_not_be_stored_has_not_happened() -> None:
     world = World()
     world.held = True
