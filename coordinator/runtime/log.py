@@ -31,6 +31,8 @@ class _Flight(Generic[M]):
     """Entries on their way to the store, in one transaction."""
 
     entries: list[Entry[M]]
+    started_s: float
+    """By the loop's clock."""
     landed: bool = False
     error: StorageError | None = None
 
@@ -57,6 +59,8 @@ class ShardLog(Generic[M]):
         self._gathering = False
         self._flights: deque[_Flight[M]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.TimerHandle | None = None
+        """One for all flights, as one for each costs a twentieth of a small transaction."""
         self._silent = False
 
     async def start(self) -> None:
@@ -65,6 +69,8 @@ class ShardLog(Generic[M]):
 
     async def close(self) -> None:
         """See `Storage.close`. One that does not answer is not waited for once more."""
+        if self._watch is not None:
+            self._watch.cancel()
         if not self._silent:
             await self._storage.close()
 
@@ -117,30 +123,61 @@ class ShardLog(Generic[M]):
         entries, self._gathered = self._gathered, []
         if not entries:
             return  # those who wrote have ended meanwhile, and have told whoever waited
-        flight = _Flight(entries)
+        loop = asyncio.get_running_loop()
+        flight = _Flight(entries, loop.time())
         self._flights.append(flight)
+        if self._watch is None:
+            self._watch = loop.call_later(self._timeout_ms / 1000, self._look)
         self.write()
         batches = [(partition, EPOCH, append.records) for partition, _, append in entries]
         try:
-            await self._in_time("append", self._storage.append(batches))
+            await self._storage.append(batches)
         except StorageError as error:
             flight.error = error
+        except asyncio.CancelledError:
+            if not self._silent:
+                raise
+            flight.error = self._too_late("append")
+        except Exception as error:
+            flight.error = self._unforeseen("append", error)
         flight.landed = True
         while self._flights and self._flights[0].landed:
             first = self._flights.popleft()
             self._landed(first.entries, first.error)
         self.write()
 
+    # ---- a store that does not answer ----
+
+    def _look(self) -> None:
+        """Give up if the oldest flight takes too long, else look again when it would."""
+        self._watch = None
+        if not self._flights:
+            return
+        loop = asyncio.get_running_loop()
+        left_s = self._flights[0].started_s + self._timeout_ms / 1000 - loop.time()
+        if left_s > 0:
+            self._watch = loop.call_later(left_s, self._look)
+            return
+        self._silent = True
+        for task in self._tasks:
+            task.cancel()
+
     async def _in_time(self, doing: str, work: Awaitable[R]) -> R:
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
                 return await work
         except TimeoutError:
-            self._silent = True
-            limit = f"{doing} took longer than storage.timeout.ms ({self._timeout_ms})"
-            raise StorageError(Failure.SILENT, limit) from None
+            raise self._too_late(doing) from None
         except StorageError:
             raise
         except Exception as error:
-            self._log.exception("store failed", doing=doing)
-            raise StorageError(Failure.IO_ERROR, f"{doing}: {error!r}") from error
+            raise self._unforeseen(doing, error) from error
+
+    def _too_late(self, doing: str) -> StorageError:
+        self._silent = True
+        limit = f"{doing} took longer than storage.timeout.ms ({self._timeout_ms})"
+        return StorageError(Failure.SILENT, limit)
+
+    def _unforeseen(self, doing: str, error: Exception) -> StorageError:
+        self._log.exception("store failed", doing=doing)
+        return StorageError(Failure.IO_ERROR, f"{doing}: {error!r}")
