@@ -21,15 +21,7 @@ from ringleader.protocol.frames import (
     request_class,
     response_class,
 )
-from ringleader.protocol.messages import (
-    FetchResponseFetchableTopicResponse,
-    FetchResponsePartitionData,
-    ListOffsetsResponseListOffsetsPartitionResponse,
-    ListOffsetsResponseListOffsetsTopicResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-    OffsetFetchResponseGroup,
-)
+from ringleader.protocol.refusals import refusal
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024
 SEEN_MAX = 100_000
@@ -37,12 +29,6 @@ SEEN_MAX = 100_000
 
 DATA_APIS = ("Fetch", "ListOffsets")
 """Their errors are told for each partition."""
-SESSION_ERRORS = (
-    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
-    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
-    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
-)
-"""But these of Fetch are about the whole request."""
 GROUP_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch")
 
 Kind = Literal["error", "delay", "drop", "drop answer"]
@@ -364,53 +350,7 @@ def _response_of(api: str) -> Any:
 
 
 def _refusal(request: Any, header: RequestHeader, code: ErrorCode) -> bytes:
-    response = _response_of(_name(header.api_key))
-    if hasattr(response, "error_code"):
-        response.error_code = int(code)
-    name = _name(header.api_key)
-    if name == "OffsetCommit":
-        response.topics = [
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=int(code))
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    elif name == "OffsetFetch" and header.api_version >= 8:
-        response.groups = [
-            OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(code))
-            for group in request.groups
-        ]
-    elif name == "Fetch" and code not in SESSION_ERRORS:
-        response.error_code = 0
-        response.responses = [
-            FetchResponseFetchableTopicResponse(
-                topic=topic.topic,
-                partitions=[
-                    FetchResponsePartitionData(
-                        one.partition, int(code), high_watermark=-1, aborted_transactions=None
-                    )
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    elif name == "ListOffsets":
-        response.topics = [
-            ListOffsetsResponseListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ListOffsetsResponseListOffsetsPartitionResponse(one.partition_index, int(code))
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    elif name == "JoinGroup":
-        response.generation_id, response.protocol_name, response.member_id = -1, "", request.member_id
+    response = refusal(request, header.api_version, int(code))
     try:
         return encode_response(response, header.api_version, header.correlation_id)
     except EncodeError as error:

@@ -12,11 +12,11 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.replies import join_error
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from ringleader.protocol.refusals import join_refusal
 
 _FIRST_WITH_REBALANCE_TIMEOUT = 1
 _FIRST_WITH_MEMBER_ID_REQUIRED = 4
@@ -38,20 +38,20 @@ class JoinHandler:
         error = self._refuse(request)
         if error is not None:
             code, echoed = error
-            return join_error(version, int(code), echoed)
+            return join_refusal(version, int(code), echoed)
         protocols = _without_duplicates(request)
         if self._is_too_much(request, protocols, ticket):
-            return join_error(version, int(ErrorCode.POLICY_VIOLATION), request.member_id)
+            return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), request.member_id)
         group = core.find(request.group_id)
         if group is None:
             if request.member_id:
-                refusal = join_error(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)
+                refusal = join_refusal(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)
                 return core.reply(ticket, refusal, core.position_of(request.group_id))
             if core.full:
-                return join_error(version, STORE_FULL, "")
+                return join_refusal(version, STORE_FULL, "")
             group = core.find_or_add(request.group_id)
             if group is None:
-                return join_error(version, int(ErrorCode.POLICY_VIOLATION), "")
+                return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), "")
             # The first JoinGroup makes the group, even if it is answered with an error (Kafka behaviour).
             core.create(group, now_ms)
         response = self._join(group, request, protocols, ticket, now_ms)
@@ -94,14 +94,14 @@ class JoinHandler:
         version, member_id, instance_id = ticket.api_version, request.member_id, request.group_instance_id
         comes_back = not member_id and instance_id in group.static_members
         if self.core.full:
-            return join_error(version, STORE_FULL, member_id)
+            return join_refusal(version, STORE_FULL, member_id)
         # Who comes back takes its own place, not another one. (Kafka refuses it in a full group.)
         place = group.static_members[instance_id or ""] if comes_back else member_id
         if not self._has_room(group, place):
             self._turn_away(group, place, now_ms)
-            return join_error(version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
+            return join_refusal(version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
         if not group.supports(request.protocol_type, protocols):
-            return join_error(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
+            return join_refusal(version, int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), member_id)
         if comes_back:
             fresh = self._fresh_id(request, ticket)
             return static.replace(
@@ -117,12 +117,12 @@ class JoinHandler:
             return None
         if member_id in group.pending:
             if instance_id is not None:  # it took its id as a dynamic member
-                return join_error(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
+                return join_refusal(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
             self._add(group, request, member_id, protocols, ticket, now_ms)
             return None
         error = group.check_member(member_id, request.group_instance_id)
         if error:
-            return join_error(version, error, member_id)
+            return join_refusal(version, error, member_id)
         return self._rejoin(group, request, group.members[member_id], protocols, ticket, now_ms)
 
     def _fresh_id(self, request: JoinGroupRequest, ticket: Ticket) -> str:
@@ -159,10 +159,10 @@ class JoinHandler:
     ) -> JoinGroupResponse:
         """KIP-394: the client comes back with the id; until then the group's state is not touched."""
         if len(group.pending) >= self.core.settings.group_max_pending_members:
-            return join_error(ticket.api_version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
+            return join_refusal(ticket.api_version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
         pending = group.pending[fresh] = PendingMember(group, fresh)
         self.core.arm(pending, now_ms + request.session_timeout_ms)
-        return join_error(ticket.api_version, int(ErrorCode.MEMBER_ID_REQUIRED), fresh)
+        return join_refusal(ticket.api_version, int(ErrorCode.MEMBER_ID_REQUIRED), fresh)
 
     def _add(
         self,
@@ -207,7 +207,7 @@ class JoinHandler:
         lost); only a leader asks for a rebalance by coming unchanged."""
         state = group.state
         if state is GroupState.EMPTY:
-            return join_error(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
+            return join_refusal(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
         is_leader = group.leader == member.member_id
         unchanged = member.protocols == protocols
         if state is GroupState.COMPLETING and unchanged:

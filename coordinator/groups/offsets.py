@@ -14,7 +14,6 @@ from typing import Any
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.replies import commit_answer
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import Records, Ticket
@@ -33,6 +32,7 @@ from ringleader.protocol.messages import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from ringleader.protocol.refusals import refusal
 
 _NONE = int(ErrorCode.NONE)
 _TOO_LARGE = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -68,7 +68,7 @@ class OffsetHandler:
             group = core.find_or_add(request.group_id)
             error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
         if error or group is None:
-            refused = commit_answer(request, int(error))
+            refused = refusal(request, ticket.api_version, int(error))
             return core.reply(ticket, refused, core.position_of(request.group_id))
         content: Records = []
         response = self._take_in(request, now_ms, content)

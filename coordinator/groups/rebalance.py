@@ -11,11 +11,12 @@ from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
-from ringleader.coordinator.groups.replies import join_error, no_protocol, sync_error
+from ringleader.coordinator.groups.replies import no_protocol, sync_error
 from ringleader.coordinator.groups.states import CAN_REBALANCE, GroupState
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember
+from ringleader.protocol.refusals import join_refusal
 
 _NONE = int(ErrorCode.NONE)
 _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -237,7 +238,7 @@ class Rebalances:
         core.deadlines.cancel(member)
         join_ticket = self.unpark_join(group, member)
         if join_ticket is not None:
-            refusal = join_error(join_ticket.api_version, _UNKNOWN_MEMBER_ID, "")
+            refusal = join_refusal(join_ticket.api_version, _UNKNOWN_MEMBER_ID, "")
             core.out.answer(join_ticket, refusal, group.position)
         sync_ticket = self.unpark_sync(member)
         if sync_ticket is not None:
@@ -307,7 +308,7 @@ class Rebalances:
                 ticket = self.unpark_join(group, member)
                 if ticket is not None:
                     known = "" if member.is_new else member.member_id
-                    refusal = join_error(ticket.api_version, STORE_FULL, known)
+                    refusal = join_refusal(ticket.api_version, STORE_FULL, known)
                     self.core.out.answer(ticket, refusal, group.position)
                 self.core.out.answer(self.unpark_sync(member), sync_error(STORE_FULL), group.position)
                 if member.is_new:

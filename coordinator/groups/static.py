@@ -16,11 +16,12 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause
 from ringleader.coordinator.groups.member import Member, Protocols
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.replies import join_error, sync_error
+from ringleader.coordinator.groups.replies import sync_error
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue, JoinGroupRequest, JoinGroupResponse
+from ringleader.protocol.refusals import join_refusal
 
 _FENCED = int(ErrorCode.FENCED_INSTANCE_ID)
 _FIRST_WITH_SKIP_ASSIGNMENT = 9
@@ -61,7 +62,7 @@ def _rewritten(
 
 def refusal(group: Group, version: int) -> JoinGroupResponse:
     """The record would be too large. As in Kafka, the refusal says in which generation the group is."""
-    refused = join_error(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
+    refused = join_refusal(version, int(ErrorCode.UNKNOWN_SERVER_ERROR), "")
     refused.generation_id = group.generation
     refused.protocol_type = group.protocol_type
     refused.protocol_name = group.protocol or refused.protocol_name
@@ -108,7 +109,7 @@ def _fence(core: Core, rebalances: Rebalances, group: Group, member: Member) -> 
     """Whoever waits under the old member id is told that there is a newer one."""
     ticket = rebalances.unpark_join(group, member)
     if ticket is not None:
-        refused = join_error(ticket.api_version, _FENCED, member.member_id)
+        refused = join_refusal(ticket.api_version, _FENCED, member.member_id)
         core.out.answer(ticket, refused, group.position)
     core.out.answer(rebalances.unpark_sync(member), sync_error(_FENCED), group.position)
 

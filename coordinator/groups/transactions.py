@@ -16,7 +16,6 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import check_unknown_group, take_in
-from ringleader.coordinator.groups.replies import txn_commit_answer
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Records, Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -26,6 +25,7 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from ringleader.protocol.refusals import refusal
 
 _NONE = int(ErrorCode.NONE)
 
@@ -50,7 +50,7 @@ class TransactionalOffsetHandler:
             group = core.find_or_add(request.group_id)
             error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
         if error or group is None:
-            refused = txn_commit_answer(request, int(error))
+            refused = refusal(request, ticket.api_version, int(error))
             return core.reply(ticket, refused, core.position_of(request.group_id))
         content: Records = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from ringleader.coordinator.server.refusals import refusal
+from ringleader.protocol.refusals import refusal
 
 Message = Any
 """A request or response class of `ringleader.protocol.messages`."""

@@ -18,7 +18,6 @@ from ringleader.coordinator.identity import IDENTITY_FILE
 from ringleader.coordinator.node import GROUPS_FILE, Node, StartError
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.storage.base import Failure
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ApiVersionsRequest,
@@ -29,6 +28,7 @@ from ringleader.protocol.messages import (
     MetadataRequest,
 )
 from tests.support.groupclient import form
+from tests.support.memory_store import MemoryStorage
 from tests.support.served import Client
 
 

@@ -18,11 +18,11 @@ from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Services, build
 from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics.catalog import TopicInfo
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario
 from tests.interop.play import Player, Receiver
+from tests.support.memory_store import MemoryStorage
 
 T = TypeVar("T")
 

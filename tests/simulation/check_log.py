@@ -76,9 +76,10 @@ class Log:
     def _of(self, partition: Partition) -> Iterator[tuple[bytes, bytes]]:
         for key, value in self.memory.world.store.promised.items():
             named = records.decode_key(key)
-            if value is not None and named is not None:
-                if self.memory.world.partition(named[1]) is partition:
-                    yield key, value
+            if value is None or named is None:
+                continue
+            if self.memory.world.partition(named[1]) is partition:
+                yield key, value
 
 
 def durable_state(groups: dict[str, Group]) -> dict[str, Any]:

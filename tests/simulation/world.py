@@ -11,11 +11,11 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
-from ringleader.coordinator.groups.replies import commit_answer
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatRequest, OffsetCommitRequest
+from ringleader.protocol.refusals import refusal as protocol_refusal
 from tests.simulation.checks import Checks
 from tests.simulation.facts import Facts, ViolationError
 from tests.simulation.member import Worker
@@ -163,7 +163,7 @@ class World:
 
     def _choose_settings(self, keep_offsets: bool) -> GroupSettings:
         rng = self.rng
-        settings = GroupSettings(
+        settings = GroupSettings.model_construct(
             group_min_session_timeout_ms=1_000,
             group_initial_rebalance_delay_ms=rng.choice([0, 0, 500, 3_000]),
             group_max_size=rng.choice([2, 4, 2_147_483_647, 2_147_483_647]),
@@ -176,7 +176,7 @@ class World:
             new_member_join_timeout_ms=rng.choice([25_000, 300_000]),
             group_max_record_bytes=rng.choice([600, 1_000_000, 1_000_000, 1_000_000]),
         )
-        return replace(settings, offsets_retention_minutes=10_080) if keep_offsets else settings
+        return settings.model_copy(update={"offsets_retention_minutes": 10_080}) if keep_offsets else settings
 
     # ---- time ----
 
@@ -333,7 +333,7 @@ class World:
         self.partition_of(call.request).calls.pop(call, None)
         call.answered_step = self.steps
         if isinstance(call.request, OffsetCommitRequest) and isinstance(response, int):
-            response = commit_answer(call.request, response)  # the hot path
+            response = protocol_refusal(call.request, call.api_version, response)  # the hot path
         call.code = getattr(response, "error_code", 0)
         self.checks.answered(call, response)
         self._deliver(call, response)
@@ -421,7 +421,7 @@ class World:
     def _restart(self) -> None:
         if self.rng.random() < 0.15:  # with another setting
             most = self.rng.choice([1, 2, 3, 5])
-            self.settings = replace(self.settings, group_max_size=most)
+            self.settings = self.settings.model_copy(update={"group_max_size": most})
         for one in self.partitions:
             one.start(0)
 

@@ -21,10 +21,10 @@ from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Handler, Services, groups, offsets, versions
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.base import Storage
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.schema import Message
 from tests.support import leftovers
+from tests.support.memory_store import MemoryStorage
 
 WAIT_S = 20.0
 

@@ -11,10 +11,10 @@ from typing import Any
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.gather import Gather
-from ringleader.coordinator.server.refusals import refusal
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.refusals import refusal
 
 ANY_PARTITION = 2**31
 """Of names that are no topics: one more than the largest number that the wire can carry."""

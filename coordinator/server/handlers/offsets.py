@@ -16,7 +16,6 @@ from typing import cast
 
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
-from ringleader.coordinator.server.refusals import SEVERAL_GROUPS_VERSION, refusal
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -38,6 +37,7 @@ from ringleader.protocol.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal
 
 Topics = Sequence[tuple[str, Sequence[int]]] | None
 

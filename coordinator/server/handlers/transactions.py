@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ringleader.coordinator.groups.replies import txn_commit_answer
 from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
@@ -31,6 +30,7 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from ringleader.protocol.refusals import refusal
 
 INIT_FENCED_VERSION = 4
 FENCED_VERSION = 2
@@ -193,7 +193,7 @@ class _Transactions:
         request.topics = accepted
         error = self._check(request)
         if error:
-            return finish(txn_commit_answer(request, error))
+            return finish(refusal(request, call.api_version, error))
         if existing.is_long(accepted):
             return existing.commit(self._services.runtime, call, request, TxnOffsetCommitRequestTopic, finish)
         return existing.handle(self._services.runtime, call, request, finish)

@@ -93,6 +93,12 @@ def split_protocols(text: str) -> list[JoinGroupRequestProtocol]:
     return found
 
 
+def _settings(named: dict[str, str]) -> GroupSettings:
+    """Also what no operator may set."""
+    values: dict[str, Any] = {key: duration_ms(value) for key, value in named.items()}
+    return GroupSettings.model_construct(None, **values)
+
+
 class Script:
     """One scenario's world: a shard, its log, a clock, and actors."""
 
@@ -215,9 +221,7 @@ class Script:
 
     def do_settings(self, **named: str) -> None:
         """Start anew with these settings (Kafka's names in snake case)."""
-        self._start(
-            GroupSettings.model_construct(**{key: duration_ms(value) for key, value in named.items()})
-        )
+        self._start(_settings(named))
 
     def do_tick(self, duration: str) -> None:
         """Let time pass; everything that is due happens at its time."""
@@ -266,11 +270,7 @@ class Script:
         """The process dies; another one loads the log. What was not durable is lost."""
         self.in_flight = []
         self.waiting.clear()
-        self._start(
-            GroupSettings.model_construct(**{k: duration_ms(v) for k, v in named.items()})
-            if named
-            else self.settings
-        )
+        self._start(_settings(named) if named else self.settings)
 
     def do_loading(self) -> None:
         """The process dies; another one has replayed the log, but has not started to serve."""

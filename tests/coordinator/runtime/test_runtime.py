@@ -12,7 +12,6 @@ from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.storage.base import Failure
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     DescribeGroupsRequest,
@@ -21,6 +20,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestTopic,
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
+from tests.support.memory_store import MemoryStorage
 from tests.support.served import Client, Served, serving, until
 
 COMMIT_VERSION, FETCH_VERSION = 7, 5

@@ -17,8 +17,8 @@ from ringleader.coordinator.machine import NOTHING, Outbox, Outgoing, Phase
 from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.runtime.shards import FAULT_WINDOW_MS, ShardRuntime
 from ringleader.coordinator.storage.base import Batch, Failure, StorageError
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
+from tests.support.memory_store import MemoryStorage
 from tests.support.served import WAIT_S, until
 
 PARTITIONS = 4

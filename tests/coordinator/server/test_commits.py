@@ -9,7 +9,6 @@ import pytest
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.storage.base import Failure
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     LeaveGroupRequest,
@@ -18,6 +17,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestTopic,
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
+from tests.support.memory_store import MemoryStorage
 from tests.support.served import Client, serving
 
 

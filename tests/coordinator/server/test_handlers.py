@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     DeleteGroupsRequest,
@@ -28,6 +27,7 @@ from ringleader.protocol.messages import (
     SyncGroupRequest,
 )
 from tests.support.groupclient import form
+from tests.support.memory_store import MemoryStorage
 from tests.support.served import Client, serving
 
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

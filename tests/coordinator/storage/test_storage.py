@@ -14,8 +14,8 @@ import pytest
 
 from ringleader.coordinator.storage import sqlite
 from ringleader.coordinator.storage.base import Failure, Storage, StorageError
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.storage.sqlite import REPLAY_CHUNK_ROWS, ROWS_PER_STATEMENT, SqliteStorage
+from tests.support.memory_store import MemoryStorage
 
 Make = Callable[[], Storage]
 

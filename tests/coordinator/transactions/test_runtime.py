@@ -12,11 +12,11 @@ import pytest
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.storage.base import Failure, StorageError
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.coordinator.transactions.states import State
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from tests.support.memory_store import MemoryStorage
 from tests.support.served import until
 
 SETTINGS = TransactionSettings(transaction_retry_ms=1)

@@ -13,10 +13,10 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
 from tests.support.handled import handled
+from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock
 
 NODE, HOST, PORT = 5, "here.example", 9092

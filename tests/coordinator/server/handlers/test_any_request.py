@@ -19,10 +19,10 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
-from ringleader.coordinator.storage.memory import MemoryStorage
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import request_class, response_class
 from tests.support.handled import handled
+from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock, batch, produced
 from tests.support.wire_values import values
 

@@ -1,6 +1,6 @@
 """The answer to a whole request that cannot be served: each API has its own place for an error code.
 
-As Kafka's `AbstractRequest.getErrorResponse`. Here are the APIs whose requests may have to wait.
+As Kafka's `AbstractRequest.getErrorResponse`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ringleader.coordinator.groups.replies import commit_answer, join_error, txn_commit_answer
+from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import response_class
 from ringleader.protocol.messages import (
     AddPartitionsToTxnRequest,
@@ -21,16 +21,33 @@ from ringleader.protocol.messages import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
+    FetchRequest,
+    FetchResponse,
+    FetchResponseFetchableTopicResponse,
+    FetchResponsePartitionData,
     JoinGroupRequest,
+    JoinGroupResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
     OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
     TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
 )
 
+FIRST_NULLABLE_PROTOCOL_NAME = 7
+"""Of JoinGroup: below it the protocol name cannot be null."""
 SEVERAL_GROUPS_VERSION = 8
 """The first version of OffsetFetch that asks for several groups, and has an error code for each."""
 TOP_LEVEL_ERROR_VERSION = 2
@@ -42,21 +59,94 @@ def refusal(request: Any, version: int, error_code: int) -> Any:
     build = _BUILDERS.get(type(request))
     if build is not None:
         return build(request, version, error_code)
-    response = response_class(request.API_KEY)
-    assert response is not None
-    return response(error_code=error_code)  # type: ignore[call-arg]  # all others have the field
+    response: Any = response_class(request.API_KEY)
+    return response(error_code=error_code) if hasattr(response, "error_code") else response()
 
 
-def _join(request: JoinGroupRequest, version: int, error_code: int) -> Any:
-    return join_error(version, error_code, request.member_id)
+def join_refusal(version: int, error_code: int, member_id: str) -> JoinGroupResponse:
+    """A refused JoinGroup: generation -1, no leader, no members, no protocol type (KIP-559)."""
+    return JoinGroupResponse(
+        error_code=error_code,
+        generation_id=-1,
+        protocol_type=None,
+        protocol_name=None if version >= FIRST_NULLABLE_PROTOCOL_NAME else "",
+        member_id=member_id,
+    )
 
 
-def _commit(request: OffsetCommitRequest, version: int, error_code: int) -> Any:
-    return commit_answer(request, error_code)
+def _join(request: JoinGroupRequest, version: int, error_code: int) -> JoinGroupResponse:
+    return join_refusal(version, error_code, request.member_id)
 
 
-def _commit_in_transaction(request: TxnOffsetCommitRequest, version: int, error_code: int) -> Any:
-    return txn_commit_answer(request, error_code)
+def _commit(request: OffsetCommitRequest, version: int, error_code: int) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                topic.name,
+                [OffsetCommitResponsePartition(one.partition_index, error_code) for one in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _commit_in_transaction(
+    request: TxnOffsetCommitRequest, version: int, error_code: int
+) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [
+                    TxnOffsetCommitResponsePartition(one.partition_index, error_code)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+_SESSION_ERRORS = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+)
+"""These of Fetch are about the whole request."""
+
+
+def _fetch(request: FetchRequest, version: int, error_code: int) -> FetchResponse:
+    if error_code in _SESSION_ERRORS:
+        return FetchResponse(error_code=error_code)
+    return FetchResponse(
+        responses=[
+            FetchResponseFetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    FetchResponsePartitionData(
+                        one.partition, error_code, high_watermark=-1, aborted_transactions=None
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _list_offsets(request: ListOffsetsRequest, version: int, error_code: int) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsResponseListOffsetsTopicResponse(
+                topic.name,
+                [
+                    ListOffsetsResponseListOffsetsPartitionResponse(one.partition_index, error_code)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def _fetch_offsets(request: OffsetFetchRequest, version: int, error_code: int) -> OffsetFetchResponse:
@@ -124,6 +214,8 @@ _BUILDERS: dict[type[Any], Callable[[Any, int, int], Any]] = {
     JoinGroupRequest: _join,
     OffsetCommitRequest: _commit,
     TxnOffsetCommitRequest: _commit_in_transaction,
+    FetchRequest: _fetch,
+    ListOffsetsRequest: _list_offsets,
     OffsetFetchRequest: _fetch_offsets,
     DescribeGroupsRequest: _describe,
     DeleteGroupsRequest: _delete,
