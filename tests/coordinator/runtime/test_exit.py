@@ -14,8 +14,6 @@ from tests.support.daemon import Daemon
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.served import Client, connected
 
-STOP_S = 30
-
 _SERVE = """
 import sys, threading
 {patch}
@@ -44,6 +42,7 @@ SqliteStorage._append = lambda self, batches: threading.Event().wait()
 def started(directory: Path, patch: str, *options: str) -> Iterator[Daemon]:
     """A daemon in whose process something is wrong."""
     daemon = Daemon(directory, topics=["orders:1"], options=options)
+    daemon.tracebacks_expected = True
     daemon.start(wrapper=[sys.executable, "-c", _SERVE.format(patch=patch)])
     try:
         yield daemon
@@ -63,10 +62,11 @@ async def test_a_shard_that_fails_twice_within_a_minute(tmp_path: Path) -> None:
             assert await join(client, "bug") == ErrorCode.NOT_COORDINATOR
             assert (await client.call(member.heartbeat(), 3)).error_code == 0, "the others are served"
             assert await join(client, "bug") == ErrorCode.NOT_COORDINATOR
-        assert daemon.process.wait(STOP_S) == 1
+        assert daemon.wait() == 1
         log = daemon.log()
         assert log.count("RuntimeError: a bug") == 2
         assert "It stops (shard 8 failed twice within a minute); start again" in " ".join(log.split())
+    (tmp_path / "daemon.log").unlink()
     with Daemon(tmp_path) as daemon:
         async with connected("127.0.0.1", daemon.port) as client:
             assert (await client.call(member.heartbeat(), 3)).error_code == 0
@@ -80,6 +80,6 @@ async def test_a_disk_that_does_not_answer(tmp_path: Path, waiting: bool) -> Non
             client.send(join_request("group"), JOIN_VERSION)
             if waiting:
                 await client.frame()
-        assert daemon.process.wait(STOP_S) == 1
+        assert daemon.wait() == 1
         said = " ".join(daemon.log().split())
         assert "append took longer than storage.timeout.ms (1000)); start again" in said
