@@ -112,8 +112,9 @@ async def _serve(settings: Settings) -> int:
     _on_signals(stop)
     node = Node(settings)
     # Requests and answers are freed by reference counting; looking for cycles as often as Python does by
-    # default costs a twelfth of a commit.
-    gc.set_threshold(20_000, 20, 100)
+    # default costs a twelfth of a commit. The second generation is looked through before a long request has
+    # made it large: that took up to 100 ms at a stretch, and this takes 10.
+    gc.set_threshold(10_000, 4, 1_000)
     try:
         await node.start()
     except StartError as error:
