@@ -12,6 +12,7 @@ import asyncio
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from types import GeneratorType
 from typing import TYPE_CHECKING, cast
 
@@ -22,6 +23,7 @@ from ringleader.coordinator.server.heartbeats import API_KEY as HEARTBEAT_KEY
 from ringleader.coordinator.server.heartbeats import MAX_VERSION as HEARTBEAT_MAX_VERSION
 from ringleader.coordinator.server.heartbeats import PACK as HEARTBEAT_PACK
 from ringleader.coordinator.server.peers import guess_protocol, java_address
+from ringleader.coordinator.server.run_queue import TURN_S
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
 
@@ -78,6 +80,7 @@ class Connection(asyncio.Protocol):
         "_now_ms",
         "_position",
         "_reading",
+        "_resting",
         "_routes",
         "_server",
         "_shards",
@@ -129,6 +132,8 @@ class Connection(asyncio.Protocol):
         self.closing = False
         self._blocked = False
         """The peer does not take its answers."""
+        self._resting = False
+        """Others have their turn."""
         self._reading = True
         self._data = b""
         """While busy: the read that was being worked on, if there is more in it."""
@@ -161,7 +166,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         now = self.moved_ms = self._now_ms()
-        if self._more or self.parked is not None or self._blocked or self.closing:
+        if self._more or self.parked is not None or self._blocked or self._resting or self.closing:
             self._later(data, now)
         elif not self._lone_heartbeat(data, now):
             self._run(data, 0, now)
@@ -240,7 +245,7 @@ class Connection(asyncio.Protocol):
         if self.closing:
             return
         self._more += data
-        if self.parked is not None or self._blocked:
+        if self.parked is not None or self._blocked or self._resting:
             self._weigh()
             self._set_reading()
         elif len(self._more) >= self._need:
@@ -260,9 +265,11 @@ class Connection(asyncio.Protocol):
         self._server.hold(held - self.held_bytes, self, held)
 
     def _run(self, data: bytes, position: int, now: int) -> None:
-        """Work on the frames in `data` from `position` on, until its end, a parked request or a bad frame."""
+        """Work on the frames in `data` from `position` on, until its end, a parked request or a bad frame; or
+        until it takes too long."""
         out: list[bytes] = []
         end = len(data)
+        stop_s = 0.0
         reason = ""
         heartbeats = 0
         while end - position >= HEAD_BYTES:
@@ -297,6 +304,12 @@ class Connection(asyncio.Protocol):
             position = stop
             if reason or self.parked is not None or self._blocked:
                 break
+            now_s = perf_counter()
+            stop_s = stop_s or now_s + TURN_S
+            if now_s > stop_s and position < end:
+                self._resting = True
+                self._server.run_queue.add(self._rest())
+                break
         if heartbeats:
             self._routes[HEARTBEAT_KEY].requests += heartbeats
         if out:
@@ -305,7 +318,7 @@ class Connection(asyncio.Protocol):
             return
         if reason:
             self.close(reason)
-        elif self.parked is not None or self._blocked:
+        elif self.parked is not None or self._blocked or self._resting:
             self._need = 0
             if position < end:
                 self._data, self._position = data, position
@@ -313,6 +326,12 @@ class Connection(asyncio.Protocol):
             self._keep(data[position:])
         if self._data or self._more or self._working or self.held_bytes:
             self._weigh()
+
+    def _rest(self) -> Slices:
+        """Go on with what came in one read when others had their turn."""
+        yield
+        self._resting = False
+        self._go_on()
 
     def _limit(self, api_key: int) -> int:
         """The longest frame that is waited for."""
@@ -340,7 +359,7 @@ class Connection(asyncio.Protocol):
     def _go_on(self) -> None:
         """What made the connection wait is over: work on what came meanwhile."""
         now = self._now_ms()
-        while not (self.closing or self._blocked) and self.parked is None:
+        while not (self.closing or self._blocked or self._resting) and self.parked is None:
             if self._data:
                 data, position = self._data, self._position
                 self._data = b""
@@ -357,7 +376,8 @@ class Connection(asyncio.Protocol):
         if self.closing or self._transport.is_closing():
             return
         waiting = len(self._more) + len(self._data) - self._position if self._data else len(self._more)
-        full = self._blocked or (self.parked is not None and waiting >= self._max_input)
+        busy = self.parked is not None or self._resting
+        full = self._blocked or (busy and waiting >= self._max_input)
         if full and self._reading:
             self._reading = False
             self._transport.pause_reading()

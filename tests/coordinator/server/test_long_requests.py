@@ -14,6 +14,7 @@ from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.messages import (
+    ApiVersionsRequest,
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
@@ -28,7 +29,7 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.support.groupclient import Member, form
-from tests.support.served import Client, Served, serving
+from tests.support.served import Client, Served, serving, until
 
 PARTITIONS = 8_000
 TOPICS = {f"topic-{number}": PARTITIONS for number in range(5)}
@@ -206,3 +207,17 @@ async def test_too_many_elements_are_refused() -> None:
         async with served.connect() as client:
             client.writer.write(empty_topics(19_990))
             assert len(await client.frame()) > 19_990
+
+
+async def test_many_short_requests_in_one_read_give_way() -> None:
+    count = 8_000
+    async with serving() as served, served.connect() as client, served.connect() as bystander:
+        member = await form(bystander, "bystanders")
+        route = served.server.routes[ApiVersionsRequest.API_KEY]
+        client.writer.write(encode_request(ApiVersionsRequest(), 0, 1, "") * count)
+        await until(lambda: route.requests > 0)
+        assert (await bystander.call(member.heartbeat(), 3)).error_code == 0
+        assert 0 < route.requests < count
+        for _ in range(count):
+            await client.frame()
+        assert route.requests == count
