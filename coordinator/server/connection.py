@@ -272,22 +272,19 @@ class Connection(asyncio.Protocol):
         stop_s = 0.0
         reason = ""
         heartbeats = 0
+        known, shards, short = self._heartbeats, self._shards, self._short_frame
         while end - position >= HEAD_BYTES:
             size, api_key, version, correlation_id = _head(data, position)
             stop = position + 4 + size
-            if size < MIN_FRAME_BYTES or stop > end:
-                break
-            if size > self._short_frame and size > self._limit(api_key):
+            if stop > end or size < MIN_FRAME_BYTES or (size > short and size > self._limit(api_key)):
                 break
             if api_key == HEARTBEAT_KEY and 0 <= version <= HEARTBEAT_MAX_VERSION:
                 try:
-                    heartbeat = self._heartbeats[version].get(data[position + HEAD_BYTES : stop])
+                    heartbeat = known[version].get(data[position + HEAD_BYTES : stop])
                     if heartbeat is None:
                         heartbeat = self._server.heartbeats.learn(data[position + 4 : stop], version)
                     partition, group_id, generation, member_id, instance_id = heartbeat
-                    code = self._shards[partition].heartbeat(
-                        group_id, generation, member_id, instance_id, now
-                    )
+                    code = shards[partition].heartbeat(group_id, generation, member_id, instance_id, now)
                 except MalformedError as error:
                     reason = str(error)
                     break

@@ -157,7 +157,10 @@ class _Offsets:
             shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
             if shard.count_offsets(group.group_id) > SLICE_ELEMENTS:
                 topics = shard.committed_partitions(group.group_id)
-        return [None] if topics is None else existing.slices(topics)
+        if topics is None:
+            return [None]
+        few = sum(1 + len(partitions) for _, partitions in topics) <= SLICE_ELEMENTS
+        return [existing.Slice(topics)] if few else existing.slices(topics)
 
     def _fetch_some(
         self, group_id: str, wanted: Topics, require_stable: bool, part: Part
