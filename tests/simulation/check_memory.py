@@ -39,6 +39,8 @@ def _check_deadlines(memory: Memory, partition: Partition) -> None:
 
 def _check_tickets(memory: Memory, partition: Partition) -> None:
     parked = partition.shard._core.parked
+    full = memory.world.full
+    memory.must(not (full and parked), "F1", f"the store is full, and {list(parked)} wait for a record")
     for ticket in parked:
         fits = isinstance(ticket.request, JoinGroupRequest | SyncGroupRequest)
         waits = ticket in partition.calls

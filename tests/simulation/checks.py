@@ -176,6 +176,8 @@ class Checks:
     def after_step(self) -> None:
         """Everything that must hold between two steps."""
         memory, world = self.memory, self.world
+        thrown, reported = world.sabotage.thrown, world.reported
+        memory.must(thrown == reported, "X1", f"{thrown} exceptions, {reported} of them reported")
         groups = memory.groups()
         for group_id in [one for one in memory.lives if one not in groups]:
             if world.partition(group_id).serving:
@@ -184,8 +186,6 @@ class Checks:
         self.durable.after_step()
         self.log.after_step(groups)
         check_memory.after_step(memory)
-        thrown, reported = world.sabotage.thrown, world.reported
-        memory.must(thrown == reported, "X1", f"{thrown} exceptions, {reported} of them reported")
         memory.open_calls = [
             one
             for one in memory.open_calls
