@@ -25,6 +25,8 @@ STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _FIRST_WITH_PENDING = 4
 _FIRST_BATCHED_LEAVE = 3
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
+_LONGEST_STRING_BYTES = 32_767
+"""A longer one is in no record."""
 _GIVEN_UP_CHARS = 8_191
 """A string longer than this may not fit into a record."""
 
@@ -163,6 +165,8 @@ def _join(
     shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
     if not shortest <= request.session_timeout_ms <= longest:
         return int(ErrorCode.INVALID_SESSION_TIMEOUT)
+    if len((call.client_id or "").encode()) > _LONGEST_STRING_BYTES:
+        return int(ErrorCode.POLICY_VIOLATION)
     offer = {one.name: one.metadata for one in request.protocols}
     texts = [request.protocol_type, request.group_instance_id or "", call.client_id or "", *offer]
     size = sum(len(name) + len(metadata) for name, metadata in offer.items())

@@ -152,7 +152,10 @@ class Operator:
         elif fate < 0.65:
             topic = rng.choice(list(TOPICS))
             place = (topic, rng.randrange(TOPICS[topic]), world.checks.fresh_offset(), "")
-            self._send(commit_request(group, -1, "", [place]))
+            request = commit_request(group, -1, "", [place])
+            if rng.random() < 0.3 and not world.keep_offsets:
+                request.retention_time_ms = rng.choice((1_000, 5_000))
+            self._send(request)
         elif fate < 0.75:
             topic = rng.choice(list(TOPICS))
             self._send(delete_request(group, topic, rng.sample(range(TOPICS[topic]), rng.randint(1, 2))))
@@ -183,7 +186,10 @@ class Operator:
         self.on = False
 
     def _send(self, request: Any) -> None:
-        self.world.send(self, request, 5 if isinstance(request, LeaveGroupRequest) else 8, None, _nothing)
+        version = 5 if isinstance(request, LeaveGroupRequest) else 8
+        if getattr(request, "retention_time_ms", -1) >= 0:
+            version = 4
+        self.world.send(self, request, version, None, _nothing)
 
 
 def _nothing(response: Any) -> None:
