@@ -76,9 +76,8 @@ class Log:
     def _of(self, partition: Partition) -> Iterator[tuple[bytes, bytes]]:
         for key, value in self.memory.world.store.promised.items():
             named = records.decode_key(key)
-            if value is None or named is None:
-                continue
-            if self.memory.world.partition(named[1]) is partition:
+            own = named is not None and self.memory.world.partition(named[1]) is partition
+            if own and value is not None:
                 yield key, value
 
 

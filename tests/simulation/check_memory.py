@@ -3,6 +3,7 @@ others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups import deadlines
@@ -38,7 +39,7 @@ def _check_deadlines(memory: Memory, partition: Partition) -> None:
 
 
 def _check_tickets(memory: Memory, partition: Partition) -> None:
-    parked = partition.shard._core.parked
+    parked: Iterable[Any] = partition.shard._core.parked
     full = memory.world.full
     memory.must(not (full and parked), "F1", f"the store is full, and {list(parked)} wait for a record")
     for ticket in parked:

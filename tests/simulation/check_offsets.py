@@ -293,9 +293,11 @@ class Offsets:
             self.must(unread, "O5", f"{place} expires while {group.state} and subscribed")
         in_use = place in self._open_places()
         self.must(not in_use, "O5", f"{place} expires in an open transaction")
-        age_ms = world.true_ms() - starts_ms
+        # A clock that was set back for good a moment ago counts from when the shard is told.
+        true_ms = max(world.true_ms(), world.now_ms + world.partition(place[0]).true_shift_ms)
+        age_ms = true_ms - starts_ms
         whole_ms = world.settings.offsets_retention_minutes * _MS_PER_MINUTE
-        over = world.true_ms() >= expires_ms if expires_ms >= 0 else age_ms >= whole_ms
+        over = true_ms >= expires_ms if expires_ms >= 0 else age_ms >= whole_ms
         self.must(over, "O5", f"{place} expires after {age_ms} ms")
 
     def landed(self, content: Records) -> None:

@@ -38,6 +38,8 @@ class Partition:
         self.number = number
         self.being = Being.LOADING
         self.life = 0
+        self.true_shift_ms = 0
+        """Unix time as it was, less the monotonic clock, when this shard was told last."""
         self.told_most_ms = 0
         """The most that Unix time was ahead of the monotonic clock, of what this shard was told."""
         self.calls: dict[Call, None] = {}  # handed over and not answered, in order
@@ -97,6 +99,7 @@ class Partition:
 
     def set_wall_clock(self) -> None:
         """Tell its shard what Unix time is."""
+        self.true_shift_ms = self.world.true_shift_ms
         self.told_most_ms = max(self.told_most_ms, self.world.wall_ms() - self.world.now_ms)
         self._call(self.shard.set_wall_clock, self.world.now_ms, self.world.wall_ms())
 
@@ -213,6 +216,7 @@ class Partition:
         if self._call(self.shard.loaded, world.now_ms, world.wall_ms()) is _FAILED:
             return
         self.being = Being.SERVING
+        self.true_shift_ms = world.true_shift_ms
         self.told_most_ms = world.wall_ms() - world.now_ms
         world.say("loaded", self.number)
         world.checks.loaded(self)

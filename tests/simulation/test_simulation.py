@@ -21,10 +21,18 @@ def test_fresh_seeds_hold_all_invariants(part: int) -> None:
     assert min(steps) > 50
 
 
+def test_everything_goes_wrong_now_and_then() -> None:
+    worlds = [simulate(secrets.randbits(48)) for _ in range(30)]
+    assert sum(one.sabotage.thrown for one in worlds) == sum(one.reported for one in worlds) > 0
+    assert sum(len(one.full_spans) for one in worlds) > 0
+    assert sum(one.lives for one in worlds) > 30
+    assert {one.store.pipeline for one in worlds} == {1, 2, 5}
+
+
 def test_a_run_is_repeated_byte_for_byte() -> None:
     first, second = simulate(7), simulate(7)
     assert first.trace.hexdigest() == second.trace.hexdigest()
-    assert first.store.log == second.store.log
+    assert first.store.logs == second.store.logs
     assert first.trace.hexdigest() != simulate(8).trace.hexdigest()
 
 
