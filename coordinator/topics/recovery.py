@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.topics.catalog import TopicInfo, load, save
-from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_path
+from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_path, write_whole
 from ringleader.coordinator.topics.producers import Producers
-from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, scan
+from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, Snapshot, scan
 from ringleader.coordinator.topics.transactional import TransactionIndex, is_commit
 from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchError
 
@@ -108,11 +109,16 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
     size = segment.path.stat().st_size
     try:
         indexed, producers, known = Segment.load_index(directory, base, segment.index_path.read_bytes())
-        if indexed.size_bytes <= size:
-            segment, found.producers = indexed, producers
-            found.transactions.follow(known)
+        if indexed.size_bytes > size:
+            raise IndexUnusableError("the file is shorter")
+        segment, found.producers = indexed, producers
+        found.transactions.follow(known)
     except (IndexUnusableError, FileNotFoundError):
-        pass
+        segment.index_path.unlink(missing_ok=True)
+        # As at the beginning of every file, for when those before it go. A full disk does not stop a start.
+        snapshot = Snapshot(found.producers.dump(), [[*one] for one in found.transactions.open.items()], [])
+        with contextlib.suppress(OSError):
+            write_whole(segment.index_path, segment.dump_index(snapshot), sync=False)
     if segment.size_bytes == size:
         return segment
     descriptor = os.open(segment.path, os.O_RDWR | os.O_CLOEXEC)

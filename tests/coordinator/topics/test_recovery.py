@@ -132,6 +132,44 @@ async def test_after_a_clean_stop_no_records_are_read(tmp_path: Path) -> None:
     assert found.scanned_bytes == files(tmp_path)[-1].stat().st_size
 
 
+@pytest.mark.parametrize("damage", [None, b"", b"RLIX"])
+async def test_who_produced_is_known_when_an_index_was_lost_and_then_its_files(
+    tmp_path: Path, damage: bytes | None
+) -> None:
+    async with topic_log(tmp_path, **TINY) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, 10))
+        for _ in range(20):
+            await topics.append("orders", 0, batch(10))
+    for index in files(tmp_path, ".index"):
+        if damage is None:
+            index.unlink()
+        else:
+            index.write_bytes(damage)
+    async with topic_log(tmp_path, **TINY) as topics:
+        await topics.truncate("orders", 0, -1)
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
+
+
+async def test_an_index_that_knows_more_than_there_is_never_counts_again(tmp_path: Path) -> None:
+    async with topic_log(tmp_path, tail_cache_bytes=0) as topics:
+        await topics.create("orders", 1)
+        for number in range(3):
+            await topics.append("orders", 0, produced(7, number))
+    (only,) = files(tmp_path)
+    size = only.stat().st_size // 3
+    only.write_bytes(only.read_bytes()[:size])
+    async with topic_log(tmp_path, tail_cache_bytes=0) as topics:
+        for number in range(2):
+            await topics.append("orders", 0, produced(8, number))
+        left = await killed(topics, tmp_path.with_name(tmp_path.name + "-left"))
+    async with topic_log(left, tail_cache_bytes=0) as topics:
+        assert bounds(topics) == (0, 3)
+        assert (await topics.append("orders", 0, produced(8, 1))).base_offset == 2
+        assert (await topics.append("orders", 0, produced(7, 1))).base_offset == 3
+
+
 async def test_an_index_left_alone_goes(tmp_path: Path) -> None:
     await filled(tmp_path)
     directory = files(tmp_path)[0].parent
