@@ -89,7 +89,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
         found.segments.append(_recover_segment(directory, base, found, now_ms))
     for name in names:
         if name.endswith(".new") or (name.endswith(".index") and f"{name[:-6]}.log" not in names):
-            os.unlink(directory / name)
+            (directory / name).unlink(missing_ok=True)
     if found.segments:
         if found.next_offset < start:
             for segment in found.segments:
