@@ -291,15 +291,13 @@ class _Link:
         if kind == "drop":
             return False
         if rule is not None and kind == "error" and request is not None:
-            self._writer.write(_refusal(request, header, rule.code))
+            _write(self._writer, _refusal(request, header, rule.code))
             await self._writer.drain()
             return True
         if rule is not None and kind == "delay":
             await asyncio.sleep(rule.seconds)
         assert self._behind is not None
-        if self._behind.is_closing():
-            return False  # by `close`, while the request waited
-        self._behind.write(len(frame).to_bytes(4, "big") + frame)
+        _write(self._behind, len(frame).to_bytes(4, "big") + frame)
         if api == "Produce" and getattr(request, "acks", 1) == 0:
             return True
         answer = asyncio.ensure_future(_frame(answers))
@@ -312,9 +310,16 @@ class _Link:
             answer.cancel()
         if kind == "drop answer":
             return False
-        self._writer.write(len(data).to_bytes(4, "big") + data)
+        _write(self._writer, len(data).to_bytes(4, "big") + data)
         await self._writer.drain()
         return True
+
+
+def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    # Cut by `close` while the request waited: uvloop would raise RuntimeError.
+    if writer.is_closing():
+        raise ConnectionResetError
+    writer.write(data)
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

@@ -28,7 +28,7 @@ TASKS_GRACE_S = GRACE_S / 5
 POOLED = re.compile(r"_\d+$")
 
 # Spark's JVM and its workers end when the process that started them does; so does Python's own tracker.
-ENDS_WITH_ITS_PARENT = ("org.apache.spark", "pyspark", "multiprocessing")
+ENDS_WITH_ITS_PARENT: tuple[str, ...] = ("org.apache.spark", "pyspark", "multiprocessing")
 
 # Those of the way to its JVM, as many as have been needed at once.
 OF_SPARKS_SESSION = ("thread Thread-", "socket:")
@@ -78,8 +78,12 @@ def leftovers(request: pytest.FixtureRequest) -> Iterator[Leftovers]:
     """See the module."""
     global _current
     expected = [mark.args[0] for mark in request.node.iter_markers("leaves")]
-    session = request.node.get_closest_marker("spark")
-    ignored = ENDS_WITH_ITS_PARENT + (OF_SPARKS_SESSION if session else ())
+    ignored = ENDS_WITH_ITS_PARENT
+    if request.node.get_closest_marker("spark"):
+        ignored += OF_SPARKS_SESSION
+    found = request.node._fixtureinfo.name2fixturedefs.values()
+    if any(one.scope == "module" for several in found for one in several):
+        ignored += ("socket:",)  # what goes on beside all tests of the module may connect again
     _current = one = Leftovers(expected, ignored)
     loggers = [logging.getLogger(name) for name in ("ringleader", "asyncio")]
     for logger in loggers:
