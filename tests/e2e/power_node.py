@@ -63,7 +63,7 @@ class Client:
         topics = [m.OffsetFetchRequestTopic(topic, [0])]
         request = m.OffsetFetchRequest(group_id=group, topics=topics, require_stable=True)
         answer = await self.until_possible(
-            request, 7, lambda answer: answer.topics[0].partitions[0].error_code
+            request, 7, lambda answer: answer.error_code or answer.topics[0].partitions[0].error_code
         )
         return int(answer.topics[0].partitions[0].committed_offset)
 
@@ -78,6 +78,31 @@ class Client:
         request = m.ProduceRequest(transactional_id, -1, 5_000, data)
         await self.until_possible(
             request, 9, lambda answer: answer.responses[0].partition_responses[0].error_code
+        )
+
+    async def move(self, producer: tuple[int, int], value: int) -> None:
+        """A record into "out" and the offset of its source, in the transaction of "mover"."""
+        parts = m.AddPartitionsToTxnRequestAddPartitionsToTxnTopic("out", [0])
+        await self.until_possible(
+            m.AddPartitionsToTxnRequest("mover", *producer, [parts]),
+            3,
+            lambda answer: (
+                answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            ),
+        )
+        id_, epoch = producer
+        options = {"producer_id": id_, "producer_epoch": epoch, "base_sequence": 0, "transactional": True}
+        await self.produce("mover", "out", batch(value, **options))
+        await self.until_possible(
+            m.AddOffsetsToTxnRequest("mover", *producer, "moved"), 3, lambda answer: answer.error_code
+        )
+        offset = m.TxnOffsetCommitRequestTopic(
+            "orders", [m.TxnOffsetCommitRequestPartition(0, value, -1, "")]
+        )
+        await self.until_possible(
+            m.TxnOffsetCommitRequest("mover", "moved", *producer, topics=[offset]),
+            3,
+            lambda answer: answer.topics[0].partitions[0].error_code,
         )
 
     async def offset(self, topic: str, timestamp: int) -> int:
@@ -189,28 +214,7 @@ class Everything(NodeScenario):
             if last:
                 tell(last)
             value, commits = value_of(self.number, step), step % 3 != 1
-            parts = m.AddPartitionsToTxnRequestAddPartitionsToTxnTopic("out", [0])
-            await client.until_possible(
-                m.AddPartitionsToTxnRequest("mover", *producer, [parts]),
-                3,
-                lambda answer: (
-                    answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
-                ),
-            )
-            id_, epoch = producer
-            options = {"producer_id": id_, "producer_epoch": epoch, "base_sequence": 0, "transactional": True}
-            await client.produce("mover", "out", batch(value, **options))
-            await client.until_possible(
-                m.AddOffsetsToTxnRequest("mover", *producer, "moved"), 3, lambda answer: answer.error_code
-            )
-            offset = m.TxnOffsetCommitRequestTopic(
-                "orders", [m.TxnOffsetCommitRequestPartition(0, value, -1, "")]
-            )
-            await client.until_possible(
-                m.TxnOffsetCommitRequest("mover", "moved", *producer, topics=[offset]),
-                3,
-                lambda answer: answer.topics[0].partitions[0].error_code,
-            )
+            await client.move(producer, value)
             await client.until_possible(
                 m.EndTxnRequest("mover", *producer, commits), 3, lambda answer: answer.error_code
             )

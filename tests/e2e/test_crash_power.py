@@ -67,21 +67,21 @@ async def test_without_syncing_the_same_power_cut_loses_commits(tmp_path: Path) 
     assert await lost_commits(tmp_path, "off") > 0
 
 
-def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path: Path) -> None:
-    found = cut_often("tests.e2e.power_store:Store", tmp_path / "lab", rounds=100, fresh=True)
+def test_the_store_keeps_every_transaction_whichever_moment_is_its_last(tmp_path: Path, seed: int) -> None:
+    found = cut_often("tests.e2e.power_store:Store", tmp_path / "lab", seed, rounds=100, fresh=True)
     assert found["undone"] > 100
 
 
-def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path) -> None:
+def test_without_syncing_the_same_cuts_lose_transactions(tmp_path: Path, seed: int) -> None:
     with pytest.raises(AssertionError, match=r"transactions were acknowledged|is gone|is damaged"):
-        cut_often("tests.e2e.power_store:WithoutSync", tmp_path / "lab", every=True, fresh=True)
+        cut_often("tests.e2e.power_store:WithoutSync", tmp_path / "lab", seed, every=True, fresh=True)
 
 
-def test_a_first_start_may_be_cut_at_any_moment(tmp_path: Path) -> None:
-    found = cut_often("tests.e2e.power_node:FirstStart", tmp_path / "lab", rounds=60, fresh=True)
+def test_a_first_start_may_be_cut_at_any_moment(tmp_path: Path, seed: int) -> None:
+    found = cut_often("tests.e2e.power_node:FirstStart", tmp_path / "lab", seed, rounds=60, fresh=True)
     assert found["undone"] > 60
 
 
-def test_what_a_node_acknowledged_outlives_cuts_at_any_moment(tmp_path: Path) -> None:
-    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", rounds=25)
+def test_what_a_node_acknowledged_outlives_cuts_at_any_moment(tmp_path: Path, seed: int) -> None:
+    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=25)
     assert found["undone"] > 100

@@ -18,7 +18,6 @@ import ctypes
 import importlib
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -158,20 +157,19 @@ class Lab:
 def cut_often(
     scenario: str,
     directory: Path,
+    seed: int,
     *,
     rounds: int = 0,
     every: bool = False,
     fresh: bool = False,
-    environ: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Run the laboratory in a process of its own, with a fresh seed or the one of the variable SEED; what its
-    last line says. Raises AssertionError when a round fails, with how to repeat it."""
-    seed = int(os.environ.get("SEED", 0)) or random.SystemRandom().getrandbits(48)
+    """Run the laboratory in a process of its own; what its last line says. Raises AssertionError when a round
+    fails, with how to repeat it."""
     command = [sys.executable, "-m", "tests.support.cut_lab", scenario, str(directory), "--seed", str(seed)]
     command += ["--rounds", str(rounds), *["--every"] * every, *["--fresh"] * fresh]
-    environment = {**os.environ, "LD_PRELOAD": str(library()), **(environ or {})}
+    environment = {**os.environ, "LD_PRELOAD": str(library())}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"SEED={seed}; {' '.join(command[2:])}\n{done.stdout}{done.stderr[-4000:]}"
+    assert done.returncode == 0, f"{' '.join(command[2:])}\n{done.stdout}{done.stderr[-4000:]}"
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -1,11 +1,7 @@
-"""Damaged files of the SQLite store: refused with a sentence, or read as they were written; never believed.
-
-Each round prints its seed; `SEED=... pytest` with the test's name repeats it.
-"""
+"""Damaged files of the SQLite store: refused with a sentence, or read as they were; never believed."""
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import sqlite3
@@ -19,15 +15,10 @@ from ringleader.coordinator.storage.sqlite import SqliteStorage
 
 PARTITIONS = 3
 ROUNDS = 100
+WAL_HEADER_BITS = 32 * 8
 WRONG = {Failure.CORRUPT, Failure.FORMAT}
 
 State = dict[tuple[int, bytes], bytes]
-
-
-def fresh_random() -> random.Random:
-    seed = int(os.environ.get("SEED", 0)) or random.SystemRandom().getrandbits(48)
-    print(f"SEED={seed}")
-    return random.Random(seed)
 
 
 async def write(store: SqliteStorage, transactions: int, draw: random.Random) -> list[State]:
@@ -145,8 +136,8 @@ async def test_after_a_damaged_row_the_store_takes_nothing_more(tmp_path: Path) 
     await store.close()
 
 
-async def test_a_flipped_bit_anywhere_is_refused_or_harmless(tmp_path: Path) -> None:
-    draw, path = fresh_random(), tmp_path / "groups.db"
+async def test_a_flipped_bit_anywhere_is_refused_or_harmless(tmp_path: Path, seed: int) -> None:
+    draw, path = random.Random(seed), tmp_path / "groups.db"
     store = SqliteStorage(path)
     await store.start()
     states = await write(store, 20, draw)
@@ -166,8 +157,8 @@ async def test_a_flipped_bit_anywhere_is_refused_or_harmless(tmp_path: Path) -> 
     assert refusals > ROUNDS // 2
 
 
-async def test_a_file_that_was_cut_off_is_refused_or_whole(tmp_path: Path) -> None:
-    draw, path = fresh_random(), tmp_path / "groups.db"
+async def test_a_file_that_was_cut_off_is_refused_or_whole(tmp_path: Path, seed: int) -> None:
+    draw, path = random.Random(seed), tmp_path / "groups.db"
     store = SqliteStorage(path)
     await store.start()
     states = await write(store, 20, draw)
@@ -180,8 +171,8 @@ async def test_a_file_that_was_cut_off_is_refused_or_whole(tmp_path: Path) -> No
             assert await read(path) == states[-1], f"{size} of {len(whole)} bytes made another store of it"
 
 
-async def test_a_torn_wal_gives_the_transactions_before_the_tear(tmp_path: Path) -> None:
-    draw, path = fresh_random(), tmp_path / "groups.db"
+async def test_a_torn_wal_gives_the_transactions_before_the_tear(tmp_path: Path, seed: int) -> None:
+    draw, path = random.Random(seed), tmp_path / "groups.db"
     states = await crashed(path, 25, draw)
     log = path.with_name("groups.db-wal")
     main, whole = path.read_bytes(), log.read_bytes()
@@ -195,14 +186,14 @@ async def test_a_torn_wal_gives_the_transactions_before_the_tear(tmp_path: Path)
     assert found_before == len(states) - 1
 
 
-async def test_a_wal_that_is_damaged_before_its_end_is_refused_each_time(tmp_path: Path) -> None:
-    draw, path = fresh_random(), tmp_path / "groups.db"
+async def test_a_wal_that_is_damaged_before_its_end_is_refused_each_time(tmp_path: Path, seed: int) -> None:
+    draw, path = random.Random(seed), tmp_path / "groups.db"
     states = await crashed(path, 25, draw)
     log = path.with_name("groups.db-wal")
     main, whole = path.read_bytes(), log.read_bytes()
     refusals = 0
-    for _ in range(ROUNDS):
-        bit = draw.randrange(len(whole) * 8)
+    header = draw.sample(range(WAL_HEADER_BITS), ROUNDS // 5)
+    for bit in [*header, *(draw.randrange(len(whole) * 8) for _ in range(ROUNDS))]:
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(main)
@@ -238,10 +229,12 @@ def write_format_1(path: Path, rows: int) -> State:
             INSERT INTO owner VALUES (1, 3);
             """
         )
+        connection.execute("BEGIN")
         connection.executemany(
             "INSERT INTO record VALUES (?, ?, ?, 0, ?)",
             [(n % PARTITIONS, b"k%d" % n, n + 1, b"v%d" % n) for n in range(rows)],
         )
+        connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     return {(n % PARTITIONS, b"k%d" % n): b"v%d" % n for n in range(rows)}

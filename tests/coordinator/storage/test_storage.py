@@ -289,7 +289,8 @@ async def test_closing_does_not_wait_for_ever_for_a_disk(
     thread, hangs = store._thread, threading.Event()
     assert thread is not None
     slow = thread.run(hangs.wait)
-    await store.close()
+    async with asyncio.timeout(20):
+        await store.close()
     assert not slow.done()
     hangs.set()
     await slow
