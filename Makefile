@@ -45,6 +45,7 @@ test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name"
 
 mutants: $(READY) ## Break the group machine on purpose, in each way that is known: is it caught? ARGS="name" chooses
 	@$(PY) -m tests.simulation.mutants $(ARGS)
+	@$(if $(ARGS),,$(PY) -m tests.mutants)
 
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow.
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work

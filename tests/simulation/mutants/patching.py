@@ -43,8 +43,14 @@ def build(name: str, directory: Path) -> Path:
         shutil.copy(machine.parent / module, groups.parent)
     shutil.copy(package / "__init__.py", copy)
     (copy / "protocol").symlink_to((package / "protocol").resolve(), target_is_directory=True)
-    for path, hunks in _files(name, _read(name)):
-        file = copy / path
+    apply(name, _read(name), copy)
+    return directory
+
+
+def apply(name: str, patch: str, tree: Path) -> None:
+    """Change the files of a tree as a patch says. Raises `StalePatchError`."""
+    for path, hunks in _files(name, patch):
+        file = tree / path
         if not file.is_file():
             raise StalePatchError(f"{name}: there is no {path} any more")
         text = file.read_text()
@@ -54,7 +60,6 @@ def build(name: str, directory: Path) -> Path:
                 raise StalePatchError(f"{name}: {path} has these lines {found}:\n{old}")
             text = text.replace(old, new)
         file.write_text(text)
-    return directory
 
 
 def _read(name: str) -> str:
