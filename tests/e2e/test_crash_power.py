@@ -85,3 +85,8 @@ def test_a_first_start_may_be_cut_at_any_moment(tmp_path: Path, seed: int) -> No
 def test_what_a_node_acknowledged_outlives_cuts_at_any_moment(tmp_path: Path, seed: int) -> None:
     found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=25)
     assert found["undone"] > 100
+
+
+def test_a_young_node_keeps_what_it_acknowledged(tmp_path: Path, seed: int) -> None:
+    found = cut_often("tests.e2e.power_node:Everything", tmp_path / "lab", seed, rounds=15, fresh=True)
+    assert found["undone"] > 100

@@ -2,7 +2,8 @@
 
 Each patch beside this file breaks one line of storage, of the node's start, of the runtimes, topics or
 transactions. It is applied to a copy of the tree, and the tests that its line `Judge:` names are run there:
-one of them must fail. Exit status: 0 all were caught, 1 one survived, 2 a patch no longer applies.
+one of them must fail. Exit status: 0 all were caught, 1 one survived, 2 a patch no longer applies, or a
+test fails without any.
 
 To refresh a patch: make its change again, write `git diff -U2` of the file under the lines that say what it
 breaks, and undo the change.
@@ -46,32 +47,38 @@ def parts(name: str) -> tuple[str, list[str], str]:
     return head[0].strip().replace("\n", " "), head[1].split(), patch
 
 
-def build(name: str, tree: Path) -> list[str]:
-    """A copy of the whole tree with one line broken; the tests to run in it. Raises `StalePatchError`."""
-    _, judges, patch = parts(name)
+def build(patches: dict[str, str], tree: Path) -> None:
+    """A copy of the whole tree, changed by patches, by their names. Raises `StalePatchError`."""
     for room in ROOMS:
         ignore = shutil.ignore_patterns(*LEFT_OUT)
         shutil.copytree(ROOT / room, tree / room, symlinks=True, ignore=ignore)
     shutil.copy(ROOT / "pyproject.toml", tree)
-    apply(name, patch, tree)
-    return judges
+    for name, patch in patches.items():
+        apply(name, patch, tree)
 
 
-def hunt(name: str) -> tuple[str, float]:
-    """The test that caught a mutant (empty: none), and the seconds it took. Raises `StalePatchError`."""
+def judge(judges: list[str], patches: dict[str, str]) -> tuple[str, float]:
+    """The first test that fails in a changed tree (empty: none), and the seconds it took. Raises
+    `StalePatchError`."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
         tree = Path(scratch).resolve()
-        judges = build(name, tree)
+        build(patches, tree)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *judges]
         environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
             command, cwd=tree, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
         )
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"{name}: {done.stdout[-3000:]}{done.stderr[-1000:]}")
-    caught = _FAILED.search(done.stdout)
-    return caught[1] if caught else "", time.monotonic() - began
+        raise RuntimeError(f"{list(patches)}: {done.stdout[-3000:]}{done.stderr[-1000:]}")
+    failed = _FAILED.search(done.stdout)
+    return failed[1] if failed else "", time.monotonic() - began
+
+
+def hunt(name: str) -> tuple[str, float]:
+    """The test that caught a mutant (empty: none), and the seconds it took. Raises `StalePatchError`."""
+    _, judges, patch = parts(name)
+    return judge(judges, {name: patch})
 
 
 def main() -> int:
@@ -80,6 +87,12 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="mutants to hunt (default: all)")
     wanted = parser.parse_args().names or names()
     worst = 0
+    # A test that fails anyway would catch every mutant.
+    guilty, seconds = judge(sorted({test for name in wanted for test in parts(name)[1]}), {})
+    if guilty:
+        print(f"{guilty} fails without any mutant", file=sys.stderr)
+        return 2
+    print(f"all judges pass without mutants, {seconds:.0f} s", flush=True)
 
     def one(name: str) -> tuple[str, float] | StalePatchError:
         try:

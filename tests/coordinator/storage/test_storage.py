@@ -274,7 +274,7 @@ async def test_a_thread_that_ended_is_fatal_and_nobody_waits_for_it(tmp_path: Pa
     ending, waiting = thread.run(sys.exit), thread.run(lambda: None)
     for future in (ending, waiting, asyncio.ensure_future(store.append([(0, 0, [(b"a", b"1")])]))):
         with pytest.raises(StorageError) as dead:
-            await future
+            await asyncio.wait_for(future, 20)
         assert dead.value.failure is Failure.DEAD
         assert dead.value.fatal
     await store.close()
