@@ -151,6 +151,18 @@ async def test_file_is_found_again(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_positions_go_on_after_a_restart(tmp_path: Path) -> None:
+    before = 0
+    for key in (b"z", b"y", b"x"):
+        store = SqliteStorage(tmp_path / "groups.db")
+        await store.start()
+        [position] = await store.append([(4, 0, [(key, b"1"), (key, b"2")])])
+        assert position > before
+        before = position
+        assert list(await held(store, 4))[-1] == key
+        await store.close()
+
+
 async def test_two_daemons_cannot_share_a_file(tmp_path: Path) -> None:
     first, second = SqliteStorage(tmp_path / "groups.db"), SqliteStorage(tmp_path / "groups.db")
     await first.start()
