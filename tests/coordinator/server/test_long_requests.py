@@ -14,7 +14,7 @@ from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.frames import decode_response, encode_request, response_class
 from ringleader.protocol.messages import (
-    FindCoordinatorRequest,
+    DescribeGroupsRequest,
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
@@ -210,11 +210,11 @@ async def test_too_many_elements_are_refused() -> None:
 
 
 async def test_many_short_requests_in_one_read_give_way() -> None:
-    count = 800
-    request = encode_request(FindCoordinatorRequest(coordinator_keys=["g"] * 100), 4, 1, "")
+    count = 1_000
+    request = encode_request(DescribeGroupsRequest(groups=["g"] * 9), 5, 1, "")
     async with serving() as served, served.connect() as client, served.connect() as bystander:
         member = await form(bystander, "bystanders")
-        route = served.server.routes[FindCoordinatorRequest.API_KEY]
+        route = served.server.routes[DescribeGroupsRequest.API_KEY]
         client.writer.write(request * count)
         await until(lambda: route.requests > 0)
         assert (await bystander.call(member.heartbeat(), 3)).error_code == 0
