@@ -41,7 +41,6 @@ class RunQueue:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        self._scheduled = False
         active, waiting = self._active, self._waiting
         stop = perf_counter() + TURN_S
         try:
@@ -53,8 +52,8 @@ class RunQueue:
                     active.append(job)
                     break
         finally:
-            if active or waiting:
-                self._scheduled = True
+            self._scheduled = bool(active or waiting)
+            if self._scheduled:
                 asyncio.get_running_loop().call_soon(self._turn)
 
 
