@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.server import run_queue
 from ringleader.coordinator.server.handlers import Handler, Services, data, topics
 from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.protocol.errors import KafkaError
@@ -36,6 +37,12 @@ TOPICS = {f"topic-{number}": PARTITIONS for number in range(5)}
 LEAST_TURNS = 3
 """Heartbeats of another connection that are answered while one of these requests is worked on. A loop that is
 held answers one before and one after it."""
+
+
+@pytest.fixture(autouse=True)
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that there are many turns, however fast the machine."""
+    monkeypatch.setattr(run_queue, "TURN_S", 0.0005)
 
 
 async def long_call(client: Client, request: Message, version: int, bystander: Client, member: Member) -> Any:
