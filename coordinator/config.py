@@ -200,7 +200,8 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
         le=INT64_MAX,
         description="What all connections may hold: requests that have arrived or are being worked on "
         "(counted by what they take in memory), and answers that the peer does not take. Above it the "
-        "connections that hold most are closed. Up to `connection.output.max.bytes` of each are not counted.",
+        "connections that hold most are closed. Up to `connection.output.max.bytes` of each are not counted, "
+        "nor a parked request of up to 1 KiB.",
     )
     connection_input_max_bytes: int = Field(
         1_048_576,

@@ -52,6 +52,10 @@ CLIENT_ID_CHARACTERS = 256
 NO_TAGS = b"\0"
 """The tagged fields of a request header that has none, as all known clients send it."""
 
+UNWEIGHED_BYTES = 1_024
+"""A parked request of at most this many bytes is not counted in what a connection holds: there is one for
+each connection at most."""
+
 ENTRY_BYTES = 64
 """What an answer counts for besides its body."""
 
@@ -301,9 +305,11 @@ class Connection(asyncio.Protocol):
             position = stop
             if reason or self.parked is not None or self._blocked:
                 break
+            if position >= end:
+                break
             now_s = perf_counter()
             stop_s = stop_s or now_s + TURN_S
-            if now_s > stop_s and position < end:
+            if now_s > stop_s:
                 self._resting = True
                 self._server.run_queue.add(self._rest())
                 break
@@ -428,7 +434,8 @@ class Connection(asyncio.Protocol):
         if response is None:
             if not call.done:
                 self.parked = call
-                self._working = route.held_bytes(len(frame))
+                if len(frame) > UNWEIGHED_BYTES:
+                    self._working = route.held_bytes(len(frame))
                 return ""
             response, self._early = self._early, None
             if isinstance(response, _Refusal):

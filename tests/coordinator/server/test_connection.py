@@ -351,7 +351,7 @@ async def test_requests_behind_a_parked_one_have_a_bound() -> None:
     async with serving(handlers=holding(held), **settings) as served, served.connect() as client:
         client.send(MetadataRequest(), 4)
         await until(lambda: len(held) == 1)
-        assert 0 < served.server.held_bytes < 65_536
+        assert served.server.held_bytes == 0  # a short one is not counted
         many = encode_request(ApiVersionsRequest(), 0, 9, "client") * 400_000
         client.writer.write(many)
         await until(lambda: served.server.held_bytes >= 65_536)
