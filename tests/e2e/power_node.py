@@ -105,6 +105,12 @@ class Client:
             lambda answer: answer.topics[0].partitions[0].error_code,
         )
 
+    async def delete_records(self, topic: str, before: int) -> None:
+        part = m.DeleteRecordsRequestDeleteRecordsPartition(0, before)
+        topics = [m.DeleteRecordsRequestDeleteRecordsTopic(topic, [part])]
+        request = m.DeleteRecordsRequest(topics, 5_000)
+        await self.until_possible(request, 2, lambda answer: answer.topics[0].partitions[0].error_code)
+
     async def offset(self, topic: str, timestamp: int) -> int:
         part = m.ListOffsetsRequestListOffsetsPartition(0, -1, timestamp)
         request = m.ListOffsetsRequest(-1, 0, [m.ListOffsetsRequestListOffsetsTopic(topic, [part])])
@@ -226,13 +232,7 @@ class Everything(NodeScenario):
             await client.produce(None, "log", batch(value_of(self.number, step)))
             if step % 4 == 3:
                 start = await client.offset("log", LATEST) - self.draw.randint(0, 2)
-                part = m.DeleteRecordsRequestDeleteRecordsPartition(0, start)
-                topics = [m.DeleteRecordsRequestDeleteRecordsTopic("log", [part])]
-                await client.until_possible(
-                    m.DeleteRecordsRequest(topics, 5_000),
-                    2,
-                    lambda answer: answer.topics[0].partitions[0].error_code,
-                )
+                await client.delete_records("log", start)
                 tell(["start", start])
 
     async def _topics(self, client: Client, tell: Tell) -> None:
@@ -245,6 +245,8 @@ class Everything(NodeScenario):
             )
             tell(["created", name, made.topics[0].topic_id.hex()])
             await client.produce(None, name, batch(0))
+            await client.delete_records(name, 1)
+            tell(["emptied", name])
             if step % 2:
                 tell(["deleting", name])
                 await client.until_possible(
@@ -268,7 +270,7 @@ class Everything(NodeScenario):
             client = Client(connection)
             await self._check_offsets(client, facts)
             await self._check_log(client, facts)
-            self._check_topics(node, facts)
+            await self._check_topics(client, node, facts)
             ids = facts.get("producer id", [])
             fresh = (await client.producer(None))[0]
             tell(["producer id", fresh])
@@ -296,10 +298,12 @@ class Everything(NodeScenario):
         for before, after in pairwise(values):
             assert after == before + 1 or after // 1_000 > before // 1_000, f"a hole in the log: {values}"
 
-    def _check_topics(self, node: Node, facts: dict[str, list[Any]]) -> None:
+    async def _check_topics(self, client: Client, node: Node, facts: dict[str, list[Any]]) -> None:
         there = {info.name: info.id.hex() for info in node.topics.all()}
         for name, topic_id in facts.get("created", []):
             if name not in facts.get("deleting", []):
                 assert there.get(name) == topic_id, f"{name} was created: {there}"
         back = set(facts.get("deleted", [])) & there.keys()
         assert not back, f"deleted topics are back: {back}"
+        for name in set(facts.get("emptied", [])) & there.keys():
+            assert await client.offset(name, EARLIEST) == 1, f"the record of {name} is back"

@@ -165,10 +165,7 @@ async def take_producer_id(client: Client) -> None:
 
 async def delete_records(client: Client) -> None:
     await client.produce(None, "orders", batch(1))
-    part = m.DeleteRecordsRequestDeleteRecordsPartition(0, 1)
-    topics = [m.DeleteRecordsRequestDeleteRecordsTopic("orders", [part])]
-    request = m.DeleteRecordsRequest(topics, 5_000)
-    await client.until_possible(request, 2, lambda answer: answer.topics[0].partitions[0].error_code)
+    await client.delete_records("orders", 1)
 
 
 async def end_transaction(client: Client) -> None:
