@@ -199,10 +199,10 @@ def test_the_clock_that_stands_still() -> None:
     assert clock.due_ms() == 1_000
 
 
-def test_whoever_stops_makes_room_and_comes_back() -> None:
+def test_whoever_stops_makes_room_and_comes_back(seed: int) -> None:
     """Members and the real group machine: the share of one that stops goes to others, its reason stands in
     the journal, and nothing spins."""
-    world = World(11)
+    world = World(seed)
     members = [world.add(max_poll_interval_ms=20_000) for _ in range(3)]
     world.run(60_000)
     world.check_calm()
