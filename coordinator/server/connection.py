@@ -53,8 +53,8 @@ NO_TAGS = b"\0"
 """The tagged fields of a request header that has none, as all known clients send it."""
 
 UNWEIGHED_BYTES = 1_024
-"""A parked request of at most this many bytes is not counted in what a connection holds: there is one for
-each connection at most."""
+"""Not counted in what a connection holds: a parked request of at most this many bytes, and as many that wait
+behind it. To count them costs more than they hold."""
 
 ENTRY_BYTES = 64
 """What an answer counts for besides its body."""
@@ -250,18 +250,23 @@ class Connection(asyncio.Protocol):
             return
         self._more += data
         if self.parked is not None or self._blocked or self._resting:
-            self._weigh()
+            self._weigh_waiting()
             self._set_reading()
         elif len(self._more) >= self._need:
             self._run_more(now)
         else:
-            self._weigh()
+            self._weigh_waiting()
 
     def _run_more(self, now: int) -> None:
         whole = bytes(self._more)
         self._more.clear()
         self._need = 0
         self._run(whole, 0, now)
+
+    def _weigh_waiting(self) -> None:
+        """Weigh if there is enough of it."""
+        if self.held_bytes or self._working or len(self._more) + len(self._data) > UNWEIGHED_BYTES:
+            self._weigh()
 
     def _weigh(self) -> None:
         """Tell the server what this connection holds. Closes one, perhaps this, if all hold too much."""
@@ -327,8 +332,7 @@ class Connection(asyncio.Protocol):
                 self._data, self._position = data, position
         elif position < end:
             self._keep(data[position:])
-        if self._data or self._more or self._working or self.held_bytes:
-            self._weigh()
+        self._weigh_waiting()
 
     def _rest(self) -> Slices:
         """Go on with what came in one read when others had their turn."""
@@ -551,7 +555,7 @@ class Connection(asyncio.Protocol):
             if reason:
                 self.close(reason)
                 return
-        if self.held_bytes or not self._reading:
+        if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
 
     def call_finished(self, call: Call, frame: bytes) -> None:
@@ -559,7 +563,7 @@ class Connection(asyncio.Protocol):
         assert self.parked is call
         self._unpark()
         self._transport.write(frame)
-        if self.held_bytes or not self._reading:
+        if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
 
     def call_refused(self, call: Call, reason: str) -> None:
