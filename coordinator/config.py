@@ -287,11 +287,8 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
 
     def topic_settings(self) -> TopicSettings:
         """What the topic log is told."""
-        return TopicSettings(**self._for(TopicSettings))
-
-    def _for(self, kind: type[TopicSettings]) -> dict[str, Any]:
-        names = (field.name for field in fields(kind))
-        return {name: getattr(self, name) for name in names if name in type(self).model_fields}
+        names = (field.name for field in fields(TopicSettings))
+        return TopicSettings(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
 
 def options() -> list[Option]:

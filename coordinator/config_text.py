@@ -1,4 +1,4 @@
-"""The texts around settings: their names, their file formats, readable errors, and docs/settings.md."""
+"""The texts around settings: their names, their file formats, readable errors."""
 
 from __future__ import annotations
 
@@ -42,17 +42,8 @@ class Option:
     """bool, int or str: what the command line should take (str for everything that is parsed here)."""
     repeatable: bool
     choices: tuple[str, ...]
-    low: int | None
-    high: int | None
-
-    @property
-    def allowed(self) -> str:
-        """What values are allowed, as text; "" when any."""
-        if self.choices:
-            return ", ".join(self.choices)
-        if self.low is None or self.high is None:
-            return ""
-        return f"{self.low:,} to {self.high:,}"
+    allowed: str
+    """What values are allowed, as text; "" when any."""
 
 
 def dotted(field: str) -> str:
@@ -70,10 +61,10 @@ def options_of(model: type[BaseModel]) -> list[Option]:
 
 def _option(name: str, info: FieldInfo) -> Option:
     choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
-    bounds = {"ge": None, "le": None}
-    for constraint in info.metadata:
-        for key in bounds:
-            bounds[key] = getattr(constraint, key, bounds[key])
+    low, high = (
+        next((getattr(one, key) for one in info.metadata if hasattr(one, key)), None) for key in ("ge", "le")
+    )
+    bounds = "" if low is None or high is None else f"{low:,} to {high:,}"
     kind = info.annotation if info.annotation in (bool, int) else str
     assert isinstance(kind, type)
     return Option(
@@ -87,8 +78,7 @@ def _option(name: str, info: FieldInfo) -> Option:
         kind=kind,
         repeatable=get_origin(info.annotation) is tuple,
         choices=choices,
-        low=bounds["ge"],
-        high=bounds["le"],
+        allowed=", ".join(choices) or bounds,
     )
 
 
@@ -153,47 +143,3 @@ def _properties(text: str, path: Path) -> dict[str, Any]:
             raise SettingsError(f"{path}, line {number}: expected NAME=VALUE, got {line!r}.")
         pairs[key.strip()] = value.strip()
     return pairs
-
-
-def render_settings(options: Iterable[Option]) -> str:
-    """docs/settings.md."""
-    lines = [
-        "# Settings",
-        "",
-        "Written by `python -m ringleader.coordinator.config_text`; a test compares.",
-        "",
-        "Each setting can be given on the command line of `ringleader serve`, in the environment, or in a",
-        "file (`--config FILE`: TOML when the name ends in `.toml`, else `name=value` lines). The command",
-        "line wins over the environment, and the environment over the file. What Apache Kafka has too",
-        "keeps Kafka's name.",
-        "",
-        "| In a file | Flag | Environment | Default | Allowed | Meaning |",
-        "|---|---|---|---|---|---|",
-    ]
-    for option in options:
-        meaning = option.description + (f" In {option.unit}." if option.unit else "")
-        cells = (
-            f"`{option.key}`",
-            f"`{option.flag}`",
-            f"`{option.env}`",
-            _default_text(option.default),
-            option.allowed,
-            meaning,
-        )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _default_text(default: Any) -> str:
-    if default is None or default == ():
-        return ""
-    if isinstance(default, bool):
-        return str(default).lower()
-    return f"`{default}`"
-
-
-if __name__ == "__main__":
-    from ringleader.coordinator.config import options
-
-    Path("docs").mkdir(exist_ok=True)
-    Path("docs/settings.md").write_text(render_settings(options()))

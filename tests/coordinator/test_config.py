@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from ringleader.coordinator.config import Address, Settings, SettingsError, TopicSpec, load_settings, options
-from ringleader.coordinator.config_text import render_settings
 from ringleader.coordinator.topics.configs import TopicSettings
-
-ROOT = Path(__file__).parents[2]
+from tools import settings_page
 
 
 def test_documentation_is_up_to_date() -> None:
-    written = (ROOT / "docs" / "settings.md").read_text()
-    assert written == render_settings(options()), "run python -m ringleader.coordinator.config_text"
+    written = settings_page.PAGE.read_text()
+    assert written == settings_page.render(options()), "run python -m tools.settings_page"
 
 
 def test_every_setting_has_kafkas_form_in_all_four_places() -> None:

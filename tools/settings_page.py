@@ -1,0 +1,51 @@
+"""Writes docs/settings.md from the settings themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ringleader.coordinator.config import Option, options
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+
+
+def render(options: Iterable[Option]) -> str:
+    """The page."""
+    lines = [
+        "# Settings",
+        "",
+        "Written by `python -m tools.settings_page`; a test compares.",
+        "",
+        "Each setting can be given on the command line of `ringleader serve`, in the environment, or in a",
+        "file (`--config FILE`: TOML when the name ends in `.toml`, else `name=value` lines). The command",
+        "line wins over the environment, and the environment over the file. What Apache Kafka has too",
+        "keeps Kafka's name.",
+        "",
+        "| In a file | Flag | Environment | Default | Allowed | Meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for option in options:
+        cells = (
+            f"`{option.key}`",
+            f"`{option.flag}`",
+            f"`{option.env}`",
+            _default(option.default),
+            option.allowed,
+            option.description + (f" In {option.unit}." if option.unit else ""),
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _default(default: Any) -> str:
+    if default is None or default == ():
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"`{default}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(options()))
