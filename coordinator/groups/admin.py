@@ -32,7 +32,8 @@ class AdminHandler:
     def describe(
         self, group_id: str, version: int, ticket: Ticket
     ) -> DescribeGroupsResponseDescribedGroup | None:
-        """One group as it is now; None while its record is on the way to the log."""
+        """One group as it is now; None while its record is on the way to the log. Missing: state Dead, and
+        from v6 on GROUP_ID_NOT_FOUND."""
         core = self.core
         if core.refusal:
             return DescribeGroupsResponseDescribedGroup(error_code=core.refusal, group_id=group_id)
@@ -64,8 +65,9 @@ class AdminHandler:
     def list_groups(
         self, states: Sequence[str], types: Sequence[str], ticket: Ticket
     ) -> list[ListGroupsResponseListedGroup] | None:
-        """Groups in order of creation; None while a group's record is on the way to the log. Raises
-        `KafkaError` while loading."""
+        """All groups in order of creation; None while a group's record is on the way to the log. Filters
+        (KIP-518, KIP-848): compared without case; no filter = all. While loading: raises
+        KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
         if self.core.phase is Phase.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.strip().lower() for state in states}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core
@@ -89,8 +89,10 @@ class OffsetHandler:
         leader_epoch: int,
         ticket: Ticket,
         now_ms: int,
-    ) -> bool:
-        """`commit` in its plainest case, without messages: see `Shard.commit_one`."""
+    ) -> Literal[False] | None:
+        """The hot path of OffsetCommit: one partition, no metadata, no expiry, a member of a stable group.
+        None: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
+        nothing was done; `commit` the request."""
         core = self.core
         group = core.groups.get(group_id)
         if group is None or group.state is not GroupState.STABLE or generation != group.generation:
@@ -104,7 +106,7 @@ class OffsetHandler:
         key = records.offset_key(group_id, topic, partition)
         value = records.offset_value(offset, leader_epoch, "", core.unix_time.stamp_ms(now_ms), -1)
         core.out.answer(ticket, _NONE, core.write_offsets(group, [(key, value)]))
-        return True
+        return None
 
     def _check_commit(
         self, group: Group | None, request: OffsetCommitRequest, version: int, now_ms: int
@@ -150,7 +152,13 @@ class OffsetHandler:
     def fetch(
         self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket
     ) -> OffsetFetchResponseGroup | None:
-        """What is committed; None while commits that it shows are on their way to the log."""
+        """OffsetFetch for one group, in the v8+ form (the server turns it into the older forms, fills in
+        `topic_id` for v10 and reports topics that it refused itself); None: it comes as an `Answer`, when
+        the commits that it shows are durable.
+
+        `wanted` None: all committed offsets. Unknown group, topic or partition: offset -1 without error.
+        `require_stable`: those of open transactions are UNSTABLE_OFFSET_COMMIT (KIP-447).
+        """
         core = self.core
         if core.refusal:
             return OffsetFetchResponseGroup(group_id=group_id, error_code=core.refusal)

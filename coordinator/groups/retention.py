@@ -40,7 +40,7 @@ class Retention:
         """Look after the interval."""
         self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
 
-    def fired(self, now_ms: int) -> None:
+    def fired(self, deadline: Deadline, now_ms: int) -> None:
         """Look at some of the offsets; at the rest soon, then at all again after the interval."""
         unix_ms = self.core.unix_time.age_to_ms(now_ms)
         if self._look is None:
@@ -108,8 +108,8 @@ class Retention:
         return None
 
     def topic_deleted(self, topic: str, ticket: Ticket) -> int | None:
-        """Forget the topic's offsets in all groups, those of open transactions too. An error code; None while
-        it waits for the tombstones."""
+        """A topic is gone: forget its offsets in all groups, those of open transactions too. An error code,
+        after which to ask again; None: it comes as an `Answer` when the tombstones are durable."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
         if error:

@@ -6,7 +6,7 @@ Deterministic: the same calls give the same outcome, byte for byte. How a caller
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ringleader.coordinator.groups.admin import AdminHandler
@@ -16,13 +16,12 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.join import JoinHandler
 from ringleader.coordinator.groups.journal import Cause
 from ringleader.coordinator.groups.leave import LeaveHandler
-from ringleader.coordinator.groups.member import Member, PendingMember
 from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.retention import Retention
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.sync import SyncHandler
-from ringleader.coordinator.groups.transactions import TransactionalOffsetHandler
+from ringleader.coordinator.groups.transactions import TransactionalOffsets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import Outbox, Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -48,37 +47,37 @@ class Shard:
     repeated.
     """
 
-    __slots__ = (
-        "_admin",
-        "_core",
-        "_groups",
-        "_handlers",
-        "_offsets",
-        "_out",
-        "_rebalances",
-        "_retention",
-        "_transactions",
-        "partition",
-    )
-
     def __init__(self, partition: int, settings: GroupSettings, ids: Callable[[str], str]) -> None:
         self.partition = partition
         core = self._core = Core(settings, ids)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
-        self._offsets = OffsetHandler(core)
         self._retention = Retention(core)
-        self._transactions = TransactionalOffsetHandler(core)
-        self._admin = AdminHandler(core)
+        admin, offsets, transactions = AdminHandler(core), OffsetHandler(core), TransactionalOffsets(core)
+        # Requests that are not about one group, or are not asked in Kafka's own form.
+        self.commit_one = offsets.commit_one
+        self.fetch_offsets = offsets.fetch
+        self.end_transaction = transactions.end
+        self.topic_deleted = self._retention.topic_deleted
+        self.describe = admin.describe
+        self.list_groups = admin.list_groups
+        self.delete_group = admin.delete
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
             JoinGroupRequest: JoinHandler(core, rebalances).join,
             SyncGroupRequest: SyncHandler(core, rebalances).sync,
             HeartbeatRequest: self._heartbeat,
             LeaveGroupRequest: LeaveHandler(core, rebalances).leave,
-            OffsetCommitRequest: self._offsets.commit,
-            OffsetDeleteRequest: self._offsets.delete,
-            TxnOffsetCommitRequest: self._transactions.commit,
+            OffsetCommitRequest: offsets.commit,
+            OffsetDeleteRequest: offsets.delete,
+            TxnOffsetCommitRequest: transactions.commit,
+        }
+        self._timers: dict[Kind, Callable[[Any, int], None]] = {
+            Kind.MEMBER: rebalances.session_fired,
+            Kind.PENDING: rebalances.pending_fired,
+            Kind.JOIN: rebalances.join_timer_fired,
+            Kind.SYNC: rebalances.sync_timer_fired,
+            Kind.CLEANUP: self._retention.fired,
         }
 
     @property
@@ -128,9 +127,7 @@ class Shard:
     def unload(self) -> None:
         """See `Machine`."""
         # A new core, for the old one may be what is wrong.
-        fresh = Shard(self.partition, self._core.settings, self._core.ids)
-        for name in self.__slots__:
-            setattr(self, name, getattr(fresh, name))
+        vars(self).update(vars(Shard(self.partition, self._core.settings, self._core.ids)))
         self._core.phase = Phase.UNLOADED
 
     # ---- requests ----
@@ -201,54 +198,6 @@ class Shard:
         self._core.arm_session(group.members[member_id], now_ms)
         return group.heartbeat_code
 
-    def commit_one(
-        self,
-        group_id: str,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        topic: str,
-        partition: int,
-        offset: int,
-        leader_epoch: int,
-        ticket: Ticket,
-        now_ms: int,
-    ) -> bool:
-        """The hot path of OffsetCommit: one partition, no metadata, no expiry, a member of a stable group.
-        True: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
-        nothing was done; `handle` the request."""
-        return self._offsets.commit_one(
-            group_id,
-            generation,
-            member_id,
-            instance_id,
-            topic,
-            partition,
-            offset,
-            leader_epoch,
-            ticket,
-            now_ms,
-        )
-
-    def fetch_offsets(
-        self,
-        group_id: str,
-        topics: Sequence[tuple[str, Sequence[int]]] | None,
-        require_stable: bool,
-        ticket: Ticket,
-        now_ms: int,
-    ) -> Any | None:
-        """OffsetFetch for one group: an `OffsetFetchResponseGroup` (the v8+ form; the server turns it into
-        the older forms, fills in `topic_id` for v10 and reports topics that it refused itself); None, and the
-        group comes as `Answer(ticket, OffsetFetchResponseGroup)`, while commits of this group are on their
-        way to the log. For a request of several groups hand in a ticket for each part.
-
-        `topics`: (name, partitions) pairs, or None for all committed offsets. Unknown group, topic or
-        partition: offset
-        -1 without error. `require_stable`: those of open transactions are UNSTABLE_OFFSET_COMMIT (KIP-447).
-        """
-        return self._offsets.fetch(group_id, topics, require_stable, ticket)
-
     def count_offsets(self, group_id: str) -> int:
         """How many committed offsets a group has; 0 for one that is not there."""
         group = self._groups.get(group_id)
@@ -268,36 +217,9 @@ class Shard:
             return None
         return self.count_offsets(group_id)
 
-    def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:
-        """One `DescribeGroupsResponseDescribedGroup`, or None and it comes as an `Answer`. Missing: state
-        Dead, and from v6 on GROUP_ID_NOT_FOUND."""
-        return self._admin.describe(group_id, version, ticket)
-
-    def list_groups(self, states: Sequence[str], types: Sequence[str], ticket: Ticket) -> list[Any] | None:
-        """All groups as `ListGroupsResponseListedGroup`, in order of creation, or None and they come as an
-        `Answer`. Filters (KIP-518, KIP-848): compared without case; no filter = all. While loading: raises
-        KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
-        return self._admin.list_groups(states, types, ticket)
-
-    def delete_group(self, group_id: str, ticket: Ticket, now_ms: int) -> Any | None:
-        """DeleteGroups for one group: a `DeleteGroupsResponseDeletableGroupResult`, or None and it comes as
-        an `Answer` when the deletion is durable."""
-        return self._admin.delete(group_id, ticket)
-
-    def end_transaction(self, producer_id: int, committed: bool, ticket: Ticket, now_ms: int) -> int | None:
-        """A producer's transaction has ended (KIP-98): its offsets in this shard become the committed ones,
-        or go. An error code, after which to ask again; None: it comes as an `Answer` when that is durable.
-        Nothing to end is no error."""
-        return self._transactions.end(producer_id, committed, ticket)
-
     def open_producers(self) -> list[int]:
         """Producer ids that have offsets of an open transaction here."""
         return list(self._core.transactional)
-
-    def topic_deleted(self, topic: str, ticket: Ticket, now_ms: int) -> int | None:
-        """A topic is gone: forget its offsets in all groups. An error code, after which to ask again; None:
-        it comes as an `Answer` when that is durable."""
-        return self._retention.topic_deleted(topic, ticket)
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """End a member's session now, whatever it does. Raises KeyError for a member that there is not."""
@@ -320,24 +242,12 @@ class Shard:
 
     def tick(self, now_ms: int) -> None:
         """Everything that is due, in order of deadline, then of arming."""
-        rebalances, core = self._rebalances, self._core
+        core = self._core
         for deadline in core.deadlines.due(now_ms):
             if core.full:  # what is due may end in a record
                 core.arm(deadline, now_ms + core.settings.group_full_retry_ms)
-                continue
-            match deadline.kind:
-                case Kind.MEMBER:
-                    assert isinstance(deadline, Member)
-                    rebalances.session_fired(deadline, now_ms)
-                case Kind.PENDING:
-                    assert isinstance(deadline, PendingMember)
-                    rebalances.pending_fired(deadline, now_ms)
-                case Kind.JOIN:
-                    rebalances.join_timer_fired(deadline, now_ms)
-                case Kind.SYNC:
-                    rebalances.sync_timer_fired(deadline, now_ms)
-                case Kind.CLEANUP:
-                    self._retention.fired(now_ms)
+            else:
+                self._timers[deadline.kind](deadline, now_ms)
 
     def next_deadline(self) -> int | None:
         """See `Machine`."""

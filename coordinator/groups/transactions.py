@@ -30,7 +30,7 @@ from ringleader.protocol.refusals import refusal
 _NONE = int(ErrorCode.NONE)
 
 
-class TransactionalOffsetHandler:
+class TransactionalOffsets:
     """Handles transactional offsets for one shard."""
 
     __slots__ = ("core",)
@@ -91,8 +91,9 @@ class TransactionalOffsetHandler:
     # ---- the end ----
 
     def end(self, producer_id: int, committed: bool, ticket: Ticket) -> int | None:
-        """The producer's transaction has ended: its offsets in all groups here count, or are dropped. An
-        error code; None while it waits for the records."""
+        """A producer's transaction has ended (KIP-98): its offsets in all groups here are the committed ones,
+        or go. An error code, after which to ask again; None: it comes as an `Answer` when that is durable.
+        Nothing to end is no error."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
         if error:

@@ -11,11 +11,12 @@ from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Notice, Phase, Ticket
-from ringleader.coordinator.runtime.shards import ShardRuntime, Waiting
+from ringleader.coordinator.runtime.shards import R, ShardRuntime, Waiting
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -95,16 +96,12 @@ class GroupRuntime(ShardRuntime[Shard]):
 
     def handle(self, request: Any, ticket: Ticket) -> Any | None:
         """A request of one group (`request.group_id`); see `Shard.handle`."""
-        partition = self.partition_of(request.group_id)
-        try:
-            response = self.shards[partition].handle(request, ticket, self._now_ms())
-        except Exception:
-            self.fault(partition, type(request).__name__, request.group_id, ticket)
-            return None
-        if response is None:
-            self.pending[partition][ticket] = None
-        self.touch(partition)
-        return response
+        return self._ask(
+            request.group_id,
+            type(request).__name__,
+            ticket,
+            lambda shard, now_ms: shard.handle(request, ticket, now_ms),
+        )
 
     def heartbeat_failed(self, partition: int, group_id: str) -> int:
         """`Shard.heartbeat` was called past this class, and raised: what to answer. When it answers an error,
@@ -113,101 +110,42 @@ class GroupRuntime(ShardRuntime[Shard]):
         self.fault(partition, "Heartbeat", group_id)
         return ErrorCode.NOT_COORDINATOR
 
-    def commit_one(
-        self,
-        partition: int,
-        group_id: str,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        topic: str,
-        index: int,
-        offset: int,
-        leader_epoch: int,
-        ticket: Ticket,
-        now_ms: int,
-    ) -> bool:
-        """See `Shard.commit_one`: whether the ticket gets an error code."""
-        try:
-            taken = self.shards[partition].commit_one(
-                group_id,
-                generation,
-                member_id,
-                instance_id,
-                topic,
-                index,
-                offset,
-                leader_epoch,
-                ticket,
-                now_ms,
-            )
-        except Exception:
-            self.fault(partition, "OffsetCommit", group_id, ticket)
-            return True
-        if taken:
-            self.pending[partition][ticket] = None
-            self.touch(partition)
-        return taken
-
     def fetch_offsets(
-        self,
-        group_id: str,
-        topics: Sequence[tuple[str, Sequence[int]]] | None,
-        require_stable: bool,
-        ticket: Ticket,
+        self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket
     ) -> Any | None:
-        """See `Shard.fetch_offsets`."""
-        return self.call(
-            self.partition_of(group_id),
-            "OffsetFetch",
+        """See `OffsetHandler.fetch`."""
+        return self._ask(
             group_id,
+            "OffsetFetch",
             ticket,
-            lambda shard, now_ms: shard.fetch_offsets(group_id, topics, require_stable, ticket, now_ms),
+            lambda shard, _: shard.fetch_offsets(group_id, wanted, require_stable, ticket),
         )
 
     def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:
-        """See `Shard.describe`."""
-        return self.call(
-            self.partition_of(group_id),
-            "DescribeGroups",
-            group_id,
-            ticket,
-            lambda shard, now_ms: shard.describe(group_id, version, ticket),
+        """See `AdminHandler.describe`."""
+        return self._ask(
+            group_id, "DescribeGroups", ticket, lambda shard, _: shard.describe(group_id, version, ticket)
         )
 
     def list_groups(
         self, partition: int, states: Sequence[str], types: Sequence[str], ticket: Ticket
     ) -> list[Any] | None:
-        """The groups of one partition; see `Shard.list_groups`. Raises KafkaError while it is loading."""
+        """The groups of one partition; see `AdminHandler.list_groups`."""
         if self.shards[partition].phase is Phase.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return self.call(
-            partition,
-            "ListGroups",
-            "",
-            ticket,
-            lambda shard, now_ms: shard.list_groups(states, types, ticket),
+            partition, "ListGroups", "", ticket, lambda shard, _: shard.list_groups(states, types, ticket)
         )
 
     def delete_group(self, group_id: str, ticket: Ticket) -> Any | None:
-        """See `Shard.delete_group`."""
-        return self.call(
-            self.partition_of(group_id),
-            "DeleteGroups",
-            group_id,
-            ticket,
-            lambda shard, now_ms: shard.delete_group(group_id, ticket, now_ms),
+        """See `AdminHandler.delete`."""
+        return self._ask(
+            group_id, "DeleteGroups", ticket, lambda shard, _: shard.delete_group(group_id, ticket)
         )
 
     def own_offsets(self, group_id: str) -> int | None:
         """See `Shard.own_offsets`."""
-        return self.call(
-            self.partition_of(group_id),
-            "own_offsets",
-            group_id,
-            None,
-            lambda shard, now_ms: shard.own_offsets(group_id),
-        )
+        return self._ask(group_id, "own_offsets", None, lambda shard, _: shard.own_offsets(group_id))
 
     def expire_member(self, group_id: str, member_id: str) -> None:
         """For tests of applications: see `Shard.expire_member`."""
@@ -217,11 +155,14 @@ class GroupRuntime(ShardRuntime[Shard]):
 
     def ticket_closed(self, group_id: str, ticket: Ticket) -> None:
         """The peer of a request that waits is gone."""
-        partition = self.partition_of(group_id)
-        self.pending[partition].pop(ticket, None)
-        self.call(
-            partition, "ticket_closed", group_id, None, lambda shard, now_ms: shard.ticket_closed(ticket)
-        )
+        self.pending[self.partition_of(group_id)].pop(ticket, None)
+        self._ask(group_id, "ticket_closed", None, lambda shard, _: shard.ticket_closed(ticket))
+
+    def _ask(
+        self, group_id: str, doing: str, ticket: Any, method: Callable[[Shard, int], R | None]
+    ) -> R | None:
+        """`call` the shard of a group."""
+        return self.call(self.partition_of(group_id), doing, group_id, ticket, method)
 
     # ---- what the node itself asks ----
 
@@ -233,7 +174,7 @@ class GroupRuntime(ShardRuntime[Shard]):
             partition,
             "end of a transaction",
             str(producer_id),
-            lambda shard, ticket, now_ms: shard.end_transaction(producer_id, committed, ticket, now_ms),
+            lambda shard, ticket: shard.end_transaction(producer_id, committed, ticket),
         )
 
     def open_producers(self) -> list[tuple[int, int]]:
@@ -253,7 +194,7 @@ class GroupRuntime(ShardRuntime[Shard]):
                     partition,
                     "topic_deleted",
                     topic,
-                    lambda shard, ticket, now_ms: shard.topic_deleted(topic, ticket, now_ms),
+                    lambda shard, ticket: shard.topic_deleted(topic, ticket),
                 )
                 if not error:
                     break

@@ -271,13 +271,11 @@ class ShardRuntime(ABC, Generic[M]):
         return response
 
     async def ask(
-        self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting, int], int | None]
+        self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting], int | None]
     ) -> int:
         """Ask a shard for something that is answered with an error code, and wait for that."""
         ticket = Waiting()
-        code = self.call(
-            partition, doing, subject, ticket, lambda shard, now_ms: method(shard, ticket, now_ms)
-        )
+        code = self.call(partition, doing, subject, ticket, lambda shard, _: method(shard, ticket))
         return int(await ticket.answered) if code is None else code
 
     # ---- what the shards want done ----

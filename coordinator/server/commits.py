@@ -143,20 +143,25 @@ class CommitCache:
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
-        taken = self._runtime.commit_one(
+        taken = self._runtime.call(
             plan.shard_partition,
+            "OffsetCommit",
             plan.group_id,
-            plan.generation,
-            plan.member_id,
-            plan.instance_id,
-            plan.topic,
-            plan.partition,
-            _offset_at(frame, at)[0],
-            plan.leader_epoch,
             call,
-            now_ms,
+            lambda shard, _: shard.commit_one(
+                plan.group_id,
+                plan.generation,
+                plan.member_id,
+                plan.instance_id,
+                plan.topic,
+                plan.partition,
+                _offset_at(frame, at)[0],
+                plan.leader_epoch,
+                call,
+                now_ms,
+            ),
         )
-        return call if taken else None
+        return call if taken is None else None
 
     def learn(self, frame: bytes, version: int, end: int, client_id: str | None, request: Any) -> None:
         """Remember a decoded request if it is a plain one; `end`: where its body ended in the frame."""

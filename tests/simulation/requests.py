@@ -83,9 +83,9 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
     request = call.request
     if isinstance(request, Fetch):
         wanted = [(topic, range(count)) for topic, count in TOPICS.items()]
-        return shard.fetch_offsets(request.group_id, wanted, request.stable, call, now_ms)
+        return shard.fetch_offsets(request.group_id, wanted, request.stable, call)
     if isinstance(request, Delete):
-        return shard.delete_group(request.group_id, call, now_ms)
+        return shard.delete_group(request.group_id, call)
     if isinstance(request, Describe):
         return shard.describe(request.group_id, call.api_version, call)
     if isinstance(request, ListGroups):
@@ -94,9 +94,9 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
         except KafkaError as error:
             return refusal(request, int(error.code))
     if isinstance(request, EndTransaction):
-        return shard.end_transaction(request.producer_id, request.committed, call, now_ms)
+        return shard.end_transaction(request.producer_id, request.committed, call)
     if isinstance(request, ForgetTopic):
-        return shard.topic_deleted(request.topic, call, now_ms)
+        return shard.topic_deleted(request.topic, call)
     if isinstance(request, HeartbeatRequest) and call.coin:
         code = shard.heartbeat(
             request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms
@@ -118,7 +118,7 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
             ticket=call,
             now_ms=now_ms,
         )
-        if taken:
+        if taken is None:
             return None
     return shard.handle(request, call, now_ms)
 

@@ -428,7 +428,7 @@ class Script:
     def do_end(self, how: str, pid: str = "7") -> None:
         """`end commit`, `end abort`: the end of a producer's transaction."""
         call = Call("", f"end {how}", 0, None)
-        self._send(call, self.shard.end_transaction(int(pid), how == "commit", call, self.now_ms))
+        self._send(call, self.shard.end_transaction(int(pid), how == "commit", call))
 
     def do_fetch(self, *places: str, **named: str) -> None:
         """`fetch t/0 t/1`, or `fetch` for all; stable=1 waits for the commits on their way."""
@@ -440,7 +440,7 @@ class Script:
         stable = bool(named.get("stable"))
         pairs = list(wanted.items()) if places else None
         group = named.get("group", "g")
-        self._send(call, self.shard.fetch_offsets(group, pairs, stable, call, self.now_ms))
+        self._send(call, self.shard.fetch_offsets(group, pairs, stable, call))
 
     def do_offset_delete(self, *places: str, **named: str) -> None:
         """`offset-delete t/0 t/1`."""
@@ -458,7 +458,7 @@ class Script:
     def do_topic_deleted(self, topic: str) -> None:
         """The topic is gone."""
         call = Call("", f"topic {topic} deleted", 0, None)
-        self._send(call, self.shard.topic_deleted(topic, call, self.now_ms))
+        self._send(call, self.shard.topic_deleted(topic, call))
 
     def do_describe(self, group: str = "g", v: str = "5") -> None:
         """DescribeGroups for one group."""
@@ -479,7 +479,7 @@ class Script:
     def do_delete(self, group: str = "g") -> None:
         """DeleteGroups for one group."""
         call = Call("-", "delete", 2, None)
-        self._send(call, self.shard.delete_group(group, call, self.now_ms))
+        self._send(call, self.shard.delete_group(group, call))
 
     def do_state(self, group_id: str = "g") -> None:
         """A look inside: state, generation, members in join order."""

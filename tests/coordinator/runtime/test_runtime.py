@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.storage.base import Failure
@@ -207,7 +206,7 @@ async def test_a_request_that_raises_is_refused_and_its_group_found_again(
             ("commit_one", member.commit(2), COMMIT_VERSION),
         ):
             with monkeypatch.context() as patched:
-                patched.setattr(Shard, method, fail)
+                patched.setattr(served.runtime.shards[served.runtime.partition_of("group")], method, fail)
                 answer = await client.call(ask, version)
             assert str(ErrorCode.NOT_COORDINATOR.value) in str(answer)
             await loaded(served)
