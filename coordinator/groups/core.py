@@ -33,23 +33,6 @@ STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 class Core:
     """State of a shard and the services that its parts need."""
 
-    __slots__ = (
-        "_order",
-        "_partitions",
-        "_void",
-        "deadlines",
-        "full",
-        "groups",
-        "ids",
-        "out",
-        "parked",
-        "phase",
-        "position",
-        "settings",
-        "transactional",
-        "unix_time",
-    )
-
     def __init__(self, settings: GroupSettings, ids: Callable[[str], str]) -> None:
         self.settings = settings
         self.ids = ids
@@ -96,7 +79,7 @@ class Core:
 
     def begin_rebalance(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
         """Start the notes about a rebalance."""
-        group.progress = Progress(group, cause, member_id, reason, now_ms)
+        group.progress = Progress.of(group, cause, member_id, reason, now_ms)
 
     def end_rebalance(self, group: Group, outcome: Outcome, now_ms: int) -> None:
         """Hand over the journal entry, if a generation came of the rebalance, when that is durable."""

@@ -7,6 +7,7 @@ pops, and is pushed again for the time that holds by then. That is what makes a 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
@@ -35,16 +36,15 @@ class Kind(IntEnum):
     """The next look for expired offsets and empty groups."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Deadline:
     """One thing that is due at some time. `due_ms` may be stored to directly if it only moves LATER."""
 
-    __slots__ = ("armed_ms", "due_ms", "group", "kind")
-
-    def __init__(self, kind: Kind, group: Group | None) -> None:
-        self.kind = kind
-        self.group = group
-        self.due_ms = NEVER
-        self.armed_ms = NEVER  # earliest heap entry of this deadline; entries for other times are stale
+    group: Group | None
+    kind: Kind
+    due_ms: int = field(default=NEVER, init=False)
+    armed_ms: int = field(default=NEVER, init=False)
+    """Its earliest heap entry; entries for other times are stale."""
 
 
 class DeadlineHeap:

@@ -11,6 +11,7 @@ in the number of members where Kafka's were not (KAFKA-7142).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
@@ -31,82 +32,53 @@ _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
 _FENCED_INSTANCE_ID = int(ErrorCode.FENCED_INSTANCE_ID)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Group:
     """A classic group. Fields are read by all modules of this room; members are changed by the methods
     only."""
 
-    __slots__ = (
-        "awaiting_joins",
-        "departed",
-        "floor",
-        "generation",
-        "group_id",
-        "heartbeat_code",
-        "initial_delay_ms",
-        "initial_remaining_ms",
-        "join_deadline",
-        "last_generation",
-        "leader",
-        "members",
-        "new_member_added",
-        "offsets",
-        "offsets_position",
-        "pending",
-        "pending_sync",
-        "position",
-        "previous",
-        "progress",
-        "protocol",
-        "protocol_type",
-        "state",
-        "state_since_ms",
-        "static_members",
-        "subscribed",
-        "supporters",
-        "sync_deadline",
-        "synced",
-        "uncommitted",
-    )
+    group_id: str
+    # --- durable: changed by Core.apply only, live and while loading alike ---
+    synced: GroupMetadataValue | None = None
+    """The group's record: the last synced generation, or that it is empty."""
+    floor: int = 0  # generations up to here are reserved; any of them may have been used
+    offsets: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    """Topic -> partition -> the record's value, read when it is asked for."""
+    # Offsets of open transactions, by producer id. No table in it is empty.
+    uncommitted: dict[int, dict[tuple[str, int], Uncommitted]] = field(default_factory=dict)
+    # --- which log positions answers about it depend on ---
+    position: int = NOTHING  # its record and floor
+    offsets_position: int = NOTHING
+    # --- live: changes at once, lost on restart ---
+    state: GroupState = GroupState.EMPTY
+    previous: GroupState = GroupState.EMPTY
+    heartbeat_code: int = HEARTBEAT_CODES[GroupState.EMPTY]
+    state_since_ms: int = -1  # Unix time; -1: not known
+    generation: int = 0
+    last_generation: int = 0  # the next generation is above this; after a load it is `floor`
+    protocol_type: str | None = None  # None: a simple group, offsets only
+    protocol: str | None = None
+    leader: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)  # in join order
+    static_members: dict[str, str] = field(default_factory=dict)  # group instance id -> member id
+    pending: dict[str, PendingMember] = field(default_factory=dict)
+    pending_sync: dict[str, None] = field(default_factory=dict)  # who owes a SyncGroup for this generation
+    awaiting_joins: int = 0
+    supporters: dict[str, int] = field(default_factory=dict)  # protocol name -> how many members offer it
+    subscribed: frozenset[str] | None = None  # None: unknown; set at each completed join phase
+    # --- timers of the two phases ---
+    join_deadline: Deadline = field(init=False)
+    sync_deadline: Deadline = field(init=False)
+    new_member_added: bool = False
+    initial_delay_ms: int = 0
+    initial_remaining_ms: int = -1  # -1: the present rebalance did not start from Empty
+    # --- journal ---
+    progress: Progress | None = None
+    departed: dict[str, Departure] = field(default_factory=dict)  # gone since the last completed join phase
 
-    def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        # --- durable: changed by Core.apply only, live and while loading alike ---
-        self.synced: GroupMetadataValue | None = None
-        """The group's record: the last synced generation, or that it is empty."""
-        self.floor = 0  # generations up to here are reserved; any of them may have been used
-        self.offsets: dict[str, dict[int, bytes]] = {}
-        """Topic -> partition -> the record's value, read when it is asked for."""
-        # Offsets of open transactions, by producer id. No table in it is empty.
-        self.uncommitted: dict[int, dict[tuple[str, int], Uncommitted]] = {}
-        # --- which log positions answers about it depend on ---
-        self.position = NOTHING  # its record and floor
-        self.offsets_position = NOTHING
-        # --- live: changes at once, lost on restart ---
-        self.state = GroupState.EMPTY
-        self.previous = GroupState.EMPTY
-        self.heartbeat_code = HEARTBEAT_CODES[GroupState.EMPTY]
-        self.state_since_ms = -1  # Unix time; -1: not known
-        self.generation = 0
-        self.last_generation = 0  # the next generation is above this; after a load it is `floor`
-        self.protocol_type: str | None = None  # None: a simple group, offsets only
-        self.protocol: str | None = None
-        self.leader: str | None = None
-        self.members: dict[str, Member] = {}  # in join order
-        self.static_members: dict[str, str] = {}  # group instance id -> member id
-        self.pending: dict[str, PendingMember] = {}
-        self.pending_sync: dict[str, None] = {}  # who owes a SyncGroup for this generation
-        self.awaiting_joins = 0
-        self.supporters: dict[str, int] = {}  # protocol name -> how many members offer it
-        self.subscribed: frozenset[str] | None = None  # None: unknown; set at each completed join phase
-        # --- timers of the two phases ---
-        self.join_deadline = Deadline(Kind.JOIN, self)
-        self.sync_deadline = Deadline(Kind.SYNC, self)
-        self.new_member_added = False
-        self.initial_delay_ms = 0
-        self.initial_remaining_ms = -1  # -1: the present rebalance did not start from Empty
-        # --- journal ---
-        self.progress: Progress | None = None
-        self.departed: dict[str, Departure] = {}  # members gone since the last completed join phase
+    def __post_init__(self) -> None:
+        self.join_deadline = Deadline(self, Kind.JOIN)
+        self.sync_deadline = Deadline(self, Kind.SYNC)
 
     # ---- state ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
@@ -15,53 +16,27 @@ Protocols = tuple[tuple[str, bytes], ...]
 """What a member offers, in its order of preference: (protocol name, metadata). Names are unique."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Member(Deadline):
     """A member; as a `Deadline` it is its own session timer. Members are kept in join order by their
     group."""
 
-    __slots__ = (
-        "assignment",
-        "awaiting_join",
-        "awaiting_sync",
-        "client_host",
-        "client_id",
-        "group_instance_id",
-        "is_new",
-        "join_ticket",
-        "member_id",
-        "protocols",
-        "rebalance_timeout_ms",
-        "session_timeout_ms",
-        "sync_ticket",
-    )
-
-    def __init__(
-        self,
-        group: Group,
-        member_id: str,
-        group_instance_id: str | None,
-        client_id: str,
-        client_host: str,
-        session_timeout_ms: int,
-        rebalance_timeout_ms: int,
-        protocols: Protocols,
-    ) -> None:
-        super().__init__(Kind.MEMBER, group)
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        self.client_id = client_id
-        self.client_host = client_host
-        self.session_timeout_ms = session_timeout_ms
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.protocols = protocols
-        self.assignment = b""
-        self.is_new = False
-        # A request counts as parked until it is answered, even when its connection (and so its ticket) is
-        # gone: Kafka ties no membership to connections.
-        self.awaiting_join = False
-        self.awaiting_sync = False
-        self.join_ticket: Ticket | None = None
-        self.sync_ticket: Ticket | None = None
+    kind: Kind = field(default=Kind.MEMBER, init=False)
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    is_new: bool = False
+    # A request counts as parked until it is answered, even when its connection (and so its ticket) is
+    # gone: Kafka ties no membership to connections.
+    awaiting_join: bool = False
+    awaiting_sync: bool = False
+    join_ticket: Ticket | None = None
+    sync_ticket: Ticket | None = None
 
     @classmethod
     def of_record(cls, group: Group, one: GroupMetadataValueMemberMetadata, protocol: str | None) -> Member:
@@ -98,11 +73,9 @@ class Member(Deadline):
         return b""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class PendingMember(Deadline):
     """A member id that was given out with MEMBER_ID_REQUIRED (KIP-394); as a `Deadline` its own expiry."""
 
-    __slots__ = ("member_id",)
-
-    def __init__(self, group: Group, member_id: str) -> None:
-        super().__init__(Kind.PENDING, group)
-        self.member_id = member_id
+    kind: Kind = field(default=Kind.PENDING, init=False)
+    member_id: str

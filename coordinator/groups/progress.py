@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import REASON_MAX_CHARS, Cause, Departure, JournalEntry, Outcome
 
 
+@dataclass(slots=True)
 class Progress:
     """Notes about one rebalance from its cause to its end; `entry` makes the journal entry of them."""
 
-    __slots__ = (
-        "cause",
-        "cause_member",
-        "join_last_member",
-        "joined",
-        "joined_ms",
-        "leader",
-        "leader_synced_ms",
-        "left",
-        "members_after",
-        "members_before",
-        "reason",
-        "started_ms",
-        "synced",
-    )
+    cause: Cause
+    cause_member: str
+    reason: str
+    started_ms: int
+    members_before: tuple[str, ...]
+    members_after: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
+    left: dict[str, Departure] = field(default_factory=dict)
+    join_last_member: str = ""
+    joined_ms: int = -1
+    leader: str = ""
+    synced: int = 0
+    leader_synced_ms: int = -1
 
-    def __init__(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
-        self.cause = cause
-        self.cause_member = member_id
-        self.reason = reason[:REASON_MAX_CHARS]
-        self.started_ms = now_ms
+    @classmethod
+    def of(cls, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> Progress:
+        """A rebalance begins now."""
         # Members whose removal began this rebalance are gone already, and a new member is in already.
         staying = [m.member_id for m in group.members.values() if not m.is_new]
-        self.members_before = (*group.departed, *staying)
-        self.members_after: tuple[str, ...] = ()
-        self.joined: tuple[str, ...] = ()
-        self.left: dict[str, Departure] = {}
-        self.join_last_member = ""
-        self.joined_ms = -1
-        self.leader = ""
-        self.synced = 0
-        self.leader_synced_ms = -1
+        return cls(cause, member_id, reason[:REASON_MAX_CHARS], now_ms, (*group.departed, *staying))
 
     def rename(self, old_id: str, member_id: str) -> None:
         """A static member goes on under another member id: it neither left nor joined."""

@@ -33,7 +33,7 @@ class Retention:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self.deadline = Deadline(Kind.CLEANUP, None)
+        self.deadline = Deadline(None, Kind.CLEANUP)
         self._look: Iterator[None] | None = None
 
     def begin(self, now_ms: int) -> None:

@@ -131,7 +131,7 @@ def test_deadlines_fire_once_at_their_time_however_they_are_moved(
     acts: list[tuple[int, int | None, int]],
 ) -> None:
     heap = DeadlineHeap()
-    deadlines = [Deadline(Kind.JOIN, None) for _ in range(5)]
+    deadlines = [Deadline(None, Kind.JOIN) for _ in range(5)]
     expected: dict[int, int] = {}
     now_ms = 0
     for which, delay_ms, passes_ms in acts:
@@ -152,7 +152,7 @@ def test_deadlines_fire_once_at_their_time_however_they_are_moved(
 
 
 def test_a_deadline_moved_later_by_a_store_fires_later() -> None:
-    heap, deadline = DeadlineHeap(), Deadline(Kind.MEMBER, None)
+    heap, deadline = DeadlineHeap(), Deadline(None, Kind.MEMBER)
     heap.arm(deadline, 10)
     deadline.due_ms = 25
     assert not list(heap.due(24))
@@ -164,7 +164,7 @@ def test_a_deadline_moved_later_by_a_store_fires_later() -> None:
 
 def test_equal_deadlines_fire_in_the_order_of_arming() -> None:
     heap = DeadlineHeap()
-    deadlines = [Deadline(Kind.MEMBER, None) for _ in range(20)]
+    deadlines = [Deadline(None, Kind.MEMBER) for _ in range(20)]
     for deadline in deadlines:
         heap.arm(deadline, 7)
     assert list(heap.due(7)) == deadlines
@@ -172,10 +172,10 @@ def test_equal_deadlines_fire_in_the_order_of_arming() -> None:
 
 def test_many_cancelled_deadlines_do_not_pile_up() -> None:
     heap = DeadlineHeap()
-    keep = Deadline(Kind.JOIN, None)
+    keep = Deadline(None, Kind.JOIN)
     heap.arm(keep, 1_000)
     for _ in range(10_000):
-        gone = Deadline(Kind.MEMBER, None)
+        gone = Deadline(None, Kind.MEMBER)
         heap.arm(gone, 500)
         heap.cancel(gone)
     assert len(heap) < 3_000
