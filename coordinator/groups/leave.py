@@ -6,7 +6,6 @@ from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.replies import leave_error
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -32,15 +31,17 @@ class LeaveHandler:
         """The answer; None while it waits for the record of the group that it emptied."""
         core = self.core
         if not request.group_id:
-            return leave_error(int(ErrorCode.INVALID_GROUP_ID))
+            return LeaveGroupResponse(error_code=int(ErrorCode.INVALID_GROUP_ID))
         error = core.refusal or (core.full and STORE_FULL)
         if error:
-            return leave_error(error)
+            return LeaveGroupResponse(error_code=error)
         batch = ticket.api_version >= _FIRST_BATCH
         leaving = request.members if batch else [LeaveGroupRequestMemberIdentity(member_id=request.member_id)]
         group = core.find(request.group_id)
         results = self._leave_all(group, leaving, now_ms)
-        response = LeaveGroupResponse(members=results) if batch else leave_error(results[0].error_code)
+        response = LeaveGroupResponse(members=results)
+        if not batch:
+            response = LeaveGroupResponse(error_code=results[0].error_code)
         return core.reply(ticket, response, core.position_of(request.group_id))
 
     def _leave_all(

@@ -61,21 +61,17 @@ class OffsetHandler:
         self, request: OffsetCommitRequest, ticket: Ticket, now_ms: int
     ) -> OffsetCommitResponse | None:
         """The answer; None while it waits for the records."""
-        core = self.core
-        group = core.groups.get(request.group_id)
-        error = self._check_commit(group, request, ticket.api_version, now_ms)
-        if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
-            group = core.find_or_add(request.group_id)
-            error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
-        if error or group is None:
-            refused = refusal(request, ticket.api_version, int(error))
-            return core.reply(ticket, refused, core.position_of(request.group_id))
-        content: Records = []
-        response = self._take_in(request, now_ms, content)
-        if not content:
-            core.forget_if_void(group)
-            return core.reply(ticket, response, group.position)
-        return core.reply(ticket, response, core.write_offsets(group, content))
+        commit_ms, retention_ms = self.core.unix_time.stamp_ms(now_ms), request.retention_time_ms
+        return take_in(
+            self.core,
+            request,
+            ticket,
+            self._check_commit(request, ticket.api_version, now_ms),
+            partial(records.offset_key, request.group_id),
+            commit_ms,
+            commit_ms + retention_ms if retention_ms >= 0 else -1,
+            (OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition),
+        )
 
     def commit_one(
         self,
@@ -108,12 +104,11 @@ class OffsetHandler:
         core.out.answer(ticket, _NONE, core.write_offsets(group, [(key, value)]))
         return None
 
-    def _check_commit(
-        self, group: Group | None, request: OffsetCommitRequest, version: int, now_ms: int
-    ) -> ErrorCode | int:
+    def _check_commit(self, request: OffsetCommitRequest, version: int, now_ms: int) -> ErrorCode | int:
         """Group-level validation in Kafka's order. A commit of a member keeps its session alive, as a
         heartbeat."""
         generation = request.generation_id_or_member_epoch
+        group = self.core.groups.get(request.group_id)
         if self.core.refusal or group is None or group.is_void:
             return check_unknown_group(self.core, request.group_id, generation, version)
         if generation < 0 and group.state is GroupState.EMPTY:
@@ -131,21 +126,6 @@ class OffsetHandler:
             return ErrorCode.REBALANCE_IN_PROGRESS
         self.core.arm_session(member, now_ms)
         return STORE_FULL if self.core.full else _NONE
-
-    def _take_in(self, request: OffsetCommitRequest, now_ms: int, content: Records) -> OffsetCommitResponse:
-        commit_ms = self.core.unix_time.stamp_ms(now_ms)
-        retention_ms = request.retention_time_ms
-        topics = take_in(
-            self.core,
-            request.topics,
-            partial(records.offset_key, request.group_id),
-            commit_ms,
-            commit_ms + retention_ms if retention_ms >= 0 else -1,
-            content,
-            OffsetCommitResponseTopic,
-            OffsetCommitResponsePartition,
-        )
-        return OffsetCommitResponse(topics=topics)
 
     # ---- OffsetFetch ----
 
@@ -242,19 +222,29 @@ def check_unknown_group(core: Core, group_id: str, generation: int, version: int
 
 def take_in(
     core: Core,
-    topics: Sequence[Any],
+    request: Any,
+    ticket: Ticket,
+    error: ErrorCode | int,
     key_of: Callable[[str, int], bytes],
     commit_ms: int,
     expire_ms: int,
-    content: Records,
-    topic_class: type[Any],
-    partition_class: type[Any],
-) -> list[Any]:
-    """Records for every partition of a commit that is fine go to `content`, under `key_of(topic, partition)`.
-    Returns the topics of the answer for when they are durable, in these classes."""
+    answers: tuple[type[Any], type[Any], type[Any]],
+) -> Any | None:
+    """What is left of a commit of either kind once it is checked: a record under `key_of(topic, partition)`
+    for every partition that is fine. The answer, in these classes (response, topic, partition); None while
+    it waits for the records. `error`: what the check found."""
+    group = core.groups.get(request.group_id)
+    if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
+        group = core.find_or_add(request.group_id)
+        error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
+    if error or group is None:
+        refused = refusal(request, ticket.api_version, int(error))
+        return core.reply(ticket, refused, core.position_of(request.group_id))
     longest = core.settings.offset_metadata_max_bytes
+    response_class, topic_class, partition_class = answers
+    content: Records = []
     answered = []
-    for topic in topics:
+    for topic in request.topics:
         results = []
         for one in topic.partitions:
             metadata = one.committed_metadata or ""
@@ -268,7 +258,11 @@ def take_in(
                 content.append((key_of(topic.name, one.partition_index), value))
             results.append(partition_class(partition_index=one.partition_index, error_code=error))
         answered.append(topic_class(name=topic.name, partitions=results))
-    return answered
+    response = response_class(topics=answered)
+    if not content:
+        core.forget_if_void(group)
+        return core.reply(ticket, response, group.position)
+    return core.reply(ticket, response, core.write_offsets(group, content))
 
 
 def is_subscribed(group: Group, topic: str) -> bool:

@@ -11,12 +11,11 @@ from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
-from ringleader.coordinator.groups.replies import no_protocol, sync_error
 from ringleader.coordinator.groups.states import CAN_REBALANCE, GroupState
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember
-from ringleader.protocol.refusals import join_refusal
+from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
+from ringleader.protocol.refusals import FIRST_NULLABLE_PROTOCOL_NAME, join_refusal
 
 _NONE = int(ErrorCode.NONE)
 _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -169,7 +168,7 @@ class Rebalances:
             error_code=_NONE,
             generation_id=group.generation,
             protocol_type=group.protocol_type,
-            protocol_name=group.protocol or no_protocol(version),
+            protocol_name=group.protocol or (None if version >= FIRST_NULLABLE_PROTOCOL_NAME else ""),
             leader=group.leader or "",
             skip_assignment=False,
             member_id=member.member_id,
@@ -234,15 +233,8 @@ class Rebalances:
     def remove(self, group: Group, member: Member, why: Departure | None) -> None:
         """Take a member out. Its parked requests are answered; a parked SyncGroup too, which Kafka forgets.
         `why` None: it was never really in."""
-        core = self.core
-        core.deadlines.cancel(member)
-        join_ticket = self.unpark_join(group, member)
-        if join_ticket is not None:
-            refusal = join_refusal(join_ticket.api_version, _UNKNOWN_MEMBER_ID, "")
-            core.out.answer(join_ticket, refusal, group.position)
-        sync_ticket = self.unpark_sync(member)
-        if sync_ticket is not None:
-            core.out.answer(sync_ticket, sync_error(_UNKNOWN_MEMBER_ID), group.position)
+        self.core.deadlines.cancel(member)
+        self.refuse_parked(group, member, _UNKNOWN_MEMBER_ID, "")
         group.remove(member)
         if why is not None:
             group.departed[member.member_id] = why
@@ -287,12 +279,23 @@ class Rebalances:
             self.core.parked.pop(ticket, None)
         return ticket
 
+    def refuse_parked(self, group: Group, member: Member, error: int, member_id: str) -> None:
+        """Whatever the member waits in is answered with an error; `member_id`: what JoinGroup echoes."""
+        ticket = self.unpark_join(group, member)
+        if ticket is not None:
+            self.core.out.answer(ticket, join_refusal(ticket.api_version, error, member_id), group.position)
+        self._refuse_sync(group, member, error)
+
+    def _refuse_sync(self, group: Group, member: Member, error: int) -> None:
+        refused = SyncGroupResponse(error_code=error)
+        self.core.out.answer(self.unpark_sync(member), refused, group.position)
+
     def answer_syncs_with_error(self, group: Group, error: int, now_ms: int) -> None:
         """Everybody who waits for an assignment is told that it will not come; assignments are forgotten."""
         for member in group.members.values():
             member.assignment = b""
             if member.awaiting_sync:
-                self.core.out.answer(self.unpark_sync(member), sync_error(error), group.position)
+                self._refuse_sync(group, member, error)
                 self.core.arm_session(member, now_ms)
 
     # ---- a store without room ----
@@ -305,12 +308,7 @@ class Rebalances:
                 continue
             for member in list(group.members.values()):
                 waited = member.awaiting_join or member.awaiting_sync
-                ticket = self.unpark_join(group, member)
-                if ticket is not None:
-                    known = "" if member.is_new else member.member_id
-                    refusal = join_refusal(ticket.api_version, STORE_FULL, known)
-                    self.core.out.answer(ticket, refusal, group.position)
-                self.core.out.answer(self.unpark_sync(member), sync_error(STORE_FULL), group.position)
+                self.refuse_parked(group, member, STORE_FULL, "" if member.is_new else member.member_id)
                 if member.is_new:
                     self.remove(group, member, None)
                 elif waited:

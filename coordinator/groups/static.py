@@ -16,14 +16,16 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause
 from ringleader.coordinator.groups.member import Member, Protocols
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.replies import sync_error
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import GroupMetadataValue, JoinGroupRequest, JoinGroupResponse
+from ringleader.protocol.messages import (
+    GroupMetadataValue,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
 from ringleader.protocol.refusals import join_refusal
 
-_FENCED = int(ErrorCode.FENCED_INSTANCE_ID)
 _FIRST_WITH_SKIP_ASSIGNMENT = 9
 
 
@@ -86,7 +88,8 @@ def replace(
     instance_id = request.group_instance_id or ""
     old_id = group.static_members[instance_id]
     member = group.members[old_id]
-    _fence(core, rebalances, group, member)
+    # Whoever waits under the old member id is told that there is a newer one.
+    rebalances.refuse_parked(group, member, int(ErrorCode.FENCED_INSTANCE_ID), old_id)
     leader_before = group.leader or ""
     group.rename(member, fresh)
     if group.progress is not None:
@@ -103,15 +106,6 @@ def replace(
     text = f"static member {instance_id!r} is back, in place of {old_id!r}: no rebalance"
     core.notice(group, fresh, text, now_ms)
     return _no_rebalance(rebalances, group, member, leader_before, ticket.api_version)
-
-
-def _fence(core: Core, rebalances: Rebalances, group: Group, member: Member) -> None:
-    """Whoever waits under the old member id is told that there is a newer one."""
-    ticket = rebalances.unpark_join(group, member)
-    if ticket is not None:
-        refused = join_refusal(ticket.api_version, _FENCED, member.member_id)
-        core.out.answer(ticket, refused, group.position)
-    core.out.answer(rebalances.unpark_sync(member), sync_error(_FENCED), group.position)
 
 
 def _no_rebalance(

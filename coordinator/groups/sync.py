@@ -6,8 +6,8 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
+from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.replies import sync_error, sync_success
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -29,11 +29,10 @@ class SyncHandler:
         group = core.find(request.group_id)
         error = self._refuse(group, request)
         if group is None or error:
-            return core.reply(ticket, sync_error(int(error)), core.position_of(request.group_id))
-        if group.state is GroupState.PREPARING:
-            return core.reply(ticket, sync_error(int(ErrorCode.REBALANCE_IN_PROGRESS)), group.position)
+            refused = SyncGroupResponse(error_code=int(error))
+            return core.reply(ticket, refused, core.position_of(request.group_id))
         if group.state is GroupState.COMPLETING and core.full:
-            return sync_error(STORE_FULL)
+            return SyncGroupResponse(error_code=STORE_FULL)
         member = group.members[request.member_id]
         if member.member_id in group.pending_sync:
             del group.pending_sync[member.member_id]
@@ -42,8 +41,7 @@ class SyncHandler:
             if not group.pending_sync:
                 core.deadlines.cancel(group.sync_deadline)
         if group.state is GroupState.STABLE:
-            success = sync_success(member, group.protocol_type, group.protocol)
-            return core.reply(ticket, success, group.position)
+            return core.reply(ticket, _success(group, member), group.position)
         self.rebalances.park_sync(member, ticket)
         if group.leader == member.member_id:
             self._assign(group, request, now_ms)
@@ -69,7 +67,7 @@ class SyncHandler:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if _differs(request.protocol_name, group.protocol):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        return ErrorCode.NONE
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING else ErrorCode.NONE
 
     def _assign(self, group: Group, request: SyncGroupRequest, now_ms: int) -> None:
         """Write what the leader decided, and tell everybody. Ids that are not members have no effect; members
@@ -90,10 +88,19 @@ class SyncHandler:
         group.settle()
         for member in group.members.values():
             if member.awaiting_sync:
-                success = sync_success(member, group.protocol_type, group.protocol)
-                core.out.answer(self.rebalances.unpark_sync(member), success, group.position)
+                core.out.answer(self.rebalances.unpark_sync(member), _success(group, member), group.position)
                 core.arm_session(member, now_ms)
         core.end_rebalance(group, Outcome.STABLE, now_ms)
+
+
+def _success(group: Group, member: Member) -> SyncGroupResponse:
+    """The member's assignment as the leader sent it, byte for byte."""
+    return SyncGroupResponse(
+        error_code=int(ErrorCode.NONE),
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol,
+        assignment=member.assignment,
+    )
 
 
 def _differs(said: str | None, known: str | None) -> bool:

@@ -25,7 +25,6 @@ from ringleader.protocol.messages import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ringleader.protocol.refusals import refusal
 
 _NONE = int(ErrorCode.NONE)
 
@@ -43,40 +42,26 @@ class TransactionalOffsets:
     ) -> TxnOffsetCommitResponse | None:
         """The answer; None while it waits for the records. That the transaction is open, and that the group
         belongs to it, has been checked before."""
-        core = self.core
-        group = core.groups.get(request.group_id)
-        error = self._check(group, request, ticket.api_version) or (core.full and STORE_FULL)
-        if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
-            group = core.find_or_add(request.group_id)
-            error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
-        if error or group is None:
-            refused = refusal(request, ticket.api_version, int(error))
-            return core.reply(ticket, refused, core.position_of(request.group_id))
-        content: Records = []
 
         def key(topic: str, partition: int) -> bytes:
             return records.pending_key(request.group_id, topic, partition, request.producer_id)
 
-        topics = take_in(
-            core,
-            request.topics,
+        return take_in(
+            self.core,
+            request,
+            ticket,
+            self._check(request, ticket.api_version) or (self.core.full and STORE_FULL),
             key,
-            core.unix_time.stamp_ms(now_ms),
+            self.core.unix_time.stamp_ms(now_ms),
             -1,
-            content,
-            TxnOffsetCommitResponseTopic,
-            TxnOffsetCommitResponsePartition,
+            (TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition),
         )
-        response = TxnOffsetCommitResponse(topics=topics)
-        if not content:
-            core.forget_if_void(group)
-            return core.reply(ticket, response, group.position)
-        return core.reply(ticket, response, core.write_offsets(group, content))
 
-    def _check(self, group: Group | None, request: TxnOffsetCommitRequest, version: int) -> ErrorCode | int:
+    def _check(self, request: TxnOffsetCommitRequest, version: int) -> ErrorCode | int:
         """As for OffsetCommit, but who says nothing about a member is welcome in any state: producers did so
         before KIP-447. The session of a member is not kept alive by it."""
         generation = request.generation_id_or_member_epoch
+        group = self.core.groups.get(request.group_id)
         if self.core.refusal or group is None or group.is_void:
             return check_unknown_group(self.core, request.group_id, generation, version)
         if generation < 0 and group.state is GroupState.EMPTY:
