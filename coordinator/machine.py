@@ -119,7 +119,8 @@ class Machine(Protocol):
         """What Unix time is now; told every few seconds. Timers never use it."""
 
     def set_full(self, full: bool, now_ms: int) -> None:
-        """Whether the store is full: while it is, what would write is refused before it changes anything."""
+        """Whether the store is full: while it is, what would write is refused before it changes anything.
+        A shard that is loaded meanwhile is told before `loaded`, and writes nothing there either."""
 
     def unload(self) -> None:
         """The partition moves away: every call from here on is answered NOT_COORDINATOR. The caller refuses

@@ -6,7 +6,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
@@ -16,7 +15,7 @@ from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.machine import Notice, Phase, Ticket
-from ringleader.coordinator.runtime.shards import R, ShardRuntime, Waiting
+from ringleader.coordinator.runtime.shards import ShardRuntime, Waiting
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -32,15 +31,6 @@ def fresh_id(prefix: str) -> str:
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{prefix}-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a start found."""
-
-    records: int
-    groups: int
-    seconds: float
 
 
 class GroupRuntime(ShardRuntime[Shard]):
@@ -68,26 +58,25 @@ class GroupRuntime(ShardRuntime[Shard]):
     def _make(self, partition: int) -> Shard:
         return Shard(partition, self._settings, self._ids)
 
-    async def start(self) -> Replayed:
+    async def start(self) -> None:
         """Open the store and rebuild the groups from it. Raises `StorageError`, or `MalformedError` for a
         record that cannot be read."""
         began = time.perf_counter()
         records = await self.load_all()
         groups = sum(len(shard.list_groups((), (), Waiting()) or []) for shard in self.shards)
-        report = Replayed(records, groups, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
         self._log.info(
             "replayed",
-            text=f"replayed {report.records:,} records, {report.groups:,} groups in {report.seconds:.1f} s",
-            records=report.records,
-            groups=report.groups,
-            seconds=round(report.seconds, 3),
+            text=f"replayed {records:,} records, {groups:,} groups in {seconds:.1f} s",
+            records=records,
+            groups=groups,
+            seconds=round(seconds, 3),
         )
-        return report
 
     # ---- requests ----
 
     def partition_of(self, group_id: str) -> int:
-        """The partition that a group belongs to."""
+        """See `ShardRuntime.partition_of`; what is in use is remembered."""
         partition = self._routes.get(group_id)
         if partition is None:
             partition = partition_for(group_id, self.partitions)
@@ -96,7 +85,7 @@ class GroupRuntime(ShardRuntime[Shard]):
 
     def handle(self, request: Any, ticket: Ticket) -> Any | None:
         """A request of one group (`request.group_id`); see `Shard.handle`."""
-        return self._ask(
+        return self.call_for(
             request.group_id,
             type(request).__name__,
             ticket,
@@ -114,7 +103,7 @@ class GroupRuntime(ShardRuntime[Shard]):
         self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket
     ) -> Any | None:
         """See `OffsetHandler.fetch`."""
-        return self._ask(
+        return self.call_for(
             group_id,
             "OffsetFetch",
             ticket,
@@ -123,7 +112,7 @@ class GroupRuntime(ShardRuntime[Shard]):
 
     def describe(self, group_id: str, version: int, ticket: Ticket) -> Any | None:
         """See `AdminHandler.describe`."""
-        return self._ask(
+        return self.call_for(
             group_id, "DescribeGroups", ticket, lambda shard, _: shard.describe(group_id, version, ticket)
         )
 
@@ -139,13 +128,13 @@ class GroupRuntime(ShardRuntime[Shard]):
 
     def delete_group(self, group_id: str, ticket: Ticket) -> Any | None:
         """See `AdminHandler.delete`."""
-        return self._ask(
+        return self.call_for(
             group_id, "DeleteGroups", ticket, lambda shard, _: shard.delete_group(group_id, ticket)
         )
 
     def own_offsets(self, group_id: str) -> int | None:
         """See `Shard.own_offsets`."""
-        return self._ask(group_id, "own_offsets", None, lambda shard, _: shard.own_offsets(group_id))
+        return self.call_for(group_id, "own_offsets", None, lambda shard, _: shard.own_offsets(group_id))
 
     def expire_member(self, group_id: str, member_id: str) -> None:
         """For tests of applications: see `Shard.expire_member`."""
@@ -156,13 +145,7 @@ class GroupRuntime(ShardRuntime[Shard]):
     def ticket_closed(self, group_id: str, ticket: Ticket) -> None:
         """The peer of a request that waits is gone."""
         self.pending[self.partition_of(group_id)].pop(ticket, None)
-        self._ask(group_id, "ticket_closed", None, lambda shard, _: shard.ticket_closed(ticket))
-
-    def _ask(
-        self, group_id: str, doing: str, ticket: Any, method: Callable[[Shard, int], R | None]
-    ) -> R | None:
-        """`call` the shard of a group."""
-        return self.call(self.partition_of(group_id), doing, group_id, ticket, method)
+        self.call_for(group_id, "ticket_closed", None, lambda shard, _: shard.ticket_closed(ticket))
 
     # ---- what the node itself asks ----
 

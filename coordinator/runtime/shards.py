@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
+from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.machine import Answer, Machine
 from ringleader.coordinator.runtime.log import Entry, ShardLog
@@ -184,10 +185,10 @@ class ShardRuntime(ABC, Generic[M]):
     def _serve(self, partition: int) -> None:
         now = self._now_ms()
         shard = self.shards[partition]
-        shard.loaded(now, self._wall_ms())
-        self._loaded[partition] = True
         if self._full:
             shard.set_full(True, now)
+        shard.loaded(now, self._wall_ms())
+        self._loaded[partition] = True
         self.touch(partition)
 
     def _unload(self, partition: int) -> None:
@@ -255,6 +256,10 @@ class ShardRuntime(ABC, Generic[M]):
 
     # ---- requests ----
 
+    def partition_of(self, subject: str) -> int:
+        """The partition that a group id or transactional id belongs to."""
+        return partition_for(subject, self.partitions)
+
     def call(
         self, partition: int, doing: str, subject: str, ticket: Any, method: Callable[[M, int], R | None]
     ) -> R | None:
@@ -269,6 +274,12 @@ class ShardRuntime(ABC, Generic[M]):
             self.pending[partition][ticket] = None
         self.touch(partition)
         return response
+
+    def call_for(
+        self, subject: str, doing: str, ticket: Any, method: Callable[[M, int], R | None]
+    ) -> R | None:
+        """`call` the shard of a group id or transactional id."""
+        return self.call(self.partition_of(subject), doing, subject, ticket, method)
 
     async def ask(
         self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting], int | None]

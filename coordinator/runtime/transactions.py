@@ -111,10 +111,6 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
 
     # ---- requests ----
 
-    def partition_of(self, transactional_id: str) -> int:
-        """The partition that a transactional id belongs to."""
-        return partition_for(transactional_id, self.partitions)
-
     async def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: Producer | None, ticket: Any
     ) -> None:
@@ -135,10 +131,9 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         except Exception:
             self.fault(partition, "InitProducerId", transactional_id, ticket)
             return
-        self.call(
-            partition,
-            "InitProducerId",
+        self.call_for(
             transactional_id,
+            "InitProducerId",
             ticket,
             lambda shard, now_ms: shard.init_producer_id(
                 transactional_id, timeout_ms, expected, fresh_id, ticket, now_ms
@@ -149,10 +144,9 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         self, transactional_id: str, producer: Producer, partitions: list[Partition], ticket: Any
     ) -> None:
         """See `TransactionShard.add_partitions`."""
-        self.call(
-            self.partition_of(transactional_id),
-            "AddPartitionsToTxn",
+        self.call_for(
             transactional_id,
+            "AddPartitionsToTxn",
             ticket,
             lambda shard, now_ms: shard.add_partitions(
                 transactional_id, producer, partitions, ticket, now_ms
@@ -165,10 +159,9 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
 
     def end(self, transactional_id: str, producer: Producer, committed: bool, ticket: Any) -> None:
         """See `TransactionShard.end`."""
-        self.call(
-            self.partition_of(transactional_id),
-            "EndTxn",
+        self.call_for(
             transactional_id,
+            "EndTxn",
             ticket,
             lambda shard, now_ms: shard.end(transactional_id, producer, committed, ticket, now_ms),
         )
@@ -197,10 +190,10 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         # A shard that is loaded again tells again what is being finished. Then one is enough: two might end
         # the next transaction as well.
         elif isinstance(event, Finish) and event.transactional_id not in self._finishing and self._serving:
-            task = self._loop.create_task(self._finish(partition, event))
+            task = self._loop.create_task(self._finish(event))
             self._finishing[event.transactional_id] = task
 
-    async def _finish(self, partition: int, finish: Finish) -> None:
+    async def _finish(self, finish: Finish) -> None:
         left = sorted(finish.partitions)
         while left:
             done = await asyncio.gather(*(self._mark(finish, found) for found in left))
@@ -208,10 +201,9 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             if left:
                 await asyncio.sleep(self._settings.transaction_retry_ms / 1000)
         del self._finishing[finish.transactional_id]
-        self.call(
-            partition,
-            "finished",
+        self.call_for(
             finish.transactional_id,
+            "finished",
             None,
             lambda shard, now_ms: shard.finished(
                 finish.transactional_id, finish.producer_id, finish.epoch, now_ms

@@ -213,6 +213,8 @@ class Partition:
         rows = world.store.logs[self.number]
         if self._call(self.shard.replay, rows[first:]) is _FAILED:
             return
+        if world.full and self._call(self.shard.set_full, True, world.now_ms) is _FAILED:
+            return
         if self._call(self.shard.loaded, world.now_ms, world.wall_ms()) is _FAILED:
             return
         self.being = Being.SERVING
@@ -220,5 +222,3 @@ class Partition:
         self.told_most_ms = world.wall_ms() - world.now_ms
         world.say("loaded", self.number)
         world.checks.loaded(self)
-        if world.full:
-            self.set_full(True)

@@ -144,6 +144,8 @@ class DeafTicket(Ticket):
 class Tables(ShardRuntime[Table]):
     """The runtime, and what tests ask of it."""
 
+    kind = Table
+
     def __init__(self, storage: MemoryStorage, **more: Any) -> None:
         self.broken: list[dict[str, int]] = [{} for _ in range(PARTITIONS)]
         """By partition: how often which method raises."""
@@ -169,7 +171,7 @@ class Tables(ShardRuntime[Table]):
         raise structlog.DropEvent
 
     def _make(self, partition: int) -> Table:
-        return Table(self.broken[partition])
+        return self.kind(self.broken[partition])
 
     def _event(self, partition: int, event: Any) -> None:
         raise BugError("no event was told")
@@ -518,6 +520,31 @@ async def test_while_the_store_is_full_what_would_write_is_refused_and_it_opens_
         assert runtime.counters.reloads == 1
         assert len(runtime.events("store full")) == len(runtime.events("store has room")) == 1
         await until(lambda: not runtime._tasks)
+
+
+class Diary(Table):
+    """One that writes whenever it is loaded."""
+
+    def loaded(self, now_ms: int, wall_ms: int) -> None:
+        super().loaded(now_ms, wall_ms)
+        if not self.full:
+            self._out.emit([(b"loaded", b"1")])
+
+
+async def test_a_shard_that_writes_when_it_is_loaded_is_loaded_once_into_a_full_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Tables, "kind", Diary)
+    async with tables() as runtime:
+        runtime.storage.full = True
+        await until(lambda: bool(runtime.events("store full")))
+        for partition in range(PARTITIONS):
+            await runtime.served(partition)
+        reloads = runtime.counters.reloads
+        assert reloads <= PARTITIONS
+        await turns(200)
+        assert runtime.counters.reloads == reloads
+        assert runtime.storage.appends == runtime.counters.failed_appends
 
 
 async def test_a_store_that_cannot_be_trusted_ends_all_shards() -> None:
