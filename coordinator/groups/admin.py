@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL, Part
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -21,13 +21,8 @@ GROUP_TYPE = "classic"
 """Type of all our groups in ListGroups v5 (KIP-848)."""
 
 
-class AdminHandler:
+class AdminHandler(Part):
     """Answers operators' questions about the groups of one shard."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
 
     def describe(
         self, group_id: str, version: int, ticket: Ticket

@@ -284,3 +284,10 @@ class Core:
                 del groups[group.group_id]
                 if not groups:
                     del self.transactional[producer_id]
+
+
+class Part:
+    """One of the parts that share a core."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core

@@ -7,11 +7,11 @@ The order of the checks is Kafka's; the first hit wins.
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records, static
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
-from ringleader.coordinator.groups.rebalance import Rebalances
+from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -23,14 +23,8 @@ _FIRST_WITH_MEMBER_ID_REQUIRED = 4
 _MAX_ID_PREFIX_CHARS = 4_096  # member ids are persisted: keep them well below the longest string of a record
 
 
-class JoinHandler:
+class JoinHandler(Membership):
     """Handles JoinGroup for one shard."""
-
-    __slots__ = ("core", "rebalances")
-
-    def __init__(self, core: Core, rebalances: Rebalances) -> None:
-        self.core = core
-        self.rebalances = rebalances
 
     def join(self, request: JoinGroupRequest, ticket: Ticket, now_ms: int) -> JoinGroupResponse | None:
         """The answer; None while it waits for the join phase or for a record."""

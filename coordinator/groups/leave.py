@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure
-from ringleader.coordinator.groups.rebalance import Rebalances
+from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -18,14 +18,8 @@ from ringleader.protocol.messages import (
 _FIRST_BATCH = 3
 
 
-class LeaveHandler:
+class LeaveHandler(Membership):
     """Handles LeaveGroup for one shard."""
-
-    __slots__ = ("core", "rebalances")
-
-    def __init__(self, core: Core, rebalances: Rebalances) -> None:
-        self.core = core
-        self.rebalances = rebalances
 
     def leave(self, request: LeaveGroupRequest, ticket: Ticket, now_ms: int) -> LeaveGroupResponse | None:
         """The answer; None while it waits for the record of the group that it emptied."""

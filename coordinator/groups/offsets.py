@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
@@ -47,13 +47,8 @@ def utf16_units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-class OffsetHandler:
+class OffsetHandler(Part):
     """Handles committed offsets for one shard."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
 
     # ---- OffsetCommit ----
 

@@ -6,7 +6,7 @@ The sequence and every special case follow Kafka's GroupMetadataManager; where t
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL, Part
 from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
@@ -22,13 +22,8 @@ _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
 _REBALANCE_IN_PROGRESS = int(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
-class Rebalances:
+class Rebalances(Part):
     """Starts, extends and completes rebalances of the groups of one shard."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
 
     # ---- starting ----
 
@@ -313,3 +308,11 @@ class Rebalances:
                     self.remove(group, member, None)
                 elif waited:
                     self.core.arm_session(member, now_ms)
+
+
+class Membership(Part):
+    """A part whose requests begin rebalances, and wait in them."""
+
+    def __init__(self, rebalances: Rebalances) -> None:
+        super().__init__(rebalances.core)
+        self.rebalances = rebalances

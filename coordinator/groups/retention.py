@@ -127,5 +127,4 @@ class Retention:
             ]
             if gone:
                 core.write_offsets(group, gone)
-        answer: int | None = core.reply(ticket, 0, core.out.emitted)
-        return answer
+        return core.reply(ticket, 0, core.out.emitted)

@@ -24,17 +24,8 @@ from ringleader.coordinator.groups.sync import SyncHandler
 from ringleader.coordinator.groups.transactions import TransactionalOffsets
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import Outbox, Phase, Ticket
+from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    SyncGroupRequest,
-    TxnOffsetCommitRequest,
-)
 
 NOT_YET = -1_000
 """From `Shard.heartbeat`: the group's record is on its way to the log. No error code of Kafka's."""
@@ -64,13 +55,13 @@ class Shard:
         self.list_groups = admin.list_groups
         self.delete_group = admin.delete
         self._handlers: dict[type, Callable[[Any, Ticket, int], Any]] = {
-            JoinGroupRequest: JoinHandler(core, rebalances).join,
-            SyncGroupRequest: SyncHandler(core, rebalances).sync,
-            HeartbeatRequest: self._heartbeat,
-            LeaveGroupRequest: LeaveHandler(core, rebalances).leave,
-            OffsetCommitRequest: offsets.commit,
-            OffsetDeleteRequest: offsets.delete,
-            TxnOffsetCommitRequest: transactions.commit,
+            messages.JoinGroupRequest: JoinHandler(rebalances).join,
+            messages.SyncGroupRequest: SyncHandler(rebalances).sync,
+            messages.HeartbeatRequest: self._heartbeat,
+            messages.LeaveGroupRequest: LeaveHandler(rebalances).leave,
+            messages.OffsetCommitRequest: offsets.commit,
+            messages.OffsetDeleteRequest: offsets.delete,
+            messages.TxnOffsetCommitRequest: transactions.commit,
         }
         self._timers: dict[Kind, Callable[[Any, int], None]] = {
             Kind.MEMBER: rebalances.session_fired,
@@ -165,13 +156,13 @@ class Shard:
                 return 0
         return self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
 
-    def _heartbeat(self, request: HeartbeatRequest, ticket: Ticket, now_ms: int) -> HeartbeatResponse | None:
+    def _heartbeat(
+        self, request: messages.HeartbeatRequest, ticket: Ticket, now_ms: int
+    ) -> messages.HeartbeatResponse | None:
         named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
         code = self._heartbeat_otherwise(self._groups.get(request.group_id), *named, now_ms)
-        said = HeartbeatResponse(error_code=code)
-        answer: HeartbeatResponse | None
-        answer = self._core.reply(ticket, said, self._core.position_of(request.group_id))
-        return answer
+        said = messages.HeartbeatResponse(error_code=code)
+        return self._core.reply(ticket, said, self._core.position_of(request.group_id))
 
     def _heartbeat_otherwise(
         self,

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
 from ringleader.coordinator.groups.member import Member
-from ringleader.coordinator.groups.rebalance import Rebalances
+from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import SyncGroupRequest, SyncGroupResponse
 
 
-class SyncHandler:
+class SyncHandler(Membership):
     """Handles SyncGroup for one shard."""
-
-    __slots__ = ("core", "rebalances")
-
-    def __init__(self, core: Core, rebalances: Rebalances) -> None:
-        self.core = core
-        self.rebalances = rebalances
 
     def sync(self, request: SyncGroupRequest, ticket: Ticket, now_ms: int) -> SyncGroupResponse | None:
         """The answer; None while it waits for the leader or for the record."""

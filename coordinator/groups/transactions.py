@@ -13,7 +13,7 @@ the log).
 from __future__ import annotations
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import STORE_FULL, Core
+from ringleader.coordinator.groups.core import STORE_FULL, Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import check_unknown_group, take_in
 from ringleader.coordinator.groups.states import GroupState
@@ -29,13 +29,8 @@ from ringleader.protocol.messages import (
 _NONE = int(ErrorCode.NONE)
 
 
-class TransactionalOffsets:
+class TransactionalOffsets(Part):
     """Handles transactional offsets for one shard."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
 
     def commit(
         self, request: TxnOffsetCommitRequest, ticket: Ticket, now_ms: int
@@ -92,8 +87,7 @@ class TransactionalOffsets:
                 content.append((records.pending_key(group_id, topic, partition, producer_id), None))
             core.write_offsets(group, content)
         # Asked again, it may be that the records of the first time are on their way.
-        answer: int | None = core.reply(ticket, _NONE, core.out.emitted)
-        return answer
+        return core.reply(ticket, _NONE, core.out.emitted)
 
 
 def _committed(group: Group, producer_id: int, topic: str, partition: int) -> Records:
