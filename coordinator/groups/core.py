@@ -33,7 +33,9 @@ STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 class Core:
     """State of a shard and the services that its parts need."""
 
-    def __init__(self, settings: GroupSettings, ids: Callable[[str], str]) -> None:
+    def __init__(
+        self, settings: GroupSettings, ids: Callable[[str], str], unix_time: UnixTime | None = None
+    ) -> None:
         self.settings = settings
         self.ids = ids
         self.phase = Phase.LOADING
@@ -45,12 +47,13 @@ class Core:
         self.groups: dict[str, Group] = {}  # in order of creation
         self.deadlines = DeadlineHeap()
         self.parked: dict[Ticket, Member] = {}
-        self.unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
+        self.unix_time = unix_time or UnixTime(settings.offsets_retention_check_interval_ms)
         self.transactional: dict[int, dict[str, None]] = {}
         """Producer id -> groups in which it has offsets of an open transaction."""
         self._order = 0
         # Start of offset keys -> partitions of that group and topic; not of groups with open transactions.
         self._partitions: dict[bytes, dict[int, bytes]] = {}
+        self._on_its_way: deque[tuple[int, Group]] = deque()  # records of groups
         self._void: deque[Group] = deque()  # deleted, but not durably yet
 
     @property
@@ -168,6 +171,8 @@ class Core:
         self, group: Group, content: list[tuple[bytes, bytes]], value: GroupMetadataValue | None = None
     ) -> None:
         group.position = self.position = self.out.emit([*content])
+        group.on_its_way, group.quick = True, False
+        self._on_its_way.append((group.position, group))
         for key, raw in content:
             self._apply(key, raw, value)
 
@@ -197,6 +202,11 @@ class Core:
     def durable(self, position: int, now_ms: int) -> None:
         """Everything up to `position` is in the log for good."""
         self.out.settle(position, now_ms)
+        while self._on_its_way and self._on_its_way[0][0] <= position:
+            group = self._on_its_way.popleft()[1]
+            if group.position <= position:
+                group.on_its_way = False
+                group.look()
         while self._void and max(self._void[0].position, self._void[0].offsets_position) <= position:
             self.forget_if_void(self._void.popleft())
 

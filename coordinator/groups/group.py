@@ -52,7 +52,10 @@ class Group:
     # --- live: changes at once, lost on restart ---
     state: GroupState = GroupState.EMPTY
     previous: GroupState = GroupState.EMPTY
-    heartbeat_code: int = HEARTBEAT_CODES[GroupState.EMPTY]
+    on_its_way: bool = False
+    """Its record, to the log."""
+    quick: bool = False
+    """Heartbeats of this generation are fine: they need no second look."""
     state_since_ms: int = -1  # Unix time; -1: not known
     generation: int = 0
     last_generation: int = 0  # the next generation is above this; after a load it is `floor`
@@ -88,7 +91,11 @@ class Group:
         self.previous = self.state
         self.state = state
         self.state_since_ms = unix_ms
-        self.heartbeat_code = HEARTBEAT_CODES[state]
+        self.look()
+
+    def look(self) -> None:
+        """Work out `quick` after a change of what it depends on."""
+        self.quick = not (self.on_its_way or HEARTBEAT_CODES[self.state])
 
     def settle(self) -> None:
         """Be what `synced` says: after a sync, where all its members are here already, when the last member

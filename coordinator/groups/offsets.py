@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
@@ -80,9 +80,9 @@ class OffsetHandler(Part):
         leader_epoch: int,
         ticket: Ticket,
         now_ms: int,
-    ) -> Literal[False] | None:
+    ) -> bool:
         """The hot path of OffsetCommit: one partition, no metadata, no expiry, a member of a stable group.
-        None: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
+        True: the error code comes as `Answer(ticket, code)`. False: the case is not that plain and
         nothing was done; `commit` the request."""
         core = self.core
         group = core.groups.get(group_id)
@@ -97,7 +97,7 @@ class OffsetHandler(Part):
         key = records.offset_key(group_id, topic, partition)
         value = records.offset_value(offset, leader_epoch, "", core.unix_time.stamp_ms(now_ms), -1)
         core.out.answer(ticket, _NONE, core.write_offsets(group, [(key, value)]))
-        return None
+        return True
 
     def _check_commit(self, request: OffsetCommitRequest, version: int, now_ms: int) -> ErrorCode | int:
         """Group-level validation in Kafka's order. A commit of a member keeps its session alive, as a

@@ -17,6 +17,9 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
 from ringleader.protocol.refusals import FIRST_NULLABLE_PROTOCOL_NAME, join_refusal
 
+DEPARTED_MAX = 10_000
+"""Members whose going is noted for the journal, in one rebalance."""
+
 _NONE = int(ErrorCode.NONE)
 _UNKNOWN_MEMBER_ID = int(ErrorCode.UNKNOWN_MEMBER_ID)
 _REBALANCE_IN_PROGRESS = int(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -231,7 +234,7 @@ class Rebalances(Part):
         self.core.deadlines.cancel(member)
         self.refuse_parked(group, member, _UNKNOWN_MEMBER_ID, "")
         group.remove(member)
-        if why is not None:
+        if why is not None and len(group.departed) < DEPARTED_MAX:
             group.departed[member.member_id] = why
 
     def park_join(self, group: Group, member: Member, ticket: Ticket, now_ms: int) -> None:

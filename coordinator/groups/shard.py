@@ -20,8 +20,10 @@ from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.retention import Retention
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.states import HEARTBEAT_CODES
 from ringleader.coordinator.groups.sync import SyncHandler
 from ringleader.coordinator.groups.transactions import TransactionalOffsets
+from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import Outbox, Phase, Ticket
 from ringleader.protocol import messages
@@ -38,9 +40,16 @@ class Shard:
     repeated.
     """
 
-    def __init__(self, partition: int, settings: GroupSettings, ids: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        partition: int,
+        settings: GroupSettings,
+        ids: Callable[[str], str],
+        unix_time: UnixTime | None = None,
+    ) -> None:
+        """`unix_time`: what is known of it already, if anything."""
         self.partition = partition
-        core = self._core = Core(settings, ids)
+        core = self._core = Core(settings, ids, unix_time)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
@@ -111,9 +120,14 @@ class Shard:
 
     def set_full(self, full: bool, now_ms: int) -> None:
         """See `Machine`. Heartbeats and reads go on; timers wait."""
-        if full and not self._core.full:
+        core = self._core
+        if full and not core.full:
             self._rebalances.store_is_full(now_ms)
-        self._core.full = full
+        elif core.full and not full:  # who was refused all the time could not keep its session alive
+            for group in self._groups.values():
+                for member in group.members.values():
+                    core.arm_session(member, now_ms)
+        core.full = full
 
     def unload(self) -> None:
         """See `Machine`."""
@@ -145,15 +159,16 @@ class Shard:
         """The hot path of Heartbeat: the error code only, or `NOT_YET`: `handle` the request. Never writes
         (KIP-62 session timers)."""
         group = self._groups.get(group_id)
-        if group is not None and group.position > self._out.durable:
-            return NOT_YET
         # The stable case first: no writes, no heap, one store. A deadline only moves later here, since a
-        # member's session was armed with this timeout when its join phase completed.
-        if group is not None and generation == group.generation and not group.heartbeat_code:
+        # member's session was armed with this timeout when its join phase completed. While the group's record
+        # is on its way to the log, it is not `quick`.
+        if group is not None and generation == group.generation and group.quick:
             member = group.members.get(member_id)
             if member is not None and (instance_id is None or instance_id == member.group_instance_id):
                 member.due_ms = now_ms + member.session_timeout_ms
                 return 0
+        if group is not None and group.position > self._out.durable:
+            return NOT_YET
         return self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
 
     def _heartbeat(
@@ -187,7 +202,7 @@ class Shard:
         if generation != group.generation:
             return int(ErrorCode.ILLEGAL_GENERATION)
         self._core.arm_session(group.members[member_id], now_ms)
-        return group.heartbeat_code
+        return HEARTBEAT_CODES[group.state]
 
     def count_offsets(self, group_id: str) -> int:
         """How many committed offsets a group has; 0 for one that is not there."""

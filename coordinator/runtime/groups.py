@@ -14,6 +14,7 @@ from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.machine import Notice, Phase, Ticket
 from ringleader.coordinator.runtime.shards import ShardRuntime, Waiting
 from ringleader.coordinator.storage.base import Storage
@@ -31,6 +32,10 @@ def fresh_id(prefix: str) -> str:
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{prefix}-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+def _nobody(group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int) -> int:
+    return ErrorCode.NOT_COORDINATOR
 
 
 class GroupRuntime(ShardRuntime[Shard]):
@@ -53,10 +58,16 @@ class GroupRuntime(ShardRuntime[Shard]):
         self._settings = settings
         self._ids = ids
         self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
+        # One for all lives of all shards: what a shard is loaded with may be a clock that jumped.
+        self._unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
+        self.heartbeats: list[Callable[[str, int, str, str | None, int], int]] = [_nobody] * partitions
+        """By partition: `Shard.heartbeat` of the present life."""
         super().__init__(storage, partitions, **more)
 
     def _make(self, partition: int) -> Shard:
-        return Shard(partition, self._settings, self._ids)
+        shard = Shard(partition, self._settings, self._ids, self._unix_time)
+        self.heartbeats[partition] = shard.heartbeat
+        return shard
 
     async def start(self) -> None:
         """Open the store and rebuild the groups from it. Raises `StorageError`, or `MalformedError` for a
@@ -85,12 +96,16 @@ class GroupRuntime(ShardRuntime[Shard]):
 
     def handle(self, request: Any, ticket: Ticket) -> Any | None:
         """A request of one group (`request.group_id`); see `Shard.handle`."""
-        return self.call_for(
-            request.group_id,
-            type(request).__name__,
-            ticket,
-            lambda shard, now_ms: shard.handle(request, ticket, now_ms),
-        )
+        partition = self.partition_of(request.group_id)
+        try:
+            response = self.shards[partition].handle(request, ticket, self._now_ms())
+        except Exception:
+            self.fault(partition, type(request).__name__, request.group_id, ticket)
+            return None
+        if response is None:
+            self.pending[partition][ticket] = None
+        self.touch(partition)
+        return response
 
     def heartbeat_failed(self, partition: int, group_id: str) -> int:
         """`Shard.heartbeat` was called past this class, and raised: what to answer. When it answers an error,

@@ -143,12 +143,9 @@ class CommitCache:
             return None
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
-        taken = self._runtime.call(
-            plan.shard_partition,
-            "OffsetCommit",
-            plan.group_id,
-            call,
-            lambda shard, _: shard.commit_one(
+        runtime, number = self._runtime, plan.shard_partition
+        try:
+            taken = runtime.shards[number].commit_one(
                 plan.group_id,
                 plan.generation,
                 plan.member_id,
@@ -159,9 +156,15 @@ class CommitCache:
                 plan.leader_epoch,
                 call,
                 now_ms,
-            ),
-        )
-        return call if taken is None else None
+            )
+        except Exception:
+            runtime.fault(number, "OffsetCommit", plan.group_id, call)
+            return call
+        if not taken:
+            return None
+        runtime.pending[number][call] = None
+        runtime.touch(number)
+        return call
 
     def learn(self, frame: bytes, version: int, end: int, client_id: str | None, request: Any) -> None:
         """Remember a decoded request if it is a plain one; `end`: where its body ended in the frame."""

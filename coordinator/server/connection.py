@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_blocked",
+        "_by_partition",
         "_client_id",
         "_data",
         "_early",
@@ -87,7 +88,6 @@ class Connection(asyncio.Protocol):
         "_resting",
         "_routes",
         "_server",
-        "_shards",
         "_short_frame",
         "_transport",
         "_unsent",
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._routes = server.routes
         self._heartbeats = server.heartbeats.known
-        self._shards = server.runtime.shards
+        self._by_partition = server.runtime.heartbeats
         self._now_ms = server.now_ms
         self._short_frame = min(SHORT_FRAME_BYTES, server.limits.socket_request_max_bytes)
         self._max_input = server.limits.connection_input_max_bytes
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
             return False
         partition, group_id, generation, member_id, instance_id = heartbeat
         try:
-            code = self._shards[partition].heartbeat(group_id, generation, member_id, instance_id, now)
+            code = self._by_partition[partition](group_id, generation, member_id, instance_id, now)
         except Exception:
             code = self._server.runtime.heartbeat_failed(partition, group_id)
         if code:
@@ -255,7 +255,7 @@ class Connection(asyncio.Protocol):
         elif len(self._more) >= self._need:
             self._run_more(now)
         else:
-            self._weigh_waiting()
+            self._weigh()
 
     def _run_more(self, now: int) -> None:
         whole = bytes(self._more)
@@ -281,7 +281,7 @@ class Connection(asyncio.Protocol):
         stop_s = 0.0
         reason = ""
         heartbeats = 0
-        known, shards, short = self._heartbeats, self._shards, self._short_frame
+        known, by_partition, short = self._heartbeats, self._by_partition, self._short_frame
         while end - position >= HEAD_BYTES:
             size, api_key, version, correlation_id = _head(data, position)
             stop = position + 4 + size
@@ -293,7 +293,7 @@ class Connection(asyncio.Protocol):
                     if heartbeat is None:
                         heartbeat = self._server.heartbeats.learn(data[position + 4 : stop], version)
                     partition, group_id, generation, member_id, instance_id = heartbeat
-                    code = shards[partition].heartbeat(group_id, generation, member_id, instance_id, now)
+                    code = by_partition[partition](group_id, generation, member_id, instance_id, now)
                 except MalformedError as error:
                     reason = str(error)
                     break
@@ -332,6 +332,7 @@ class Connection(asyncio.Protocol):
                 self._data, self._position = data, position
         elif position < end:
             self._keep(data[position:])
+            self._weigh()
         self._weigh_waiting()
 
     def _rest(self) -> Slices:

@@ -304,16 +304,17 @@ async def test_later_requests_wait_for_a_parked_one_and_keep_their_order() -> No
 
 async def test_pieces_that_come_while_parked_are_put_together() -> None:
     held: list[Call] = []
-    request = encode_request(ApiVersionsRequest(), 0, 2, "client")
+    request = encode_request(ApiVersionsRequest(), 0, 2, "client" * 400)
+    first = encode_request(MetadataRequest(), 4, 1, "client") + request[:3]
     async with serving(handlers=holding(held)) as served, served.connect() as client:
-        client.writer.write(encode_request(MetadataRequest(), 4, 1, "client") + request[:3])
+        client.writer.write(first)
         await until(lambda: len(held) == 1)
-        worked_on = served.server.held_bytes
-        client.writer.write(request[3:9])
-        await until(lambda: served.server.held_bytes == worked_on + 6)
+        assert served.server.held_bytes == 0  # too little to be counted
+        client.writer.write(request[3:2_000])
+        await until(lambda: served.server.held_bytes == len(first) + 1_997)
         held[0].answer(MetadataResponse())
         await client.frame()
-        client.writer.write(request[9:] + request)
+        client.writer.write(request[2_000:] + request)
         assert [struct.unpack(">i", (await client.frame())[:4])[0] for _ in range(2)] == [2, 2]
         assert served.server.held_bytes == 0
 
