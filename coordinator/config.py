@@ -9,7 +9,6 @@ the file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -26,7 +25,7 @@ from ringleader.coordinator.config_text import (
     read_settings_file,
 )
 from ringleader.coordinator.groups.settings import INT32_MAX, INT64_MAX, GroupSettings
-from ringleader.coordinator.topics.configs import TopicSettings
+from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
@@ -94,7 +93,7 @@ TopicsField = Annotated[
 ]
 
 
-class Settings(BaseSettings, GroupSettings, TransactionSettings):
+class Settings(BaseSettings, GroupSettings, TransactionSettings, TopicSettings):
     """Everything an operator may change. The descriptions are the documentation (docs/settings.md)."""
 
     model_config = SettingsConfigDict(
@@ -235,60 +234,14 @@ class Settings(BaseSettings, GroupSettings, TransactionSettings):
         "as in Kafka.",
     )
 
-    # --- topics ---
+    # --- topics, besides those of `TopicSettings` ---
     auto_create_topics_enable: bool = Field(
         True, description="Topics are created when a client first asks for them."
     )
     delete_topic_enable: bool = Field(True, description="Topics can be deleted.")
-    num_partitions: int = Field(
-        1, ge=1, le=10_000, description="Partitions of a topic whose creator does not say."
-    )
-    message_max_bytes: int = Field(
-        1_048_588, ge=1_024, le=INT32_MAX, description="Largest record batch, as it is sent."
-    )
-    log_segment_bytes: int = Field(
-        1_073_741_824, ge=16_384, le=INT32_MAX, description="A partition's file is closed at this size."
-    )
-    log_roll_ms: int = Field(
-        604_800_000,
-        ge=1,
-        le=INT64_MAX,
-        description="A partition's file is closed at this age of its first record.",
-    )
-    log_retention_ms: int = Field(
-        604_800_000, ge=-1, le=INT64_MAX, description="How long records are kept; -1 keeps them for ever."
-    )
-    log_retention_bytes: int = Field(
-        -1,
-        ge=-1,
-        le=INT64_MAX,
-        description="How much of a partition is kept (whole files only); -1 keeps all of it.",
-    )
-    log_retention_check_interval_ms: int = Field(
-        300_000, ge=1, le=INT64_MAX, description="How often records that may go are looked for."
-    )
     fetch_max_bytes: int = Field(
         57_671_680, ge=1_024, le=INT32_MAX, description="Most bytes of records in one answer to Fetch."
     )
-
-    producer_id_expiration_ms: int = Field(
-        86_400_000,
-        ge=1,
-        le=INT32_MAX,
-        description="An idempotent producer that has not produced to a partition for this long is forgotten "
-        "there.",
-    )
-    tail_cache_bytes: int = Field(
-        67_108_864,
-        ge=0,
-        le=INT64_MAX,
-        description="The newest records that are kept in memory for readers at the end, over all partitions.",
-    )
-
-    def topic_settings(self) -> TopicSettings:
-        """What the topic log is told."""
-        names = (field.name for field in fields(TopicSettings))
-        return TopicSettings(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
 
 def options() -> list[Option]:

@@ -113,9 +113,10 @@ class Node:
         await self.runtime.start()
         topics = Topics(
             settings.data_dir / TOPICS_DIRECTORY,
-            settings.topic_settings(),
+            settings,
             self._wall_ms,
             on_failed=self._stop_serving,
+            sync=settings.storage_sync == "full",
         )
         await topics.open()
         self.topics, self._topics_open = topics, True

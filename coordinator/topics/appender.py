@@ -21,7 +21,8 @@ IOV_MAX = 512
 
 
 class Chain:
-    """Writes that build on each other: when one failed, the later ones are refused."""
+    """Writes that build on each other: when one failed, the later ones are refused. Those to one file follow
+    each other in it."""
 
     __slots__ = ("broken",)
 
@@ -137,34 +138,22 @@ class Appender(Generic[W]):
         files.close()
 
     def _write_all(self, writes: list[W], files: OpenFiles) -> None:
-        by_path: dict[Path, list[W]] = {}
+        runs: dict[tuple[Path, Chain], list[W]] = {}
         for write in writes:
-            by_path.setdefault(write.path, []).append(write)
-        for path, mine in by_path.items():
-            run: list[W] = []
-            end = -1
-            for write in mine:
-                if run and (write.position != end or write.chain is not run[0].chain):
-                    self._write_run(path, run, files)
-                    run = []
-                run.append(write)
-                end = write.position + len(write.data)
-            self._write_run(path, run, files)
+            runs.setdefault((write.path, write.chain), []).append(write)
+        for (path, chain), run in runs.items():
+            try:
+                if chain.broken:
+                    raise OSError("an earlier write of this partition failed")
+                pwrite_all(files.get(path), [write.data for write in run], run[0].position)
+            except Exception as error:
+                chain.broken = True
+                for write in run:
+                    write.error = error
+                if not isinstance(error, OSError):
+                    self._tell(self._on_bug, error)
         if writes:
             self._tell(self._written, writes)
-
-    def _write_run(self, path: Path, run: list[W], files: OpenFiles) -> None:
-        chain = run[0].chain
-        try:
-            if chain.broken:
-                raise OSError("an earlier write of this partition failed")
-            pwrite_all(files.get(path), [write.data for write in run], run[0].position)
-        except Exception as error:
-            chain.broken = True
-            for write in run:
-                write.error = error
-            if not isinstance(error, OSError):
-                self._tell(self._on_bug, error)
 
     def _tell(self, function: Callable[[Any], None], argument: object) -> None:
         # The loop is gone: so is everybody who waits.
@@ -183,12 +172,10 @@ def pwrite_all(descriptor: int, parts: list[bytes], position: int) -> None:
     """Write all parts one after the other from `position` on. Raises OSError."""
     for start in range(0, len(parts), IOV_MAX):
         some = parts[start : start + IOV_MAX]
-        size = sum(map(len, some))
         written = os.pwritev(descriptor, some, position)
-        if written != size:
-            # A signal or a full disk: what is left goes piece by piece, so that the error shows.
-            rest = memoryview(b"".join(some))[written:]
-            while rest:
-                count = os.pwrite(descriptor, rest, position + size - len(rest))
-                rest = rest[count:]
-        position += size
+        position += written
+        # A signal or a full disk: what is left goes piece by piece, so that the error shows.
+        rest = memoryview(b"".join(some))[written:] if written != sum(map(len, some)) else b""
+        while rest:
+            count = os.pwrite(descriptor, rest, position)
+            rest, position = rest[count:], position + count

@@ -6,18 +6,17 @@ thread of its own, so that neither appends nor readers wait for it.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.topics.appender import Appender, OpenFiles
-from ringleader.coordinator.topics.disk import Disk, SyncError, sync_path, write_whole
+from ringleader.coordinator.topics.disk import Disk, GroupCommit, SyncError, sync_path, write_whole
 from ringleader.coordinator.topics.segment import Segment, Snapshot
 from ringleader.protocol.errors import KafkaError
 
@@ -36,29 +35,25 @@ class Background:
         self._appender = appender
         self._log = log
         self._sync = sync
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = GroupCommit(self._work)
+        self.settle = self._jobs.settle
 
     def seal(self, sealed: Sealed) -> None:
         """Make a complete file durable and write its index; and the first index of the file after it, which
         keeps the producers when this one goes."""
-        self._start(self._disk.background(self._write_indexes, *sealed))
+        self._jobs.add(partial(self._disk.background, self._write_indexes, *sealed))
 
     def remove(self, gone: list[Segment], kept: Segment) -> None:
         """Remove files whose names never come again; `kept` is the first after them."""
-        self._start(self._remove(gone, kept))
+        self._jobs.add(partial(self._remove, gone, kept))
 
     async def remove_topic(self, directory: Path) -> None:
         """Remove all of a deleted topic. Raises KafkaError (KAFKA_STORAGE_ERROR): then try again."""
         await self._appender.call(partial(OpenFiles.close, below=directory))
         # One by one, so that other jobs come between.
-        for partition in await self._disk.background(_directories, directory):
+        for partition in await self._disk.background(lambda: [*directory.glob("*/")]):
             await self._disk.background(shutil.rmtree, partition)
         await self._disk.background(_remove_directory, directory)
-
-    async def settle(self) -> None:
-        """Wait until all that was given until now is done."""
-        if self._jobs:
-            await asyncio.wait(self._jobs)
 
     async def finish(self, last: list[Sealed]) -> None:
         """Seal the files that were appended to until now. Nothing may be given after."""
@@ -72,18 +67,14 @@ class Background:
         except KafkaError as error:
             self._log.warning("indexes not written", reason=str(error))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(self._contained(work))
-        self._jobs.add(task)
-        task.add_done_callback(self._jobs.discard)
-
-    async def _contained(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except (KafkaError, OSError) as error:
-            self._log.warning("files of the topic log are left as they are", reason=str(error))
-        except Exception:
-            self._log.exception("work on the topic log failed")
+    async def _work(self, jobs: list[Callable[[], Awaitable[None]]]) -> None:
+        for job in jobs:
+            try:
+                await job()
+            except (KafkaError, OSError) as error:
+                self._log.warning("files of the topic log are left as they are", reason=str(error))
+            except Exception:
+                self._log.exception("work on the topic log failed")
 
     async def _remove(self, gone: list[Segment], kept: Segment) -> None:
         await self._appender.call(partial(_release, gone, kept.path))
@@ -117,10 +108,6 @@ class Background:
         for segment in gone:
             segment.path.unlink(missing_ok=True)
             segment.index_path.unlink(missing_ok=True)
-
-
-def _directories(below: Path) -> list[Path]:
-    return [path for path in below.iterdir() if path.is_dir()] if below.is_dir() else []
 
 
 def _remove_directory(directory: Path) -> None:

@@ -1,5 +1,4 @@
-"""What the topic log is told: settings of the node, and topic configurations: which keys there are, what they
-may hold, what they do here.
+"""Topic configurations: which keys there are, what they may hold, what they do here.
 
 Keys, types and defaults are Apache Kafka's. What has an effect is said per key; the rest is checked, kept and
 shown, so that tools which set it work, and documented as without effect.
@@ -11,28 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ringleader.coordinator.topics.settings import INT32_MAX, INT64_MAX, TopicSettings
 from ringleader.protocol.errors import ErrorCode, KafkaError
-
-INT32_MAX = 2**31 - 1
-INT64_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class TopicSettings:
-    """See `coordinator.config.Settings`, which has the defaults. Most can be set per topic."""
-
-    num_partitions: int
-    message_max_bytes: int
-    log_segment_bytes: int
-    log_roll_ms: int
-    log_retention_ms: int
-    log_retention_bytes: int
-    log_retention_check_interval_ms: int
-    producer_id_expiration_ms: int
-    storage_sync: str
-    """"full": files are synced when they are complete and at a clean stop, and markers before they count;
-    "off": none of these. Other records are not synced one by one in either case."""
-    tail_cache_bytes: int
 
 
 class ConfigType(IntEnum):

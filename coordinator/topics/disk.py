@@ -8,9 +8,10 @@ node, which is told, ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -149,18 +150,12 @@ class Disk:
 
     # ---- on the threads ----
 
-    def sync(self, path: Path) -> None:
-        """Make a file durable, with its name. A file that is gone needs nothing. Raises OSError."""
-        try:
-            sync_path(path)
-            self.sync_names(path)
-        except FileNotFoundError:
-            pass
-
-    def sync_all(self, paths: Iterable[Path]) -> None:
-        """See `sync`."""
+    def sync(self, *paths: Path) -> None:
+        """Make files durable, with their names. A file that is gone needs nothing. Raises OSError."""
         for path in paths:
-            self.sync(path)
+            with contextlib.suppress(FileNotFoundError):
+                sync_path(path)
+                self.sync_names(path)
 
     def sync_names(self, path: Path) -> None:
         """The entry of a path in its directory, of that in its own, up to the root; names that never come

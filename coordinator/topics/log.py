@@ -16,18 +16,12 @@ from ringleader.coordinator.topics.appender import Appender
 from ringleader.coordinator.topics.background import Background, cut
 from ringleader.coordinator.topics.budget import LoopBudget, TailCache
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo
-from ringleader.coordinator.topics.configs import TopicSettings, effective, validate
+from ringleader.coordinator.topics.configs import effective, validate
 from ringleader.coordinator.topics.disk import Disk, GroupCommit, write_number
-from ringleader.coordinator.topics.partition import (
-    AppendResult,
-    Done,
-    Partition,
-    PendingAppend,
-    Verify,
-)
+from ringleader.coordinator.topics.partition import AppendResult, Done, Partition, PendingAppend, Verify
 from ringleader.coordinator.topics.producers import ProducerCount
 from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover_all
-from ringleader.coordinator.topics.segment import find_time, read_range
+from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.topics.transactional import before, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -60,7 +54,11 @@ class Topics:
         settings: TopicSettings,
         wall_ms: Callable[[], int],
         on_failed: Callable[[Exception], None] | None = None,
+        *,
+        sync: bool = True,
     ) -> None:
+        """Without `sync`, files are not synced when they are complete and at a clean stop, nor markers before
+        they count."""
         self.settings = settings
         self.directory = directory
         self.wall_ms = wall_ms
@@ -75,10 +73,10 @@ class Topics:
         self._partitions: dict[str, dict[int, Partition]] = {}
         self._catalog = Catalog(directory / CATALOG_FILE, self._disk)
         self._producer_ids = ProducerIds(directory / PRODUCER_IDS_FILE, self._disk)
-        self._sync = settings.storage_sync == "full"
+        self._sync = sync
         self._syncs = GroupCommit(self._sync_files)
         self._starts = GroupCommit(self._store_starts)
-        self._background = Background(self._disk, self._appender, self._log, sync=self._sync)
+        self._background = Background(self._disk, self._appender, self._log, sync=sync)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_open = False
 
@@ -341,7 +339,7 @@ class Topics:
             found.synced_before = max([found.synced_before, *(segment.base_offset for segment in files)])
 
     async def _sync_files(self, asked: list[list[Path]]) -> None:
-        await self._disk.store(self._disk.sync_all, dict.fromkeys(path for paths in asked for path in paths))
+        await self._disk.store(self._disk.sync, *dict.fromkeys(path for paths in asked for path in paths))
 
     def open_transactions(self) -> list[tuple[str, int, int, int]]:
         """Topic, partition, producer id and epoch of every transaction that has no marker yet."""
@@ -357,10 +355,11 @@ class Topics:
             partition = pending.partition
             try:
                 if pending.error is not None:
-                    if partition.is_first(pending):
+                    if pending.chain is partition.chain:  # else it was taken back before
                         self._write_failed(partition, str(pending.error))
                     continue
-                for sealed in partition.written(pending):
+                sealed = partition.written(pending)
+                if sealed is not None:
                     self._background.seal(sealed)
             except Exception as error:
                 # A bug: nobody knows what this partition holds.
@@ -400,7 +399,7 @@ class Topics:
         """As `read`; only what is before `end_offset`, where a batch begins."""
         records = partition.read_tail(offset, max_bytes)
         if records is None:
-            records = await self._disk.read(read_range, *partition.read_plan(offset, max_bytes))
+            records = await self._disk.read(partition.read_plan(offset, max_bytes))
         if records is None:
             # Deleted meanwhile: by retention, or with its topic.
             unknown, outside = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OFFSET_OUT_OF_RANGE
@@ -416,8 +415,7 @@ class Topics:
         found = self.partition(topic, partition)
         if timestamp_ms == MAX_TIMESTAMP:
             timestamp_ms = max((segment.max_timestamp for segment in found.segments), default=-1)
-        plans = found.time_plans(timestamp_ms)
-        return await self._disk.read(find_time, plans) if plans and timestamp_ms >= 0 else (-1, -1)
+        return await self._disk.read(found.time_plan(timestamp_ms)) if timestamp_ms >= 0 else (-1, -1)
 
     # ---- what goes ----
 

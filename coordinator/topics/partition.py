@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +21,10 @@ from ringleader.coordinator.topics.appender import Chain, FileWrite
 from ringleader.coordinator.topics.background import Sealed
 from ringleader.coordinator.topics.budget import Tail, TailCache
 from ringleader.coordinator.topics.configs import TopicConfig
-from ringleader.coordinator.topics.producers import ProducedBatch, ProducerCount, Undo
+from ringleader.coordinator.topics.producers import ProducedBatch, ProducerCount, ProducerEntry
 from ringleader.coordinator.topics.recovery import Recovered
-from ringleader.coordinator.topics.segment import NO_TIMESTAMP, ReadPlan, Segment, Snapshot, TimePlan
-from ringleader.coordinator.topics.transactional import CONTROL, TRANSACTIONAL, marker, refuse_unverified
+from ringleader.coordinator.topics.segment import NO_TIMESTAMP, Segment, Snapshot, find_time, read_range
+from ringleader.coordinator.topics.transactional import marker, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import (
     BatchHeader,
@@ -30,10 +32,12 @@ from ringleader.protocol.records import (
     CorruptBatchError,
     InvalidBatchError,
     check_batch,
+    parse_header,
     stamp,
     stamp_append_time,
 )
 
+_BASE_OFFSET = attrgetter("base_offset")
 _SOME_BYTES = 2**62
 """So many became stable; how many is found by reading."""
 LEADER_EPOCH = 0
@@ -62,15 +66,16 @@ class PendingAppend(FileWrite):
 
     partition: Partition
     segment: Segment
+    header: BatchHeader
+    """As it came."""
     base_offset: int
     next_offset: int
     max_timestamp: int
     append_time_ms: int
-    undo: Undo | None
+    before: ProducerEntry | None
+    """What was known of its producer before."""
     done: list[Done]
-    producer_id: int = -1
-    """Of a transaction's batch or marker, -1 for other batches."""
-    committed: bool | None = None
+    committed: bool | None
     """What a marker says; None for other batches."""
 
 
@@ -125,7 +130,8 @@ class Partition:
         self._tails = tails
         self._in_flight: deque[PendingAppend] = deque()
         self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
-        self._chain = Chain()
+        self.chain = Chain()
+        """Of all appends since the last one that failed."""
         self._sealing: dict[Segment, list[list[object]]] = {}
         """Complete files that are still being written, and the producers at their end."""
         self._changed = found.scanned_bytes > 0
@@ -143,67 +149,58 @@ class Partition:
         `Producers.check`, and those of `verify` for a transactional batch.
         """
         header = self._checked(batch)
-        undo, producer_id = None, -1
-        if header.attributes & TRANSACTIONAL:
-            producer_id = header.producer_id
-            verify(producer_id, header.producer_epoch)
-        elif self.transactions.open and header.producer_id in self.transactions.open:
+        if header.is_transactional:
+            verify(header.producer_id, header.producer_epoch)
+        elif header.producer_id in self.transactions.open:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction"
             )
-        if header.producer_id >= 0:
-            earlier = self.producers.check(header)
-            if earlier is not None:
-                self._duplicate(earlier, done)
-                return None
-            undo = self.producers.add(header, self.next_offset, now_ms)
-        append_time, max_timestamp = -1, header.max_timestamp
-        if self.config.append_time:
-            append_time = max_timestamp = now_ms
-            batch = stamp_append_time(batch, now_ms)
-        return self._place(batch, header.record_count, max_timestamp, append_time, undo, done, producer_id)
+        earlier = self.producers.check(header)
+        if earlier is not None:
+            self._duplicate(earlier, done)
+            return None
+        return self._place(batch, header, now_ms, done)
 
     def append_marker(
         self, producer_id: int, producer_epoch: int, now_ms: int, done: Done, *, committed: bool
     ) -> PendingAppend:
         """End a producer's transaction here; batches of earlier epochs are refused from then on."""
         batch = marker(producer_id, producer_epoch, now_ms, committed=committed)
-        undo = self.producers.fence(producer_id, producer_epoch, now_ms)
-        return self._place(batch, 1, now_ms, -1, undo, done, producer_id, committed)
+        return self._place(batch, parse_header(batch), now_ms, done, committed)
 
     def _place(
-        self,
-        batch: bytes,
-        count: int,
-        max_timestamp: int,
-        append_time_ms: int,
-        undo: Undo | None,
-        done: Done,
-        producer_id: int,
-        committed: bool | None = None,
+        self, batch: bytes, header: BatchHeader, now_ms: int, done: Done, committed: bool | None = None
     ) -> PendingAppend:
-        base_offset = self.next_offset
-        data = stamp(batch, base_offset, LEADER_EPOCH)
-        segment = self._segment_for(len(data), max_timestamp, undo)
-        self.next_offset += count
+        append_time_ms, max_timestamp = -1, header.max_timestamp
+        if self.config.append_time and committed is None:
+            append_time_ms = max_timestamp = now_ms
+            batch = stamp_append_time(batch, now_ms)
+        # First, for a file that ends here has seen all producers but the one whose batch opens the next file.
+        segment = self._segment_for(len(batch), max_timestamp)
+        base_offset, before = self.next_offset, None
+        if committed is not None:
+            before = self.producers.fence(header.producer_id, header.producer_epoch, now_ms)
+        elif header.producer_id >= 0:
+            before = self.producers.add(header, base_offset, now_ms)
+        self.next_offset += header.record_count
         pending = PendingAppend(
             path=segment.path,
             position=self._active_bytes,
-            data=data,
-            chain=self._chain,
+            data=stamp(batch, base_offset, LEADER_EPOCH),
+            chain=self.chain,
             partition=self,
             segment=segment,
+            header=header,
             base_offset=base_offset,
             next_offset=self.next_offset,
             max_timestamp=max_timestamp,
             append_time_ms=append_time_ms,
-            undo=undo,
+            before=before,
             done=[done],
-            producer_id=producer_id,
             committed=committed,
         )
         self._in_flight.append(pending)
-        self._active_bytes += len(data)
+        self._active_bytes += len(batch)
         return pending
 
     def _checked(self, batch: bytes) -> BatchHeader:
@@ -220,7 +217,7 @@ class Partition:
             raise KafkaError(ErrorCode.INVALID_RECORD, error.reason) from None
         except (ChecksumError, CorruptBatchError) as error:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, error.reason) from None
-        if header.attributes & CONTROL:
+        if header.is_control:
             raise KafkaError(ErrorCode.INVALID_RECORD, "clients do not write control records")
         return header
 
@@ -231,15 +228,14 @@ class Partition:
                 return
         done(AppendResult(earlier.base_offset, -1, self.start_offset))
 
-    def _segment_for(self, size: int, timestamp_ms: int, undo: Undo | None) -> Segment:
+    def _segment_for(self, size: int, timestamp_ms: int) -> Segment:
         active = self.segments[-1] if self.segments else None
         if active is not None:
             full = self._active_bytes > 0 and self._active_bytes + size > self.config.segment_bytes
             first = active.first_timestamp
             if not full and (first == NO_TIMESTAMP or timestamp_ms - first <= self.config.segment_ms):
                 return active
-            # The file that ends here has seen all producers but the one whose batch opens the next file.
-            self._sealing[active] = self.producers.dump_without(undo)
+            self._sealing[active] = self.producers.dump()
         return self._open_segment()
 
     def _open_segment(self) -> Segment:
@@ -248,69 +244,55 @@ class Partition:
         self._active_bytes = 0
         return segment
 
-    def written(self, pending: PendingAppend) -> list[Sealed]:
-        """An append is in its file. Returns the files that are complete by that, and what was known then."""
+    def written(self, pending: PendingAppend) -> Sealed | None:
+        """An append is in its file. Returns the file that is complete by that: the one before this one."""
         assert self._in_flight[0] is pending, "writes are reported in their order"
         self._in_flight.popleft()
-        segment, size = pending.segment, len(pending.data)
-        sealed = self._complete(segment) if self._sealing else []
+        segment, size, sealed = pending.segment, len(pending.data), None
+        complete = next(iter(self._sealing), segment)
+        if complete.base_offset < segment.base_offset:
+            sealed = self._seal(complete, self._sealing.pop(complete))
         segment.add(pending.base_offset, pending.next_offset, size, pending.max_timestamp)
         self.high_watermark = pending.next_offset
         self._changed = True
         self._tails.add(self.tail, pending.base_offset, pending.next_offset, pending.data)
         stable_bytes = size
-        if pending.producer_id >= 0 or self.transactions.open:
+        if pending.header.is_transactional or self.transactions.open:
             stable_bytes = self._track(pending)
         if self.waiters:
             self._advance(size, stable_bytes)
         return sealed
 
-    def _complete(self, segment: Segment) -> list[Sealed]:
-        """The file before this one, when this one's first batch was written."""
-        sealed = []
-        while self._sealing:
-            before = next(iter(self._sealing))
-            if before.base_offset >= segment.base_offset:
-                break
-            sealed.append((before, self._snapshot(before, self._sealing.pop(before))))
-        return sealed
-
-    def _snapshot(self, segment: Segment, producers: list[list[object]]) -> Snapshot:
-        """What is known at the end of a file; nothing behind it may be written."""
-        return Snapshot(
-            producers,
-            [[producer_id, first] for producer_id, first in self.transactions.open.items()],
-            self.transactions.dump_aborted(segment.base_offset, segment.next_offset),
-        )
+    def _seal(self, segment: Segment, producers: list[list[object]]) -> Sealed:
+        """A file and what is known at its end; nothing behind it may be written."""
+        transactions = self.transactions
+        aborted = transactions.dump_aborted(segment.base_offset, segment.next_offset)
+        return segment, Snapshot(producers, [*transactions.open.items()], aborted)
 
     def _track(self, pending: PendingAppend) -> int:
         """A batch was written, it or earlier ones of a transaction. How many bytes became stable."""
-        transactions = self.transactions
-        first = next(iter(transactions.open.values()), None)
+        transactions, producer_id = self.transactions, pending.header.producer_id
         if pending.committed is None:
-            if pending.producer_id >= 0:
-                transactions.add(pending.producer_id, pending.base_offset)
+            if pending.header.is_transactional:
+                transactions.add(producer_id, pending.base_offset)
             return 0
-        transactions.end(pending.producer_id, pending.base_offset, committed=pending.committed)
-        moved = next(iter(transactions.open.values()), None) != first
-        return _SOME_BYTES if moved else 0
+        is_first = next(iter(transactions.open), None) == producer_id
+        transactions.end(producer_id, pending.base_offset, committed=pending.committed)
+        return _SOME_BYTES if is_first else 0
 
     def failed(self) -> tuple[list[Done], list[Segment]]:
         """A write failed: take back all that is on its way. Returns who waits for it, and files that must be
         as large as their `size_bytes` again, or gone if they are not in `segments` any more."""
-        taken = list(self._in_flight)
-        self._in_flight.clear()
-        touched: dict[Segment, None] = {}
+        taken, self._in_flight = self._in_flight, deque()
         for pending in reversed(taken):
-            if pending.undo is not None:
-                self.producers.take_back(pending.undo)
-            touched[pending.segment] = None
+            self.producers.take_back(pending.header.producer_id, pending.before)
         self.next_offset = self.high_watermark
-        while len(self.segments) > 1 and self.segments[-1] in touched and not self.segments[-1].size_bytes:
+        while len(self.segments) > 1 and not self.segments[-1].size_bytes:
             self.segments.pop()
         self._sealing = {}
-        self._active_bytes = self.segments[-1].size_bytes if self.segments else 0
-        self._chain = Chain()
+        self._active_bytes = self.segments[-1].size_bytes
+        self.chain = Chain()
+        touched = dict.fromkeys(pending.segment for pending in taken)
         return [done for pending in taken for done in pending.done], list(touched)
 
     # ---- reading ----
@@ -335,30 +317,21 @@ class Partition:
             )
         return self.tail.read(offset, max_bytes)
 
-    def read_plan(self, offset: int, max_bytes: int) -> ReadPlan:
-        """Where the batches from `offset` on are. Call after `read_tail` said None."""
-        index = max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
-        # Offsets need not be dense: an offset after a file's last record is in the next file.
-        while index + 1 < len(self.segments) and self.segments[index].next_offset <= offset:
-            index += 1
-        segment = self.segments[index]
+    def read_plan(self, offset: int, max_bytes: int) -> Callable[[], bytes | None]:
+        """Reads from `offset` on, on another thread: see `read_range`. Call after `read_tail` said None."""
+        segment = self.segments[max(bisect_right(self.segments, offset, key=_BASE_OFFSET) - 1, 0)]
         position = segment.position_before(offset)
         boundary = max(segment.boundary(position + max_bytes), position)
-        return ReadPlan(segment.path, position, boundary, segment.size_bytes, offset)
+        return partial(read_range, segment.path, position, boundary, segment.size_bytes, offset)
 
-    def time_plans(self, timestamp_ms: int) -> list[TimePlan]:
-        """Each file that may have the record of a time, oldest first."""
-        return [
-            TimePlan(
-                segment.path,
-                segment.position_before_time(timestamp_ms),
-                segment.size_bytes,
-                timestamp_ms,
-                self.start_offset,
-            )
+    def time_plan(self, timestamp_ms: int) -> Callable[[], tuple[int, int]]:
+        """Looks for the record of a time, on another thread: see `find_time`."""
+        parts = [
+            (segment.path, segment.position_before_time(timestamp_ms), segment.size_bytes)
             for segment in self.segments
             if segment.size_bytes and segment.max_timestamp >= timestamp_ms
         ]
+        return partial(find_time, parts, timestamp_ms, self.start_offset)
 
     def _advance(self, size: int, stable_bytes: int) -> None:
         for waiter in list(self.waiters):
@@ -367,21 +340,15 @@ class Partition:
                 waiter.cancel()
                 waiter.wake()
 
-    def is_first(self, pending: PendingAppend) -> bool:
-        """Whether this is the append that is reported next; not so when it was taken back."""
-        return bool(self._in_flight) and self._in_flight[0] is pending
-
     def delete(self) -> None:
         """The topic is gone: whoever waits here learns it by reading again."""
         self.deleted = True
-        self.producers.clear()
+        self.producers.expire(2**63)
         self.wake_all()
 
     def wake_all(self) -> None:
         """Wake whoever waits for more."""
-        for waiter in list(self.waiters):
-            waiter.cancel()
-            waiter.wake()
+        self._advance(_SOME_BYTES, _SOME_BYTES)
 
     # ---- what goes ----
 
@@ -399,20 +366,20 @@ class Partition:
     def retention_start(self, now_ms: int) -> int:
         """The start that retention asks for: where a file begins, or the end when all records are too old."""
         config, gone = self.config, 0
+        # Files that are written to stay.
+        files = self.segments[: -1 - len(self._sealing)] if self._in_flight else self.segments
         if config.retention_ms >= 0:
-            while gone < len(self.segments) and self._newest(gone) < now_ms - config.retention_ms:
+            while gone < len(files) and _newest(files[gone]) < now_ms - config.retention_ms:
                 gone += 1
         if config.retention_bytes >= 0:
             size = sum(segment.size_bytes for segment in self.segments[gone:])
-            while gone < len(self.segments) - 1:
-                size -= self.segments[gone].size_bytes
-                if size < config.retention_bytes or self.segments[gone] in self._sealing:
+            while gone < min(len(files), len(self.segments) - 1):
+                size -= files[gone].size_bytes
+                if size < config.retention_bytes:
                     break
                 gone += 1
         if gone and gone == len(self.segments):
-            if not self._in_flight:
-                return self.next_offset
-            gone -= 1
+            return self.next_offset
         return self.segments[gone].base_offset if gone else self.start_offset
 
     def roll(self) -> Sealed | None:
@@ -420,19 +387,9 @@ class Partition:
         being written to."""
         if self._in_flight or not self.segments or not self.segments[-1].size_bytes:
             return None
-        sealed = self.segments[-1], self._snapshot(self.segments[-1], self.producers.dump())
+        sealed = self._seal(self.segments[-1], self.producers.dump())
         self._open_segment()
         return sealed
-
-    def _newest(self, index: int) -> int:
-        segment = self.segments[index]
-        if segment in self._sealing:
-            return 2**63
-        if segment.max_timestamp != NO_TIMESTAMP:
-            return segment.max_timestamp
-        with contextlib.suppress(FileNotFoundError):
-            return segment.path.stat().st_mtime_ns // 1_000_000
-        return 2**63
 
     # ---- what is on the disk ----
 
@@ -444,8 +401,13 @@ class Partition:
         """The last file and what is known at its end, if it changed since an index vouched for it."""
         if not self._changed or not self.segments or self._in_flight:
             return None
-        return self.segments[-1], self._snapshot(self.segments[-1], self.producers.dump())
+        return self._seal(self.segments[-1], self.producers.dump())
 
 
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset
+def _newest(segment: Segment) -> int:
+    """Unix time in ms of the newest record."""
+    if segment.max_timestamp != NO_TIMESTAMP:
+        return segment.max_timestamp
+    with contextlib.suppress(FileNotFoundError):
+        return segment.path.stat().st_mtime_ns // 1_000_000
+    return 2**63

@@ -42,13 +42,6 @@ class ProducerEntry(NamedTuple):
     """When it last produced, wall clock."""
 
 
-class Undo(NamedTuple):
-    """Takes one `add` back."""
-
-    producer_id: int
-    entry: ProducerEntry | None
-
-
 class ProducerCount:
     """How many producers all partitions remember together."""
 
@@ -110,8 +103,8 @@ class Producers:
             )
         return None
 
-    def add(self, header: BatchHeader, base_offset: int, now_ms: int) -> Undo:
-        """A batch that passed `check` is appended at `base_offset`."""
+    def add(self, header: BatchHeader, base_offset: int, now_ms: int) -> ProducerEntry | None:
+        """A batch that passed `check` is appended at `base_offset`. Returns what `take_back` wants."""
         producer_id = header.producer_id
         entry = self._entries.pop(producer_id, None)
         batch = ProducedBatch(header.base_sequence, last_sequence(header), base_offset, header.max_timestamp)
@@ -122,29 +115,30 @@ class Producers:
         self._all.value += entry is None
         if len(self._entries) > (MAX_PRODUCERS if self._all.value <= MAX_ALL_PRODUCERS else 1):
             self._forget(next(iter(self._entries)))
-        return Undo(producer_id, entry)
+        return entry
 
-    def fence(self, producer_id: int, epoch: int, now_ms: int) -> Undo:
-        """A marker ends the producer's transaction: batches of earlier epochs are refused from here on."""
+    def fence(self, producer_id: int, epoch: int, now_ms: int) -> ProducerEntry | None:
+        """A marker ends the producer's transaction: batches of earlier epochs are refused from here on.
+        Returns what `take_back` wants."""
         entry = self._entries.get(producer_id)
         # Of an unknown producer nothing is remembered: its batches are held against its transaction anyway.
         if entry is not None and entry.epoch <= epoch:
             del self._entries[producer_id]
             kept = entry.batches if entry.epoch == epoch else ()
             self._entries[producer_id] = ProducerEntry(epoch, kept, now_ms)
-        return Undo(producer_id, entry)
+        return entry
 
     def epoch(self, producer_id: int) -> int:
         """The epoch it last produced with, -1 if it is not known."""
         entry = self._entries.get(producer_id)
         return -1 if entry is None else entry.epoch
 
-    def take_back(self, undo: Undo) -> None:
-        """The batch of this `add`, the last one that was not taken back, was not appended after all."""
-        if undo.producer_id in self._entries:
-            self._forget(undo.producer_id)
-        if undo.entry is not None:
-            self._entries[undo.producer_id] = undo.entry
+    def take_back(self, producer_id: int, before: ProducerEntry | None) -> None:
+        """The producer's last batch that was not taken back was not appended after all."""
+        if producer_id in self._entries:
+            self._forget(producer_id)
+        if before is not None:
+            self._entries[producer_id] = before
             self._all.value += 1
 
     def expire(self, before_ms: int) -> None:
@@ -155,11 +149,6 @@ class Producers:
                 break
             self._forget(producer_id)
 
-    def clear(self) -> None:
-        """Forget all: the partition is gone."""
-        for producer_id in list(self._entries):
-            self._forget(producer_id)
-
     def _forget(self, producer_id: int) -> None:
         del self._entries[producer_id]
         self._all.value -= 1
@@ -167,15 +156,6 @@ class Producers:
     def dump(self) -> list[list[object]]:
         """As plain lists, for a snapshot."""
         return [[pid, entry.epoch, entry.seen_ms, *entry.batches] for pid, entry in self._entries.items()]
-
-    def dump_without(self, undo: Undo | None) -> list[list[object]]:
-        """As `dump` was before the `add` that gave this."""
-        if undo is None:
-            return self.dump()
-        rows = [row for row in self.dump() if row[0] != undo.producer_id]
-        if undo.entry is not None:
-            rows.append([undo.producer_id, undo.entry.epoch, undo.entry.seen_ms, *undo.entry.batches])
-        return rows
 
     @classmethod
     def load(cls, rows: list[list[object]]) -> Producers:

@@ -116,7 +116,7 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
     except (IndexUnusableError, FileNotFoundError):
         segment.index_path.unlink(missing_ok=True)
         # As at the beginning of every file, for when those before it go. A full disk does not stop a start.
-        snapshot = Snapshot(found.producers.dump(), [[*one] for one in found.transactions.open.items()], [])
+        snapshot = Snapshot(found.producers.dump(), [*found.transactions.open.items()], [])
         with contextlib.suppress(OSError):
             write_whole(segment.index_path, segment.dump_index(snapshot), sync=False)
     if segment.size_bytes == size:

@@ -9,6 +9,7 @@ Functions that read are for worker threads: nothing here touches what the loop's
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -37,14 +38,11 @@ NO_TIMESTAMP = -1
 
 _INDEX_MAGIC = b"RLIX"
 _INDEX_VERSION = 2
-_PLAIN_VERSION = 1
-"""The version before: of a log without transactions, only producers are in it."""
 _INDEX_HEADER = Struct("<4sIqqqqqII")
 _INDEX_CRC = Struct("<I")
 
 _CHUNK_BYTES = 1024 * 1024
 _SCAN_CHUNK_BYTES = 64 * 1024
-_PREFIX = Struct(">qi11xi")  # base offset, length of what follows, last offset delta
 
 
 class IndexUnusableError(Exception):
@@ -56,7 +54,7 @@ class Snapshot(NamedTuple):
 
     producers: list[list[object]]
     """`Producers.dump`."""
-    open: list[list[int]]
+    open: list[tuple[int, int]]
     """Open transactions: producer id, first offset."""
     aborted: list[list[int]]
     """`Aborted`, of the markers in this file."""
@@ -146,8 +144,7 @@ class Segment:
             magic, version, base, end, size, newest, first, count, rest = _INDEX_HEADER.unpack_from(body)
         except struct.error:
             raise IndexUnusableError("cut off") from None
-        known_version = version in (_INDEX_VERSION, _PLAIN_VERSION)
-        if crc != crc32c(body) or (magic, base) != (_INDEX_MAGIC, base_offset) or not known_version:
+        if crc != crc32c(body) or (magic, version, base) != (_INDEX_MAGIC, _INDEX_VERSION, base_offset):
             raise IndexUnusableError("checksum, version or file is another one")
         segment = cls(directory, base_offset)
         segment.next_offset, segment.size_bytes = end, size
@@ -159,21 +156,10 @@ class Segment:
             column.frombytes(body[start : start + 8 * count])
             start += 8 * count
         try:
-            rows = json.loads(body[start:])
-            known = Snapshot(rows, [], []) if version == _PLAIN_VERSION else Snapshot(*rows)
+            known = Snapshot(*json.loads(body[start:]))
             return segment, Producers.load(known.producers), TransactionIndex.load(known.open, known.aborted)
         except (ValueError, TypeError):
             raise IndexUnusableError("no producers") from None
-
-
-class ReadPlan(NamedTuple):
-    """The arguments of `read_range`."""
-
-    path: Path
-    position: int
-    boundary: int
-    limit: int
-    offset: int
 
 
 def read_range(path: Path, position: int, boundary: int, limit: int, offset: int) -> bytes | None:
@@ -183,74 +169,41 @@ def read_range(path: Path, position: int, boundary: int, limit: int, offset: int
     there is no such batch, None when the file is gone. Raises OSError.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with path.open("rb", buffering=0) as file:
+            for start, header, end in scan(file.fileno(), position, limit):
+                if header.last_offset >= offset:
+                    return os.pread(file.fileno(), max(boundary, end) - start, start)
     except FileNotFoundError:
         return None
-    try:
-        data = os.pread(
-            descriptor, max(boundary - position, min(_SCAN_CHUNK_BYTES, limit - position)), position
-        )
-        start = 0
-        while position + start < limit:
-            if len(data) - start < HEADER_BYTES:
-                position += start
-                start = 0
-                data = os.pread(descriptor, min(_CHUNK_BYTES, limit - position), position)
-                if len(data) < HEADER_BYTES:
-                    return b""
-            base, length, delta = _PREFIX.unpack_from(data, start)
-            if base + delta >= offset:
-                break
-            start += length + 12
-        else:
-            return b""
-        stop = max(boundary - position, start + length + 12)
-        if stop > len(data):
-            data += os.pread(descriptor, stop - len(data), position + len(data))
-        return data[start:stop]
-    finally:
-        os.close(descriptor)
+    except CorruptBatchError as error:
+        raise OSError(f"{path} is damaged: {error.reason}") from None
+    return b""
 
 
-class TimePlan(NamedTuple):
-    """Where the record of a time may be: from `position` to `limit`, at or after both bounds."""
-
-    path: Path
-    position: int
-    limit: int
-    timestamp_ms: int
-    from_offset: int
-
-
-def find_time(plans: list[TimePlan]) -> tuple[int, int]:
-    """Offset and timestamp of the first record that is not before the bounds; (-1, -1) for none.
+def find_time(parts: list[tuple[Path, int, int]], timestamp_ms: int, from_offset: int) -> tuple[int, int]:
+    """Offset and timestamp of the first record that is not before these, in parts of files (path, from here,
+    up to there); (-1, -1) for none.
 
     Raises OSError. A batch whose records cannot be read stands for itself: its first offset, largest time.
     """
-    for plan in plans:
-        descriptor = os.open(plan.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            found = _find_time(descriptor, plan)
-        except CorruptBatchError:
-            continue
-        finally:
-            os.close(descriptor)
-        if found is not None:
-            return found
+    for path, position, limit in parts:
+        with path.open("rb", buffering=0) as file, contextlib.suppress(CorruptBatchError):
+            for start, header, _ in scan(file.fileno(), position, limit):
+                if header.max_timestamp >= timestamp_ms and header.last_offset >= from_offset:
+                    batch = BatchView(os.pread(file.fileno(), header.size_bytes, start), 0, header)
+                    found = _find_record(batch, timestamp_ms, from_offset)
+                    if found is not None:
+                        return found
     return -1, -1
 
 
-def _find_time(descriptor: int, plan: TimePlan) -> tuple[int, int] | None:
-    for start, header, _ in scan(descriptor, plan.position, plan.limit):
-        if header.max_timestamp < plan.timestamp_ms or header.last_offset < plan.from_offset:
-            continue
-        view = BatchView(os.pread(descriptor, header.size_bytes, start), 0, header)
-        try:
-            for record in view.records():
-                if record.timestamp_ms >= plan.timestamp_ms and record.offset >= plan.from_offset:
-                    return record.offset, record.timestamp_ms
-        except CorruptBatchError:
-            return max(header.base_offset, plan.from_offset), header.max_timestamp
+def _find_record(batch: BatchView, timestamp_ms: int, from_offset: int) -> tuple[int, int] | None:
+    try:
+        for record in batch.records():
+            if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
+                return record.offset, record.timestamp_ms
+    except CorruptBatchError:
+        return max(batch.header.base_offset, from_offset), batch.header.max_timestamp
     return None
 
 

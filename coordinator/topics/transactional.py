@@ -15,10 +15,6 @@ from typing import NamedTuple
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import BatchView, CorruptBatchError, Record, build_batch
 
-TRANSACTIONAL = 16
-CONTROL = 32
-"""Bits of a batch's attributes."""
-
 ABORT, COMMIT = 0, 1
 """Types of a marker."""
 
@@ -94,7 +90,7 @@ class TransactionIndex:
                 del column[:count]
 
     @classmethod
-    def load(cls, transactions: list[list[int]], aborted: list[list[int]]) -> TransactionIndex:
+    def load(cls, transactions: list[tuple[int, int]], aborted: list[list[int]]) -> TransactionIndex:
         """Open and aborted ones as plain lists. Raises ValueError or TypeError for anything else."""
         if not all(type(number) is int for row in (*transactions, *aborted) for number in row):
             raise ValueError("no transactions")

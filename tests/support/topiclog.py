@@ -6,11 +6,9 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ringleader.coordinator.config import Settings
 from ringleader.coordinator.topics import Topics, TopicSettings
 from ringleader.protocol.columns import Columns, decode_columns
 from ringleader.protocol.records import Record, build_batch
@@ -29,8 +27,8 @@ class WallClock:
 
 
 def topic_settings(**changed: Any) -> TopicSettings:
-    """The defaults but for these."""
-    return replace(Settings().topic_settings(), **changed)
+    """The defaults but for these, which may be such as no operator can choose."""
+    return TopicSettings.model_construct(**changed)
 
 
 @contextlib.asynccontextmanager

@@ -19,9 +19,7 @@ from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, Record, build_batch
 from tests.support.topiclog import START_MS, WallClock, bounds, killed, topic_settings
 
-SETTINGS = topic_settings(
-    log_segment_bytes=700, log_retention_ms=50_000, tail_cache_bytes=900, storage_sync="off"
-)
+SETTINGS = topic_settings(log_segment_bytes=700, log_retention_ms=50_000, tail_cache_bytes=900)
 
 
 class TopicLog(RuleBasedStateMachine):
@@ -32,7 +30,7 @@ class TopicLog(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.directory = Path(tempfile.mkdtemp())
         self.clock = WallClock()
-        self.topics = Topics(self.directory, SETTINGS, self.clock)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
         # (offset, timestamp, value), whatever the log forgot or not.
         self.records: list[tuple[int, int, bytes]] = []
         self.start = 0
@@ -145,7 +143,7 @@ class TopicLog(RuleBasedStateMachine):
             self.run(old.close)
             shutil.rmtree(self.directory)
             self.directory = copy
-        self.topics = Topics(self.directory, SETTINGS, self.clock)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
         self.run(self.topics.open)
 
     @property

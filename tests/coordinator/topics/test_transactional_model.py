@@ -18,9 +18,7 @@ from ringleader.coordinator.topics.transactional import is_commit, next_offset
 from ringleader.protocol.records import BatchView, Record, build_batch, iter_batches
 from tests.support.topiclog import WallClock, killed, topic_settings
 
-SETTINGS = topic_settings(
-    log_segment_bytes=500, log_retention_ms=50_000, tail_cache_bytes=600, storage_sync="off"
-)
+SETTINGS = topic_settings(log_segment_bytes=500, log_retention_ms=50_000, tail_cache_bytes=600)
 SEEDS = range(12)
 STEPS = 150
 
@@ -52,7 +50,7 @@ class World:
         self.loop = asyncio.new_event_loop()
         self.directory = Path(tempfile.mkdtemp())
         self.clock = WallClock()
-        self.topics = Topics(self.directory, SETTINGS, self.clock)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
         self.end = 0
         self.start = 0
         self.number = 0
@@ -156,7 +154,7 @@ class World:
             self.directory = copy
         if how == "without indexes":
             self.drop_indexes()
-        self.topics = Topics(self.directory, SETTINGS, self.clock)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
         self.run(self.topics.open)
         self.read(self.end, 1_000)
 

@@ -117,7 +117,7 @@ class Waiting:
 async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Ask]:
     """All handlers but those of groups; settings from `@pytest.mark.parametrize(..., indirect)`."""
     settings = Settings(data_dir=tmp_path, **getattr(request, "param", {}))
-    log = Topics(tmp_path / "topics", settings.topic_settings(), WallClock())
+    log = Topics(tmp_path / "topics", settings, WallClock())
     await log.open()
     tasks: set[asyncio.Task[None]] = set()
 

@@ -63,7 +63,7 @@ class Outcome:
 async def serving(directory: Path) -> AsyncIterator[Any]:
     """The handlers; failures of their coroutines fail the test."""
     config = Settings(data_dir=directory, storage_sync="off")
-    log = Topics(directory, config.topic_settings(), WallClock())
+    log = Topics(directory, config, WallClock(), sync=False)
     await log.open()
     tasks: set[asyncio.Task[None]] = set()
 
