@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -176,12 +176,8 @@ class Catalog:
         assert info is not None
         return info
 
-    async def begin_deletion(self, name: str) -> TopicInfo:
-        """Nobody sees the topic from here on. Raises UNKNOWN_TOPIC_OR_PARTITION."""
-        return await self.change(name, lambda info: replace(info, deleting=True))
-
-    async def end_deletion(self, name: str) -> None:
-        """The name is free again."""
+    async def remove(self, name: str) -> None:
+        """There is no such topic any more: the name is free again."""
         await self._change(name, lambda present: None, False)
 
     async def _change(self, name: str, make: Make, validate_only: bool) -> TopicInfo | None:

@@ -229,7 +229,8 @@ class Topics:
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
-        await self._finish_deletion(await self._catalog.begin_deletion(name), forget)
+        info = await self._catalog.change(name, lambda info: replace(info, deleting=True))
+        await self._finish_deletion(info, forget)
 
     async def finish_deletions(self, forget: Forget) -> None:
         """Go on with deletions that were begun before the start."""
@@ -246,7 +247,7 @@ class Topics:
         while True:
             try:
                 await self._background.remove_topic(self._data / info.id.hex())
-                await self._catalog.end_deletion(info.name)
+                await self._catalog.remove(info.name)
                 return
             except KafkaError as error:
                 self._disk.check()
@@ -366,7 +367,7 @@ class Topics:
                 self._log.exception("append lost", directory=str(partition.directory))
                 self._disk.fail(error)
                 return
-            result = AppendResult(pending.base_offset, pending.append_time_ms, partition.start_offset)
+            result = AppendResult(pending.header.base_offset, pending.append_time_ms, partition.start_offset)
             self._tell(pending.done, result)
 
     def _write_failed(self, partition: Partition, reason: str) -> None:
@@ -386,17 +387,14 @@ class Topics:
 
     # ---- reading ----
 
-    async def read(self, topic: str, partition: int, offset: int, max_bytes: int) -> bytes:
-        """Whole batches from the one with `offset` on, at least one if there is one.
+    async def read(
+        self, partition: Partition, offset: int, max_bytes: int, end_offset: int | None = None
+    ) -> bytes:
+        """Whole batches from the one with `offset` on, at least one if there is one; only what is before
+        `end_offset`, where a batch begins.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
-        return await self.read_partition(self.partition(topic, partition), offset, max_bytes)
-
-    async def read_partition(
-        self, partition: Partition, offset: int, max_bytes: int, end_offset: int | None = None
-    ) -> bytes:
-        """As `read`; only what is before `end_offset`, where a batch begins."""
         records = partition.read_tail(offset, max_bytes)
         if records is None:
             records = await self._disk.read(partition.read_plan(offset, max_bytes))

@@ -67,10 +67,6 @@ class PendingAppend(FileWrite):
     partition: Partition
     segment: Segment
     header: BatchHeader
-    """As it came."""
-    base_offset: int
-    next_offset: int
-    max_timestamp: int
     append_time_ms: int
     before: ProducerEntry | None
     """What was known of its producer before."""
@@ -171,29 +167,25 @@ class Partition:
     def _place(
         self, batch: bytes, header: BatchHeader, now_ms: int, done: Done, committed: bool | None = None
     ) -> PendingAppend:
-        append_time_ms, max_timestamp = -1, header.max_timestamp
+        header, append_time_ms = header._replace(base_offset=self.next_offset), -1
         if self.config.append_time and committed is None:
-            append_time_ms = max_timestamp = now_ms
-            batch = stamp_append_time(batch, now_ms)
+            batch, append_time_ms = stamp_append_time(batch, now_ms), now_ms
+            header = header._replace(max_timestamp=now_ms)
         # First, for a file that ends here has seen all producers but the one whose batch opens the next file.
-        segment = self._segment_for(len(batch), max_timestamp)
-        base_offset, before = self.next_offset, None
+        segment, before = self._segment_for(header), None
         if committed is not None:
             before = self.producers.fence(header.producer_id, header.producer_epoch, now_ms)
         elif header.producer_id >= 0:
-            before = self.producers.add(header, base_offset, now_ms)
-        self.next_offset += header.record_count
+            before = self.producers.add(header, header.base_offset, now_ms)
+        self.next_offset = header.next_offset
         pending = PendingAppend(
             path=segment.path,
             position=self._active_bytes,
-            data=stamp(batch, base_offset, LEADER_EPOCH),
+            data=stamp(batch, header.base_offset, LEADER_EPOCH),
             chain=self.chain,
             partition=self,
             segment=segment,
             header=header,
-            base_offset=base_offset,
-            next_offset=self.next_offset,
-            max_timestamp=max_timestamp,
             append_time_ms=append_time_ms,
             before=before,
             done=[done],
@@ -223,17 +215,17 @@ class Partition:
 
     def _duplicate(self, earlier: ProducedBatch, done: Done) -> None:
         for pending in self._in_flight:
-            if pending.base_offset == earlier.base_offset:
+            if pending.header.base_offset == earlier.base_offset:
                 pending.done.append(done)
                 return
         done(AppendResult(earlier.base_offset, -1, self.start_offset))
 
-    def _segment_for(self, size: int, timestamp_ms: int) -> Segment:
-        active = self.segments[-1] if self.segments else None
-        if active is not None:
-            full = self._active_bytes > 0 and self._active_bytes + size > self.config.segment_bytes
+    def _segment_for(self, header: BatchHeader) -> Segment:
+        if self.segments:
+            active, size = self.segments[-1], self._active_bytes
+            full = size > 0 and size + header.size_bytes > self.config.segment_bytes
             first = active.first_timestamp
-            if not full and (first == NO_TIMESTAMP or timestamp_ms - first <= self.config.segment_ms):
+            if not full and (first == NO_TIMESTAMP or header.max_timestamp - first <= self.config.segment_ms):
                 return active
             self._sealing[active] = self.producers.dump()
         return self._open_segment()
@@ -248,19 +240,19 @@ class Partition:
         """An append is in its file. Returns the file that is complete by that: the one before this one."""
         assert self._in_flight[0] is pending, "writes are reported in their order"
         self._in_flight.popleft()
-        segment, size, sealed = pending.segment, len(pending.data), None
+        segment, header, sealed = pending.segment, pending.header, None
         complete = next(iter(self._sealing), segment)
         if complete.base_offset < segment.base_offset:
             sealed = self._seal(complete, self._sealing.pop(complete))
-        segment.add(pending.base_offset, pending.next_offset, size, pending.max_timestamp)
-        self.high_watermark = pending.next_offset
+        segment.add(header)
+        self.high_watermark = header.next_offset
         self._changed = True
-        self._tails.add(self.tail, pending.base_offset, pending.next_offset, pending.data)
-        stable_bytes = size
-        if pending.header.is_transactional or self.transactions.open:
-            stable_bytes = self._track(pending)
+        self._tails.add(self.tail, header.base_offset, header.next_offset, pending.data)
+        stable_bytes = header.size_bytes
+        if header.is_transactional or self.transactions.open:
+            stable_bytes = self._track(header, pending.committed)
         if self.waiters:
-            self._advance(size, stable_bytes)
+            self._advance(header.size_bytes, stable_bytes)
         return sealed
 
     def _seal(self, segment: Segment, producers: list[list[object]]) -> Sealed:
@@ -269,15 +261,15 @@ class Partition:
         aborted = transactions.dump_aborted(segment.base_offset, segment.next_offset)
         return segment, Snapshot(producers, [*transactions.open.items()], aborted)
 
-    def _track(self, pending: PendingAppend) -> int:
+    def _track(self, header: BatchHeader, committed: bool | None) -> int:
         """A batch was written, it or earlier ones of a transaction. How many bytes became stable."""
-        transactions, producer_id = self.transactions, pending.header.producer_id
-        if pending.committed is None:
-            if pending.header.is_transactional:
-                transactions.add(producer_id, pending.base_offset)
+        transactions, producer_id = self.transactions, header.producer_id
+        if committed is None:
+            if header.is_transactional:
+                transactions.add(producer_id, header.base_offset)
             return 0
         is_first = next(iter(transactions.open), None) == producer_id
-        transactions.end(producer_id, pending.base_offset, committed=pending.committed)
+        transactions.end(producer_id, header.base_offset, committed=committed)
         return _SOME_BYTES if is_first else 0
 
     def failed(self) -> tuple[list[Done], list[Segment]]:

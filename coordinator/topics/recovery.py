@@ -128,7 +128,7 @@ def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) 
             for position, header, _ in scan(descriptor, segment.size_bytes, size, check=True):
                 if header.base_offset < segment.next_offset:
                     break
-                segment.add(header.base_offset, header.next_offset, header.size_bytes, header.max_timestamp)
+                segment.add(header)
                 if header.producer_id >= 0:
                     _replay(descriptor, position, header, found, now_ms)
         except CorruptBatchError:

@@ -84,18 +84,17 @@ class Segment:
         """Where the index is kept beside the file."""
         return self.path.with_suffix(".index")
 
-    def add(self, base_offset: int, next_offset: int, size_bytes: int, max_timestamp: int) -> None:
+    def add(self, header: BatchHeader) -> None:
         """A batch has been written at the end."""
         if not self._positions:
-            self.first_timestamp = max_timestamp
+            self.first_timestamp = header.max_timestamp
         if not self._positions or self.size_bytes - self._positions[-1] >= INDEX_INTERVAL_BYTES:
-            self._offsets.append(base_offset)
+            self._offsets.append(header.base_offset)
             self._positions.append(self.size_bytes)
             self._timestamps.append(self.max_timestamp)
-        self.size_bytes += size_bytes
-        self.next_offset = next_offset
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp = max_timestamp
+        self.size_bytes += header.size_bytes
+        self.next_offset = header.next_offset
+        self.max_timestamp = max(self.max_timestamp, header.max_timestamp)
 
     def position_before(self, offset: int) -> int:
         """Where a batch begins that is at or before the one with this offset; near it."""

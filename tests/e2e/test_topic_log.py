@@ -123,7 +123,9 @@ async def read_columns(node: Node, codec: str, count: int) -> list[bytes]:
     found: list[bytes | None] = []
     offset = 0
     while len(found) < count:
-        columns = decode_columns((await node.topics.read(codec, 0, offset, 1_000_000)), offset)
+        columns = decode_columns(
+            (await node.topics.read(node.topics.partition(codec, 0), offset, 1_000_000)), offset
+        )
         found += columns.values
         offset = columns.next_offset
     return [record or b"" for record in found]

@@ -70,7 +70,9 @@ async def everything(topics: Topics, topic: str, partition: int = 0, max_bytes: 
     found = Columns()
     offset, end = bounds(topics, topic, partition)
     while offset < end:
-        part = decode_columns(await topics.read(topic, partition, offset, max_bytes), offset)
+        part = decode_columns(
+            await topics.read(topics.partition(topic, partition), offset, max_bytes), offset
+        )
         assert part.offsets, f"nothing at {offset}, before the end {end}"
         assert part.offsets[0] == offset
         for name in ("keys", "values", "offsets", "timestamps_ms"):

@@ -219,7 +219,7 @@ class _Fetch:
         for part in self._files:
             data = part.data
             try:
-                data.records = await self._topics.read_partition(
+                data.records = await self._topics.read(
                     part.partition, part.offset, part.max_bytes, part.end_offset
                 )
                 if data.aborted_transactions is not None and len(part.partition.transactions):

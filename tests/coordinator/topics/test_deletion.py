@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ async def test_a_node_that_ended_during_a_deletion_finishes_it(tmp_path: Path) -
         assert await create(client) == 0
         await commit(client)
         await client.close()
-        await node.topics._catalog.begin_deletion("orders")
+        await node.topics._catalog.change("orders", lambda info: replace(info, deleting=True))
     async with Node(settings(tmp_path)) as node:
         client = await AsyncRawConnection.connect(node.bootstrap)
         assert await create(client) == 0

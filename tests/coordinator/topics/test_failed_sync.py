@@ -109,7 +109,7 @@ async def test_what_is_on_its_way_meanwhile_is_refused_too(tmp_path: Path, watch
 
 
 async def read(topics: Topics) -> None:
-    await topics.read("orders", 0, 0, 1_000)
+    await topics.read(topics.partition("orders", 0), 0, 1_000)
 
 
 async def refused(attempt: Awaitable[None]) -> None:

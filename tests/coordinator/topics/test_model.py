@@ -92,7 +92,7 @@ class TopicLog(RuleBasedStateMachine):
     def read(self, back: int, max_bytes: int) -> None:
         offset = self.end - back
         try:
-            result = self.run(lambda: self.topics.read("orders", 0, offset, max_bytes))
+            result = self.run(lambda: self.topics.read(self.topics.partition("orders", 0), offset, max_bytes))
         except KafkaError as error:
             code = error.code
         else:

@@ -43,7 +43,7 @@ async def records(topics: Topics, topic: str = "orders", partition: int = 0) -> 
     found: dict[int, bytes | None] = {}
     offset = start
     while offset < end:
-        data = await topics.read(topic, partition, offset, 1_000)
+        data = await topics.read(topics.partition(topic, partition), offset, 1_000)
         for view in iter_batches(data):
             view.check_crc()
             for record in view.records():

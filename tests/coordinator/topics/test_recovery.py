@@ -192,7 +192,7 @@ async def test_what_delete_records_left_outlives_a_kill(tmp_path: Path) -> None:
         assert bounds(topics) == (155, 300)
         assert (await everything(topics, "orders")).offsets == list(range(155, 300))
         with pytest.raises(KafkaError):
-            await topics.read("orders", 0, 154, 1000)
+            await topics.read(topics.partition("orders", 0), 154, 1000)
 
 
 async def test_a_failed_write_takes_back_what_built_on_it(

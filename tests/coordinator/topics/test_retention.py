@@ -42,7 +42,7 @@ async def test_files_whose_newest_record_is_too_old_go(tmp_path: Path) -> None:
         assert bounds(topics) == (40, 100)
         assert (await everything(topics, "orders")).offsets == list(range(40, 100))
         with pytest.raises(KafkaError) as error:
-            await topics.read("orders", 0, 39, 1000)
+            await topics.read(topics.partition("orders", 0), 39, 1000)
         assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert await topics.enforce_retention() == 0
     async with topic_log(tmp_path, clock) as topics:
@@ -57,7 +57,7 @@ async def test_when_everything_is_too_old_the_end_stays(tmp_path: Path) -> None:
         assert await topics.enforce_retention() == 10
         assert bounds(topics) == (100, 100)
         assert [path.name for path in segment_files(topics, "orders")] == ["00000000000000000100.log"]
-        assert (await topics.read("orders", 0, 100, 1000)) == b""
+        assert (await topics.read(topics.partition("orders", 0), 100, 1000)) == b""
         assert await topics.enforce_retention() == 0
     async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
         assert bounds(topics) == (100, 100)
@@ -163,7 +163,7 @@ async def test_a_reader_that_is_overtaken_by_retention_learns_it(tmp_path: Path)
         for path in segment_files(topics, "orders")[:1]:
             path.unlink()
         with pytest.raises(KafkaError) as error:
-            await topics.read_partition(partition, 5, 1000)
+            await topics.read(partition, 5, 1000)
         assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 

@@ -221,7 +221,7 @@ async def test_batches_get_the_next_offsets_and_keep_everything_else(tmp_path: P
         results = await asyncio.gather(*(topics.append("orders", 0, found) for found in sent))
         assert [result.base_offset for result in results] == [0, 3, 5]
         assert {result.log_append_time_ms for result in results} == {-1}
-        records = await topics.read("orders", 0, 0, 10_000)
+        records = await topics.read(topics.partition("orders", 0), 0, 10_000)
         assert [records[:8], records[16 : len(sent[0])]] == [bytes(8), sent[0][16:]]
         assert decode_columns(records).values == [b"%010d" % i for i in (0, 1, 2, 0, 1, 0)]
 
@@ -255,7 +255,7 @@ async def test_append_time_replaces_timestamps(tmp_path: Path) -> None:
         clock.now_ms += 777
         result = await topics.append("orders", 0, batch(2))
         assert result.log_append_time_ms == START_MS + 777
-        read = await topics.read("orders", 0, 0, 1000)
+        read = await topics.read(topics.partition("orders", 0), 0, 1000)
         assert decode_columns(read).timestamps_ms == [START_MS + 777] * 2
         assert await topics.offset_for_time("orders", 0, START_MS + 777) == (0, START_MS + 777)
         check_batch(read)
@@ -269,15 +269,15 @@ async def test_reads_give_whole_batches_and_at_least_one(tmp_path: Path) -> None
                 await topics.append("orders", 0, batch(10))
             size = len(batch(10))
             for max_bytes, count in ((0, 1), (1, 1), (size - 1, 1), (2 * size, 2), (3 * size - 1, 2)):
-                read = await topics.read("orders", 0, 35, max_bytes)
+                read = await topics.read(topics.partition("orders", 0), 35, max_bytes)
                 assert len(read) >= size
                 assert decode_columns(read).offsets[:10] == list(range(30, 40))
                 # From a file a little more may come: up to the next place that the index knows.
                 assert len(read) in (size, count * size)
-            assert (await topics.read("orders", 0, 100, 1000)) == b""
+            assert (await topics.read(topics.partition("orders", 0), 100, 1000)) == b""
             for offset in (-1, 101):
                 with pytest.raises(KafkaError) as error:
-                    await topics.read("orders", 0, offset, 1000)
+                    await topics.read(topics.partition("orders", 0), offset, 1000)
                 assert error.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 

@@ -55,7 +55,7 @@ async def test_a_marker_is_a_control_batch_as_kafka_writes_it(tmp_path: Path) ->
         await topics.create("orders", 1)
         await write(topics, 7, 0, epoch=3)
         await end(topics, 7, True, epoch=3)
-        records = await topics.read("orders", 0, 1, 1000)
+        records = await topics.read(topics.partition("orders", 0), 1, 1000)
         (view,) = iter_batches(records)
         view.check_crc()
         assert (view.header.is_control, view.header.is_transactional) == (True, True)

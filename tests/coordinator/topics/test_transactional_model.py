@@ -181,7 +181,7 @@ class World:
 
     async def read_at(self, offset: int, max_bytes: int, limit: int | None) -> bytes:
         partition = self.topics.partition("orders", 0)
-        return await self.topics.read_partition(partition, offset, max_bytes, limit)
+        return await self.topics.read(partition, offset, max_bytes, limit)
 
     def bounds_hold(self) -> None:
         partition = self.topics.partition("orders", 0)
