@@ -153,6 +153,21 @@ async def test_a_start_that_was_answered_is_never_taken_back(tmp_path: Path, wat
                 assert all(offset >= start for offset in await records(left))
 
 
+async def test_files_go_when_it_is_durable_who_produced_into_them(tmp_path: Path, watch: SyncWatch) -> None:
+    async with topic_log(tmp_path / "live" / "topics", **TINY) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0, 3))
+        for _ in range(30):
+            await topics.append("orders", 0, batch(10))
+        await settled(topics)
+        await topics.truncate("orders", 0, 300)
+        await settled(topics)
+        # Makes durable that the files are gone.
+        await topics.truncate("orders", 0, 301)
+        async with topic_log(watch.after_power_cut(tmp_path / "left") / "topics", **TINY) as left:
+            assert (await left.append("orders", 0, produced(7, 0, 3))).base_offset == 0
+
+
 async def test_retention_leaves_offsets_producers_and_open_transactions(
     tmp_path: Path, watch: SyncWatch
 ) -> None:

@@ -96,7 +96,9 @@ async def test_a_broken_batch_ends_the_log_and_later_files_are_put_aside(tmp_pat
     assert len(files(tmp_path, ".dropped")) == count - 2
 
 
-@pytest.mark.parametrize("damage", ["missing", "empty", "half", "flipped", "another file's", "grown file"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "empty", "half", "another end", "flipped", "another file's", "grown file"]
+)
 async def test_indexes_are_believed_only_if_whole(tmp_path: Path, damage: str) -> None:
     await filled(tmp_path)
     indexes = files(tmp_path, ".index")
@@ -109,6 +111,8 @@ async def test_indexes_are_believed_only_if_whole(tmp_path: Path, damage: str) -
             index.write_bytes(b"")
         elif damage == "half":
             index.write_bytes(data[: len(data) // 2])
+        elif damage == "another end":
+            index.write_bytes(data[:16] + bytes([data[16] ^ 1]) + data[17:])
         elif damage == "flipped":
             index.write_bytes(data[:60] + bytes([data[60] ^ 1]) + data[61:])
         elif damage == "another file's":
@@ -148,8 +152,27 @@ async def test_who_produced_is_known_when_an_index_was_lost_and_then_its_files(
             index.write_bytes(damage)
     async with topic_log(tmp_path, **TINY) as topics:
         await topics.truncate("orders", 0, -1)
-    async with topic_log(tmp_path, **TINY) as topics:
-        assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
+        left = await killed(topics, tmp_path.with_name(tmp_path.name + "-left"))
+    for directory in (left, tmp_path):
+        async with topic_log(directory, **TINY) as topics:
+            assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
+
+
+async def test_a_lost_last_file_takes_only_its_own_batches_along(tmp_path: Path) -> None:
+    async with topic_log(tmp_path / "live", **TINY) as topics:
+        await topics.create("orders", 1)
+        number = 0
+        while len(segment_files(topics, "orders")) < 2:
+            await topics.append("orders", 0, produced(7, number * 10, 10))
+            number += 1
+        left = await killed(topics, tmp_path / "left")
+    last = files(left)[-1]
+    assert int(last.stem) == number * 10 - 10
+    last.unlink()
+    async with topic_log(left, **TINY) as topics:
+        # Its producer was answered, and tries again all the same; nothing is known of that batch.
+        await topics.append("orders", 0, produced(7, number * 10 - 10, 10))
+        assert (await everything(topics, "orders")).offsets == list(range(number * 10))
 
 
 async def test_an_index_that_knows_more_than_there_is_never_counts_again(tmp_path: Path) -> None:
@@ -230,6 +253,28 @@ async def test_a_failed_write_takes_back_what_built_on_it(
         left = await killed(topics, tmp_path / "left")
     async with topic_log(left, **TINY) as topics:
         assert (await everything(topics, "orders")).offsets == list(range(170))
+
+
+async def test_what_builds_on_a_failed_write_fails_though_the_disk_has_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Any = vars(appender)["pwrite_all"]
+    failures = [OSError(errno.ENOSPC, "no space left")]
+
+    def write(descriptor: int, parts: list[bytes], position: int) -> None:
+        if failures:
+            raise failures.pop()
+        real(descriptor, parts, position)
+
+    async with topic_log(tmp_path, **TINY) as topics:
+        await topics.create("orders", 1)
+        monkeypatch.setattr(appender, "pwrite_all", write)
+        # Into several files, each of which is a write of its own.
+        attempts = [topics.append("orders", 0, produced(7, number * 10, 10)) for number in range(12)]
+        results = await asyncio.gather(*attempts, return_exceptions=True)
+        assert {getattr(result, "code", 0) for result in results} == {ErrorCode.KAFKA_STORAGE_ERROR}
+        assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
+        assert (await everything(topics, "orders")).offsets == list(range(10))
 
 
 async def test_a_partition_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -49,6 +49,20 @@ async def test_files_whose_newest_record_is_too_old_go(tmp_path: Path) -> None:
         assert bounds(topics) == (40, 100)
 
 
+async def test_what_is_on_its_way_stays(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, batch(10))
+        clock.now_ms = START_MS + 100 * HOUR_MS
+        appending = asyncio.create_task(topics.append("orders", 0, batch(5, at_ms=clock.now_ms)))
+        # It has its offset then, and is not written yet.
+        await asyncio.sleep(0)
+        assert await topics.enforce_retention() == 0
+        assert (await appending).base_offset == 10
+        assert (await everything(topics, "orders")).offsets == list(range(15))
+
+
 async def test_when_everything_is_too_old_the_end_stays(tmp_path: Path) -> None:
     clock = WallClock()
     async with topic_log(tmp_path, clock, log_retention_ms=HOUR_MS) as topics:
