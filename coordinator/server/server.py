@@ -141,13 +141,7 @@ class Server:
         ApiVersions alone, so that the client can choose (KIP-511)."""
         route = self.routes[API_VERSIONS_KEY]
         return _REFUSAL(
-            16,
-            correlation_id,
-            ErrorCode.UNSUPPORTED_VERSION,
-            1,
-            API_VERSIONS_KEY,
-            route.low,
-            route.high,
+            16, correlation_id, ErrorCode.UNSUPPORTED_VERSION, 1, API_VERSIONS_KEY, route.low, route.high
         )
 
     def _sweep(self) -> None:

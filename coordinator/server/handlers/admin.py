@@ -16,31 +16,8 @@ from ringleader.coordinator.server.handlers.configs import broker_entries, topic
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import (
-    AlterConfigsRequest,
-    AlterConfigsRequestAlterConfigsResource,
-    AlterConfigsResponse,
-    AlterConfigsResponseAlterConfigsResourceResponse,
-    DeleteRecordsRequest,
-    DeleteRecordsRequestDeleteRecordsPartition,
-    DeleteRecordsResponse,
-    DeleteRecordsResponseDeleteRecordsPartitionResult,
-    DeleteRecordsResponseDeleteRecordsTopicResult,
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-    DescribeClusterResponseDescribeClusterBroker,
-    DescribeConfigsRequest,
-    DescribeConfigsRequestDescribeConfigsResource,
-    DescribeConfigsResponse,
-    DescribeConfigsResponseDescribeConfigsResourceResult,
-    DescribeConfigsResponseDescribeConfigsResult,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsRequestAlterableConfig,
-    IncrementalAlterConfigsRequestAlterConfigsResource,
-    IncrementalAlterConfigsResponse,
-    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
-)
 
 TOPIC, BROKER = 2, 4
 """Resource types."""
@@ -82,22 +59,22 @@ class _Admin:
 
     # ---- DescribeConfigs ----
 
-    def describe_configs(self, call: Call, request: DescribeConfigsRequest) -> Slices:
+    def describe_configs(self, call: Call, request: kafka.DescribeConfigsRequest) -> Slices:
         """Topics, and the node's own settings."""
         results = []
         for resource in request.resources:
             results.append(self._describe(resource, request))
             if not len(results) % DESCRIBED_RESOURCES:
                 yield
-        return DescribeConfigsResponse(results=results)
+        return kafka.DescribeConfigsResponse(results=results)
 
     def _describe(
-        self, resource: DescribeConfigsRequestDescribeConfigsResource, request: DescribeConfigsRequest
-    ) -> DescribeConfigsResponseDescribeConfigsResult:
-        result = DescribeConfigsResponseDescribeConfigsResult(
-            error_message=None,
-            resource_type=resource.resource_type,
-            resource_name=resource.resource_name,
+        self,
+        resource: kafka.DescribeConfigsRequestDescribeConfigsResource,
+        request: kafka.DescribeConfigsRequest,
+    ) -> kafka.DescribeConfigsResponseDescribeConfigsResult:
+        result = kafka.DescribeConfigsResponseDescribeConfigsResult(
+            error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
             entries = self._entries(resource.resource_type, resource.resource_name)
@@ -118,7 +95,7 @@ class _Admin:
 
     def _entries(
         self, resource_type: int, name: str
-    ) -> list[DescribeConfigsResponseDescribeConfigsResourceResult]:
+    ) -> list[kafka.DescribeConfigsResponseDescribeConfigsResourceResult]:
         if resource_type == TOPIC:
             info = self._topics.describe(name)
             if info is None:
@@ -136,15 +113,15 @@ class _Admin:
 
     # ---- AlterConfigs, IncrementalAlterConfigs ----
 
-    def alter_configs(self, call: Call, request: AlterConfigsRequest) -> None:
+    def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> None:
         """What a topic's request does not name goes back to its default."""
         self._services.spawn(call, self._alter_configs(call, request))
 
-    async def _alter_configs(self, call: Call, request: AlterConfigsRequest) -> None:
+    async def _alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> None:
         twice = _twice((r.resource_type, r.resource_name) for r in request.resources)
 
         def change_of(
-            resource: AlterConfigsRequestAlterConfigsResource,
+            resource: kafka.AlterConfigsRequestAlterConfigsResource,
         ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
             return lambda present: {config.name: config.value for config in resource.configs}
 
@@ -155,23 +132,25 @@ class _Admin:
             for r in request.resources
         )
         call.answer(
-            AlterConfigsResponse(
+            kafka.AlterConfigsResponse(
                 responses=[
-                    AlterConfigsResponseAlterConfigsResourceResponse(*error, r.resource_type, r.resource_name)
+                    kafka.AlterConfigsResponseAlterConfigsResourceResponse(
+                        *error, r.resource_type, r.resource_name
+                    )
                     for error, r in zip(errors, request.resources, strict=True)
                 ]
             )
         )
 
-    def alter_some_configs(self, call: Call, request: IncrementalAlterConfigsRequest) -> None:
+    def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
         """Sets, unsets, and adds to or takes from lists; what is not named stays."""
         self._services.spawn(call, self._alter_some(call, request))
 
-    async def _alter_some(self, call: Call, request: IncrementalAlterConfigsRequest) -> None:
+    async def _alter_some(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
         twice = _twice((r.resource_type, r.resource_name) for r in request.resources)
 
         def change_of(
-            resource: IncrementalAlterConfigsRequestAlterConfigsResource,
+            resource: kafka.IncrementalAlterConfigsRequestAlterConfigsResource,
         ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
             return lambda present: _changed(present, resource.configs)
 
@@ -182,9 +161,9 @@ class _Admin:
             for r in request.resources
         )
         call.answer(
-            IncrementalAlterConfigsResponse(
+            kafka.IncrementalAlterConfigsResponse(
                 responses=[
-                    IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
+                    kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
                         *error, r.resource_type, r.resource_name
                     )
                     for error, r in zip(errors, request.resources, strict=True)
@@ -219,21 +198,21 @@ class _Admin:
 
     # ---- DeleteRecords ----
 
-    def delete_records(self, call: Call, request: DeleteRecordsRequest) -> None:
+    def delete_records(self, call: Call, request: kafka.DeleteRecordsRequest) -> None:
         """Offset -1 stands for all records there are."""
         self._services.spawn(call, self._delete_records(call, request))
 
-    async def _delete_records(self, call: Call, request: DeleteRecordsRequest) -> None:
+    async def _delete_records(self, call: Call, request: kafka.DeleteRecordsRequest) -> None:
         topics = []
         for topic in request.topics:
             results = await gather_some(self._truncate(topic.name, asked) for asked in topic.partitions)
-            topics.append(DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, results))
-        call.answer(DeleteRecordsResponse(topics=topics))
+            topics.append(kafka.DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, results))
+        call.answer(kafka.DeleteRecordsResponse(topics=topics))
 
     async def _truncate(
-        self, topic: str, asked: DeleteRecordsRequestDeleteRecordsPartition
-    ) -> DeleteRecordsResponseDeleteRecordsPartitionResult:
-        result = DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
+        self, topic: str, asked: kafka.DeleteRecordsRequestDeleteRecordsPartition
+    ) -> kafka.DeleteRecordsResponseDeleteRecordsPartitionResult:
+        result = kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
         try:
             result.low_watermark = await self._topics.truncate(topic, asked.partition_index, asked.offset)
         except KafkaError as error:
@@ -242,10 +221,12 @@ class _Admin:
 
     # ---- DescribeCluster ----
 
-    def describe_cluster(self, call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    def describe_cluster(
+        self, call: Call, request: kafka.DescribeClusterRequest
+    ) -> kafka.DescribeClusterResponse:
         """One node, which is the controller too."""
         services = self._services
-        response = DescribeClusterResponse(
+        response = kafka.DescribeClusterResponse(
             endpoint_type=request.endpoint_type,
             cluster_id=services.cluster_id,
             controller_id=services.node_id,
@@ -258,7 +239,7 @@ class _Admin:
             response.error_message = "This is a broker's endpoint."
             return response
         response.brokers = [
-            DescribeClusterResponseDescribeClusterBroker(services.node_id, services.host, services.port)
+            kafka.DescribeClusterResponseDescribeClusterBroker(services.node_id, services.host, services.port)
         ]
         if request.include_cluster_authorized_operations:
             response.cluster_authorized_operations = CLUSTER_OPERATIONS
@@ -270,7 +251,7 @@ def _twice(values: Iterable[T]) -> set[T]:
 
 
 def _changed(
-    present: dict[str, str], changes: Sequence[IncrementalAlterConfigsRequestAlterableConfig]
+    present: dict[str, str], changes: Sequence[kafka.IncrementalAlterConfigsRequestAlterableConfig]
 ) -> Mapping[str, str | None]:
     """The configurations after these changes. Raises KafkaError."""
     after: dict[str, str | None] = dict(present)

@@ -8,10 +8,7 @@ from enum import IntEnum
 from ringleader.coordinator.config import options
 from ringleader.coordinator.server.handlers import Services
 from ringleader.coordinator.topics.configs import KEYS, ConfigKey, ConfigType
-from ringleader.protocol.messages import (
-    DescribeConfigsResponseDescribeConfigsResourceResult,
-    DescribeConfigsResponseDescribeConfigsSynonym,
-)
+from ringleader.protocol import messages as kafka
 
 
 class ConfigSource(IntEnum):
@@ -27,24 +24,28 @@ _BROKER_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG, str: ConfigType
 
 def topic_entries(
     configs: Mapping[str, str], services: Services
-) -> list[DescribeConfigsResponseDescribeConfigsResourceResult]:
+) -> list[kafka.DescribeConfigsResponseDescribeConfigsResourceResult]:
     """All keys of a topic with these configurations, with synonyms and documentation."""
     return [_topic_entry(key, configs, services) for key in KEYS.values()]
 
 
 def _topic_entry(
     key: ConfigKey, configs: Mapping[str, str], services: Services
-) -> DescribeConfigsResponseDescribeConfigsResourceResult:
+) -> kafka.DescribeConfigsResponseDescribeConfigsResourceResult:
     default = key.default(services.topics.settings)
     broker_source = _broker_source(key.broker_key, services)
     synonyms = []
     if key.name in configs:
         synonyms.append(
-            DescribeConfigsResponseDescribeConfigsSynonym(key.name, configs[key.name], ConfigSource.TOPIC)
+            kafka.DescribeConfigsResponseDescribeConfigsSynonym(
+                key.name, configs[key.name], ConfigSource.TOPIC
+            )
         )
     if key.broker_key is not None:
-        synonyms.append(DescribeConfigsResponseDescribeConfigsSynonym(key.broker_key, default, broker_source))
-    return DescribeConfigsResponseDescribeConfigsResourceResult(
+        synonyms.append(
+            kafka.DescribeConfigsResponseDescribeConfigsSynonym(key.broker_key, default, broker_source)
+        )
+    return kafka.DescribeConfigsResponseDescribeConfigsResourceResult(
         name=key.name,
         value=configs.get(key.name, default),
         config_source=ConfigSource.TOPIC if key.name in configs else broker_source,
@@ -60,19 +61,19 @@ def _broker_source(key: str | None, services: Services) -> ConfigSource:
     return ConfigSource.DEFAULT
 
 
-def broker_entries(services: Services) -> list[DescribeConfigsResponseDescribeConfigsResourceResult]:
+def broker_entries(services: Services) -> list[kafka.DescribeConfigsResponseDescribeConfigsResourceResult]:
     """All settings of the node. None can be changed while it runs."""
     entries = []
     for option in options():
         value = _text(getattr(services.settings, option.field))
         source = _broker_source(option.key, services)
         entries.append(
-            DescribeConfigsResponseDescribeConfigsResourceResult(
+            kafka.DescribeConfigsResponseDescribeConfigsResourceResult(
                 name=option.key,
                 value=value,
                 read_only=True,
                 config_source=source,
-                synonyms=[DescribeConfigsResponseDescribeConfigsSynonym(option.key, value, source)],
+                synonyms=[kafka.DescribeConfigsResponseDescribeConfigsSynonym(option.key, value, source)],
                 config_type=_BROKER_TYPES.get(option.kind, ConfigType.STRING),
                 documentation=option.description,
             )

@@ -18,24 +18,8 @@ from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
 from ringleader.coordinator.transactions.machine import Producer
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
-from ringleader.protocol.messages import (
-    ListOffsetsRequest,
-    ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsResponse,
-    ListOffsetsResponseListOffsetsPartitionResponse,
-    ListOffsetsResponseListOffsetsTopicResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochRequestOffsetForLeaderPartition,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderEpochResponseEpochEndOffset,
-    OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
-    ProduceRequest,
-    ProduceRequestPartitionProduceData,
-    ProduceResponse,
-    ProduceResponsePartitionProduceResponse,
-    ProduceResponseTopicProduceResponse,
-)
 from ringleader.protocol.records import Compression
 
 ACKS = (-1, 0, 1)
@@ -68,14 +52,14 @@ class _Data:
 
     # ---- Produce ----
 
-    def produce(self, call: Call, request: ProduceRequest) -> Slices:
+    def produce(self, call: Call, request: kafka.ProduceRequest) -> Slices:
         """The answer waits until all batches are written. With acks 0 there is none: an error closes the
         connection, and the next request waits for the writing, so that memory has a bound."""
         return _Produce(self._services, call, request).begin()
 
     # ---- ListOffsets ----
 
-    def list_offsets(self, call: Call, request: ListOffsetsRequest) -> Slices:
+    def list_offsets(self, call: Call, request: kafka.ListOffsetsRequest) -> Slices:
         """Ends and starts are answered at once; times are looked up in the files."""
         committed = request.isolation_level == READ_COMMITTED
         asked = [partition for topic in request.topics for partition in topic.partitions]
@@ -91,10 +75,10 @@ class _Data:
                 count += 1
                 if not count % SLICE_ELEMENTS:
                     yield
-            topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
-        return ListOffsetsResponse(topics=topics)
+            topics.append(kafka.ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
+        return kafka.ListOffsetsResponse(topics=topics)
 
-    async def _look_up_offsets(self, call: Call, request: ListOffsetsRequest) -> None:
+    async def _look_up_offsets(self, call: Call, request: kafka.ListOffsetsRequest) -> None:
         topics = []
         committed = request.isolation_level == READ_COMMITTED
         for topic in request.topics:
@@ -102,14 +86,14 @@ class _Data:
                 self._offset(topic.name, found, call.api_version, committed)
                 for found in _once(topic.partitions)
             )
-            topics.append(ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
-        call.answer(ListOffsetsResponse(topics=topics))
+            topics.append(kafka.ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
+        call.answer(kafka.ListOffsetsResponse(topics=topics))
 
     def _offset_now(
         self, topic: str, asked: _AskedOffset, version: int, committed: bool
-    ) -> ListOffsetsResponseListOffsetsPartitionResponse:
+    ) -> kafka.ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
-        response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
+        response = kafka.ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             if duplicate:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -132,12 +116,12 @@ class _Data:
 
     async def _offset(
         self, topic: str, asked: _AskedOffset, version: int, committed: bool
-    ) -> ListOffsetsResponseListOffsetsPartitionResponse:
+    ) -> kafka.ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
         largest = request.timestamp == MAX_TIMESTAMP and version >= MAX_TIMESTAMP_VERSION
         if duplicate or not (request.timestamp >= 0 or largest):
             return self._offset_now(topic, asked, version, committed)
-        response = ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
+        response = kafka.ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             check_epoch(request.current_leader_epoch)
             response.offset, response.timestamp = await self._topics.offset_for_time(
@@ -155,7 +139,7 @@ class _Data:
 
     # ---- OffsetForLeaderEpoch ----
 
-    def offset_for_leader_epoch(self, call: Call, request: OffsetForLeaderEpochRequest) -> Slices:
+    def offset_for_leader_epoch(self, call: Call, request: kafka.OffsetForLeaderEpochRequest) -> Slices:
         """The one epoch ends where the partition ends; no other is known."""
         topics = []
         count = 0
@@ -166,13 +150,15 @@ class _Data:
                 count += 1
                 if not count % SLICE_ELEMENTS:
                     yield
-            topics.append(OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic.topic, partitions))
-        return OffsetForLeaderEpochResponse(topics=topics)
+            topics.append(
+                kafka.OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic.topic, partitions)
+            )
+        return kafka.OffsetForLeaderEpochResponse(topics=topics)
 
     def _epoch_end(
-        self, topic: str, asked: OffsetForLeaderEpochRequestOffsetForLeaderPartition
-    ) -> OffsetForLeaderEpochResponseEpochEndOffset:
-        response = OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
+        self, topic: str, asked: kafka.OffsetForLeaderEpochRequestOffsetForLeaderPartition
+    ) -> kafka.OffsetForLeaderEpochResponseEpochEndOffset:
+        response = kafka.OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
         try:
             partition = self._topics.partition(topic, asked.partition)
             check_epoch(asked.current_leader_epoch)
@@ -185,10 +171,10 @@ class _Data:
         return response
 
 
-_AskedOffset = tuple[ListOffsetsRequestListOffsetsPartition, bool]
+_AskedOffset = tuple[kafka.ListOffsetsRequestListOffsetsPartition, bool]
 
 
-def _once(asked: list[ListOffsetsRequestListOffsetsPartition]) -> list[_AskedOffset]:
+def _once(asked: list[kafka.ListOffsetsRequestListOffsetsPartition]) -> list[_AskedOffset]:
     """Each partition once, and whether it was there more than once."""
     counts = Counter(partition.partition_index for partition in asked)
     found = {partition.partition_index: partition for partition in asked}
@@ -218,22 +204,22 @@ class _Produce:
 
     __slots__ = ("_call", "_left", "_request", "_response", "_topics", "_transactions")
 
-    def __init__(self, services: Services, call: Call, request: ProduceRequest) -> None:
+    def __init__(self, services: Services, call: Call, request: kafka.ProduceRequest) -> None:
         self._topics = services.topics
         self._transactions = services.transactions
         self._call = call
         self._request = request
         self._left = 1
-        self._response = ProduceResponse()
+        self._response = kafka.ProduceResponse()
 
     def begin(self) -> Slices:
         """Hand all batches over; the last result answers."""
         begun = 0
         for topic in self._request.topic_data:
-            answers = ProduceResponseTopicProduceResponse(topic.name)
+            answers = kafka.ProduceResponseTopicProduceResponse(topic.name)
             self._response.responses.append(answers)
             for asked in topic.partition_data:
-                answer = ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
+                answer = kafka.ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
                 answers.partition_responses.append(answer)
                 self._left += 1
                 self._append(topic.name, asked, answer)
@@ -245,8 +231,8 @@ class _Produce:
     def _append(
         self,
         topic: str,
-        asked: ProduceRequestPartitionProduceData,
-        answer: ProduceResponsePartitionProduceResponse,
+        asked: kafka.ProduceRequestPartitionProduceData,
+        answer: kafka.ProduceResponsePartitionProduceResponse,
     ) -> None:
         def done(result: AppendResult | KafkaError) -> None:
             if isinstance(result, KafkaError):

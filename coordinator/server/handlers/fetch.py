@@ -15,15 +15,8 @@ from ringleader.coordinator.server.handlers import Call, Services, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Partition, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import (
-    FetchRequest,
-    FetchRequestFetchPartition,
-    FetchResponse,
-    FetchResponseAbortedTransaction,
-    FetchResponseFetchableTopicResponse,
-    FetchResponsePartitionData,
-)
 
 ANSWER_MAX_BYTES = 8 * 1024 * 1024
 """Most bytes of records in one answer, whatever the client and `fetch.max.bytes` allow: an answer is put
@@ -37,10 +30,10 @@ class Fetching:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def fetch(self, call: Call, request: FetchRequest) -> FetchResponse | None:
+    def fetch(self, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
         """Answered when there is enough, when an error must be told, or when the wait is over."""
         if request.session_epoch > 0:
-            return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         _Fetch(self._services, call, request).begin()
         return None
 
@@ -54,7 +47,7 @@ class _FromFile:
     max_bytes: int
     end_offset: int | None
     """Where an open transaction begins, for readers of committed records."""
-    data: FetchResponsePartitionData
+    data: kafka.FetchResponsePartitionData
 
 
 class _Fetch:
@@ -74,7 +67,7 @@ class _Fetch:
         "_waiter",
     )
 
-    def __init__(self, services: Services, call: Call, request: FetchRequest) -> None:
+    def __init__(self, services: Services, call: Call, request: kafka.FetchRequest) -> None:
         self._services = services
         self._topics = services.topics
         self._call = call
@@ -97,10 +90,10 @@ class _Fetch:
         else:
             self._topics.budget.run(lambda: self._first_look(whole(self._look())))
 
-    def _look_in_slices(self, then: Callable[[FetchResponse], int]) -> Slices:
+    def _look_in_slices(self, then: Callable[[kafka.FetchResponse], int]) -> Slices:
         then((yield from self._look()))
 
-    def _first_look(self, response: FetchResponse) -> int:
+    def _first_look(self, response: kafka.FetchResponse) -> int:
         request = self._request
         if (
             self._urgent
@@ -143,7 +136,7 @@ class _Fetch:
             self._timer.cancel()
         self._waiter = self._timer = None
 
-    def _answer(self, response: FetchResponse) -> int:
+    def _answer(self, response: kafka.FetchResponse) -> int:
         if self._files:
             self._services.spawn(self._call, self._read_files(response))
         else:
@@ -156,13 +149,13 @@ class _Fetch:
         """The answer as far as it can be told from memory; `_files` are left to read."""
         request = self._request
         left = max(1, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
-        response = FetchResponse()
+        response = kafka.FetchResponse()
         looked_at = 0
         for topic in request.topics:
-            answers = FetchResponseFetchableTopicResponse(topic.topic)
+            answers = kafka.FetchResponseFetchableTopicResponse(topic.topic)
             response.responses.append(answers)
             for asked in topic.partitions:
-                data = FetchResponsePartitionData(asked.partition, high_watermark=-1, records=b"")
+                data = kafka.FetchResponsePartitionData(asked.partition, high_watermark=-1, records=b"")
                 if request.isolation_level != READ_COMMITTED:
                     data.aborted_transactions = None
                 answers.partitions.append(data)
@@ -175,8 +168,8 @@ class _Fetch:
     def _look_at(
         self,
         topic: str,
-        asked: FetchRequestFetchPartition,
-        data: FetchResponsePartitionData,
+        asked: kafka.FetchRequestFetchPartition,
+        data: kafka.FetchResponsePartitionData,
         left: int,
     ) -> int:
         """One partition; how many bytes it takes of what the answer may have."""
@@ -215,7 +208,7 @@ class _Fetch:
         self._found_bytes += len(records)
         return len(records)
 
-    async def _read_files(self, response: FetchResponse) -> None:
+    async def _read_files(self, response: kafka.FetchResponse) -> None:
         for part in self._files:
             data = part.data
             try:
@@ -230,15 +223,15 @@ class _Fetch:
                 data.aborted_transactions = None
         self._topics.budget.run(lambda: self._hand_over(response))
 
-    def _hand_over(self, response: FetchResponse) -> int:
+    def _hand_over(self, response: kafka.FetchResponse) -> int:
         self._call.answer(response)
         return sum(len(part.data.records or b"") for part in self._files)
 
 
-def _tell_aborted(partition: Partition, offset: int, data: FetchResponsePartitionData) -> None:
+def _tell_aborted(partition: Partition, offset: int, data: kafka.FetchResponsePartitionData) -> None:
     """The aborted transactions in the records of an answer."""
     if data.records:
         data.aborted_transactions = [
-            FetchResponseAbortedTransaction(producer_id, first)
+            kafka.FetchResponseAbortedTransaction(producer_id, first)
             for producer_id, first in partition.transactions.aborted(offset, next_offset(data.records))
         ]

@@ -14,28 +14,8 @@ from typing import Any
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import (
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DeleteGroupsResponseDeletableGroupResult,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    DescribeGroupsResponseDescribedGroup,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    FindCoordinatorResponseCoordinator,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 
 GROUPS_AT_A_TIME = 10
 """How many groups, with all their members, are described or deleted in one go."""
@@ -73,7 +53,9 @@ class _Groups:
         self._services = services
         self._runtime = services.runtime
 
-    def find_coordinator(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    def find_coordinator(
+        self, call: Call, request: kafka.FindCoordinatorRequest
+    ) -> kafka.FindCoordinatorResponse:
         """This node coordinates everything there is."""
         known = request.key_type in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE)
         error = ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST
@@ -83,12 +65,12 @@ class _Groups:
         if call.api_version < 4:
             # Kafka answers the word NONE here on success; clients show it at most.
             text = "NONE" if known else _UNKNOWN_KEY_TYPE
-            return FindCoordinatorResponse(
+            return kafka.FindCoordinatorResponse(
                 error_code=error, error_message=text, node_id=node, host=host, port=port
             )
-        return FindCoordinatorResponse(
+        return kafka.FindCoordinatorResponse(
             coordinators=[
-                FindCoordinatorResponseCoordinator(
+                kafka.FindCoordinatorResponseCoordinator(
                     key=key,
                     node_id=node,
                     host=host,
@@ -100,44 +82,44 @@ class _Groups:
             ]
         )
 
-    def join(self, call: Call, request: JoinGroupRequest) -> JoinGroupResponse | None:
+    def join(self, call: Call, request: kafka.JoinGroupRequest) -> kafka.JoinGroupResponse | None:
         """Parks until the join phase is over."""
-        response: JoinGroupResponse | None = self._runtime.handle(request, call)
+        response: kafka.JoinGroupResponse | None = self._runtime.handle(request, call)
         if response is None:
             call.on_closed = partial(self._runtime.ticket_closed, request.group_id, call)
         return response
 
-    def sync(self, call: Call, request: SyncGroupRequest) -> SyncGroupResponse | None:
+    def sync(self, call: Call, request: kafka.SyncGroupRequest) -> kafka.SyncGroupResponse | None:
         """Parks until the leader's assignment is durable."""
         if call.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
-            return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        response: SyncGroupResponse | None = self._runtime.handle(request, call)
+            return kafka.SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        response: kafka.SyncGroupResponse | None = self._runtime.handle(request, call)
         if response is None:
             call.on_closed = partial(self._runtime.ticket_closed, request.group_id, call)
         return response
 
-    def heartbeat(self, call: Call, request: HeartbeatRequest) -> HeartbeatResponse | None:
+    def heartbeat(self, call: Call, request: kafka.HeartbeatRequest) -> kafka.HeartbeatResponse | None:
         """Most take the connection's shorter way (see `heartbeats`), unless they have to wait."""
-        response: HeartbeatResponse | None = self._runtime.handle(request, call)
+        response: kafka.HeartbeatResponse | None = self._runtime.handle(request, call)
         return response
 
-    def leave(self, call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse | None:
+    def leave(self, call: Call, request: kafka.LeaveGroupRequest) -> kafka.LeaveGroupResponse | None:
         """May wait for a record: the last member's leave is answered when it is durable."""
-        response: LeaveGroupResponse | None = self._runtime.handle(request, call)
+        response: kafka.LeaveGroupResponse | None = self._runtime.handle(request, call)
         return response
 
-    def describe(self, call: Call, request: DescribeGroupsRequest) -> Slices:
+    def describe(self, call: Call, request: kafka.DescribeGroupsRequest) -> Slices:
         """One entry per id, in the order of the request. May wait for what it shows to be durable."""
 
-        def finish(groups: list[Any]) -> DescribeGroupsResponse:
+        def finish(groups: list[Any]) -> kafka.DescribeGroupsResponse:
             if request.include_authorized_operations:
                 for group in groups:
                     if not group.error_code:
                         group.authorized_operations = ALL_GROUP_OPERATIONS
-            return DescribeGroupsResponse(groups=groups)
+            return kafka.DescribeGroupsResponse(groups=groups)
 
-        def refused(group_id: str, error: int) -> DescribeGroupsResponseDescribedGroup:
-            return DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=error)
+        def refused(group_id: str, error: int) -> kafka.DescribeGroupsResponseDescribedGroup:
+            return kafka.DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=error)
 
         gather = Gather(call, finish)
         for number, group_id in enumerate(request.groups, 1):
@@ -150,7 +132,7 @@ class _Groups:
                 yield
         return gather.answer()
 
-    def list(self, call: Call, request: ListGroupsRequest) -> Slices:
+    def list(self, call: Call, request: kafka.ListGroupsRequest) -> Slices:
         """All groups, or those in the asked states and of the asked types. May wait, as `describe`."""
         found = 0
 
@@ -165,19 +147,19 @@ class _Groups:
             try:
                 gather.add(partial(ask, partition), int)
             except KafkaError as error:
-                return ListGroupsResponse(error_code=error.code)
+                return kafka.ListGroupsResponse(error_code=error.code)
             if found > SLICE_ELEMENTS:
                 found = 0
                 yield
         return gather.answer()
 
-    def delete(self, call: Call, request: DeleteGroupsRequest) -> Slices:
+    def delete(self, call: Call, request: kafka.DeleteGroupsRequest) -> Slices:
         """Each group by itself; a name that is given twice counts once, as in Kafka."""
 
-        def refused(group_id: str, error: int) -> DeleteGroupsResponseDeletableGroupResult:
-            return DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=error)
+        def refused(group_id: str, error: int) -> kafka.DeleteGroupsResponseDeletableGroupResult:
+            return kafka.DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=error)
 
-        gather = Gather(call, lambda results: DeleteGroupsResponse(results=results))
+        gather = Gather(call, lambda results: kafka.DeleteGroupsResponse(results=results))
         for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):
             gather.add(
                 partial(self._runtime.delete_group, group_id),
@@ -189,9 +171,9 @@ class _Groups:
         return gather.answer()
 
 
-def _listed(shards: list[Any]) -> ListGroupsResponse:
+def _listed(shards: list[Any]) -> kafka.ListGroupsResponse:
     """`shards`: of each the groups, or an error code."""
     errors = [found for found in shards if isinstance(found, int)]
     if errors:
-        return ListGroupsResponse(error_code=errors[0])
-    return ListGroupsResponse(groups=[group for found in shards for group in found])
+        return kafka.ListGroupsResponse(error_code=errors[0])
+    return kafka.ListGroupsResponse(groups=[group for found in shards for group in found])

@@ -17,26 +17,8 @@ from typing import cast
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import (
-    OffsetCommitRequest,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestTopic,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
-)
 from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal
 
 Topics = Sequence[tuple[str, Sequence[int]]] | None
@@ -56,7 +38,9 @@ class _Offsets:
 
     # ---- OffsetCommit ----
 
-    def commit(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Slices | None:
+    def commit(
+        self, call: Call, request: kafka.OffsetCommitRequest
+    ) -> kafka.OffsetCommitResponse | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         describe = self._topics.describe
         for topic in request.topics:
@@ -66,27 +50,29 @@ class _Offsets:
                 if not 0 <= entry.partition_index < count:
                     return self._commit_apart(call, request)
         if existing.is_long(request.topics):
-            return existing.commit(self._runtime, call, request, OffsetCommitRequestTopic)
-        response: OffsetCommitResponse | None = self._runtime.handle(request, call)
+            return existing.commit(self._runtime, call, request, kafka.OffsetCommitRequestTopic)
+        response: kafka.OffsetCommitResponse | None = self._runtime.handle(request, call)
         return response
 
-    def _commit_apart(self, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Slices:
+    def _commit_apart(
+        self, call: Call, request: kafka.OffsetCommitRequest
+    ) -> kafka.OffsetCommitResponse | Slices:
         accepted, refused = existing.split(
             self._topics,
             request,
-            OffsetCommitRequestTopic,
-            OffsetCommitResponsePartition,
+            kafka.OffsetCommitRequestTopic,
+            kafka.OffsetCommitResponsePartition,
             self._unknown(request.group_id),
         )
 
-        def merged(response: OffsetCommitResponse) -> OffsetCommitResponse:
-            existing.merge(response.topics, refused, OffsetCommitResponseTopic)
+        def merged(response: kafka.OffsetCommitResponse) -> kafka.OffsetCommitResponse:
+            existing.merge(response.topics, refused, kafka.OffsetCommitResponseTopic)
             return response
 
         if not accepted:
-            return merged(OffsetCommitResponse())
+            return merged(kafka.OffsetCommitResponse())
         request.topics = accepted
-        return existing.commit(self._runtime, call, request, OffsetCommitRequestTopic, merged)
+        return existing.commit(self._runtime, call, request, kafka.OffsetCommitRequestTopic, merged)
 
     def _unknown(self, group_id: str, deleting: bool = False) -> ErrorCode:
         """The code for topics that do not exist."""
@@ -97,19 +83,19 @@ class _Offsets:
 
     # ---- OffsetDelete ----
 
-    def delete(self, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | None:
+    def delete(self, call: Call, request: kafka.OffsetDeleteRequest) -> kafka.OffsetDeleteResponse | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         accepted, refused = existing.split(
             self._topics,
             request,
-            OffsetDeleteRequestTopic,
-            OffsetDeleteResponsePartition,
+            kafka.OffsetDeleteRequestTopic,
+            kafka.OffsetDeleteResponsePartition,
             self._unknown(request.group_id, deleting=True),
         )
 
-        def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
+        def merged(response: kafka.OffsetDeleteResponse) -> kafka.OffsetDeleteResponse:
             if not response.error_code:
-                existing.merge(response.topics, refused, OffsetDeleteResponseTopic)
+                existing.merge(response.topics, refused, kafka.OffsetDeleteResponseTopic)
             return response
 
         request.topics = accepted  # perhaps nothing: whether there is such a group is told in any case
@@ -117,18 +103,18 @@ class _Offsets:
 
     # ---- OffsetFetch ----
 
-    def fetch(self, call: Call, request: OffsetFetchRequest) -> Slices:
+    def fetch(self, call: Call, request: kafka.OffsetFetchRequest) -> Slices:
         """May wait: what it shows must be durable."""
         version = call.api_version
         groups = request.groups if version >= SEVERAL_GROUPS_VERSION else [_as_group(request)]
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
 
-        def finish(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+        def finish(parts: list[kafka.OffsetFetchResponseGroup]) -> kafka.OffsetFetchResponse:
             left = iter(parts)
             found = [_joined(some, list(islice(left, len(some)))) for some in asked]
             if version >= SEVERAL_GROUPS_VERSION:
-                return OffsetFetchResponse(groups=found)
+                return kafka.OffsetFetchResponse(groups=found)
             return _single(found[0], version, request)
 
         gather = Gather(call, finish)
@@ -148,7 +134,7 @@ class _Offsets:
                 work += 10 + sum(1 + len(partitions) for _, partitions in wanted or ())
         return gather.answer()
 
-    def _wanted(self, group: OffsetFetchRequestGroup) -> Iterable[existing.Slice | None]:
+    def _wanted(self, group: kafka.OffsetFetchRequestGroup) -> Iterable[existing.Slice | None]:
         """What to ask the group machine for, in slices; None: for all there is."""
         topics: Topics = None
         if group.topics is not None:
@@ -164,20 +150,20 @@ class _Offsets:
 
     def _fetch_some(
         self, group_id: str, wanted: Topics, require_stable: bool, part: Part
-    ) -> OffsetFetchResponseGroup | None:
-        found: OffsetFetchResponseGroup | None = self._runtime.fetch_offsets(
+    ) -> kafka.OffsetFetchResponseGroup | None:
+        found: kafka.OffsetFetchResponseGroup | None = self._runtime.fetch_offsets(
             group_id, wanted, require_stable, part
         )
         return found
 
 
-def _refused(group_id: str, error: int) -> OffsetFetchResponseGroup:
-    return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
+def _refused(group_id: str, error: int) -> kafka.OffsetFetchResponseGroup:
+    return kafka.OffsetFetchResponseGroup(group_id=group_id, error_code=error)
 
 
 def _joined(
-    asked: Sequence[existing.Slice | None], parts: Sequence[OffsetFetchResponseGroup]
-) -> OffsetFetchResponseGroup:
+    asked: Sequence[existing.Slice | None], parts: Sequence[kafka.OffsetFetchResponseGroup]
+) -> kafka.OffsetFetchResponseGroup:
     """The slices of one group: an error of any is one of all."""
     for part in parts:
         if part.error_code:
@@ -186,29 +172,29 @@ def _joined(
     return parts[0]
 
 
-def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+def _as_group(request: kafka.OffsetFetchRequest) -> kafka.OffsetFetchRequestGroup:
     """The single group of v1-7 in the form of v8."""
-    topics: list[OffsetFetchRequestTopics] | None = None
+    topics: list[kafka.OffsetFetchRequestTopics] | None = None
     if request.topics is not None:
         topics = [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            kafka.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         ]
-    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    return kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
 
 
 def _single(
-    group: OffsetFetchResponseGroup, version: int, request: OffsetFetchRequest
-) -> OffsetFetchResponse:
+    group: kafka.OffsetFetchResponseGroup, version: int, request: kafka.OffsetFetchRequest
+) -> kafka.OffsetFetchResponse:
     """The answer of v8 in the form of v1-7."""
     if group.error_code:
-        return cast(OffsetFetchResponse, refusal(request, version, group.error_code))
-    return OffsetFetchResponse(
+        return cast(kafka.OffsetFetchResponse, refusal(request, version, group.error_code))
+    return kafka.OffsetFetchResponse(
         topics=[
-            OffsetFetchResponseTopic(
+            kafka.OffsetFetchResponseTopic(
                 name=topic.name,
                 partitions=[
-                    OffsetFetchResponsePartition(
+                    kafka.OffsetFetchResponsePartition(
                         partition_index=entry.partition_index,
                         committed_offset=entry.committed_offset,
                         committed_leader_epoch=entry.committed_leader_epoch,

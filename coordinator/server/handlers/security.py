@@ -4,13 +4,8 @@ answered as by Kafka's broker."""
 from __future__ import annotations
 
 from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
-from ringleader.protocol.messages import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -18,14 +13,14 @@ def register(services: Services) -> dict[int, Handler]:
     return {17: handshake, 36: authenticate}
 
 
-def handshake(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+def handshake(call: Call, request: kafka.SaslHandshakeRequest) -> kafka.SaslHandshakeResponse:
     """There is no mechanism to choose."""
-    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    return kafka.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 
-def authenticate(call: Call, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+def authenticate(call: Call, request: kafka.SaslAuthenticateRequest) -> kafka.SaslAuthenticateResponse:
     """Everybody is whoever they say."""
-    return SaslAuthenticateResponse(
+    return kafka.SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",
     )

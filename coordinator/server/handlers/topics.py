@@ -18,28 +18,8 @@ from ringleader.coordinator.server.handlers.configs import topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import (
-    CreatePartitionsRequest,
-    CreatePartitionsRequestCreatePartitionsTopic,
-    CreatePartitionsResponse,
-    CreatePartitionsResponseCreatePartitionsTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsRequestCreatableTopic,
-    CreateTopicsResponse,
-    CreateTopicsResponseCreatableTopicConfigs,
-    CreateTopicsResponseCreatableTopicResult,
-    DeleteTopicsRequest,
-    DeleteTopicsRequestDeleteTopicState,
-    DeleteTopicsResponse,
-    DeleteTopicsResponseDeletableTopicResult,
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
 from ringleader.protocol.schema import ZERO_UUID
 
 REPLICATION_FACTOR = 1
@@ -53,12 +33,7 @@ CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 def register(services: Services) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Topics(services)
-    return {
-        3: family.metadata,
-        19: family.create,
-        20: family.delete,
-        37: family.create_partitions,
-    }
+    return {3: family.metadata, 19: family.create, 20: family.delete, 37: family.create_partitions}
 
 
 class _Topics:
@@ -68,7 +43,7 @@ class _Topics:
 
     # ---- Metadata ----
 
-    def metadata(self, call: Call, request: MetadataRequest) -> Slices:
+    def metadata(self, call: Call, request: kafka.MetadataRequest) -> Slices:
         """Topics that are asked for by name are created first, if that is allowed and they are missing."""
         asked = request.topics
         if asked is None or (not asked and call.api_version == 0):
@@ -76,7 +51,7 @@ class _Topics:
         by_id_allowed = call.api_version >= 12
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
             refused = [
-                MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "")
+                kafka.MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "")
                 for topic in asked
             ]
             return self._metadata(request, refused)
@@ -87,7 +62,7 @@ class _Topics:
             return None
         return self._metadata(request, (yield from self._asked(asked, request, {})))
 
-    def _all(self, request: MetadataRequest) -> Slices:
+    def _all(self, request: kafka.MetadataRequest) -> Slices:
         found = []
         partitions = 0
         for info in list(self._topics.all()):
@@ -98,12 +73,16 @@ class _Topics:
                 yield
         return found
 
-    def _missing(self, asked: list[MetadataRequestTopic]) -> list[str]:
+    def _missing(self, asked: list[kafka.MetadataRequestTopic]) -> list[str]:
         names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
         return [name for name in names if self._topics.describe(name) is None]
 
     async def _create_missing(
-        self, call: Call, request: MetadataRequest, asked: list[MetadataRequestTopic], missing: list[str]
+        self,
+        call: Call,
+        request: kafka.MetadataRequest,
+        asked: list[kafka.MetadataRequestTopic],
+        missing: list[str],
     ) -> None:
         failed: dict[str, int] = {}
 
@@ -125,9 +104,9 @@ class _Topics:
             await asyncio.sleep(0)
 
     def _asked(
-        self, asked: list[MetadataRequestTopic], request: MetadataRequest, failed: dict[str, int]
+        self, asked: list[kafka.MetadataRequestTopic], request: kafka.MetadataRequest, failed: dict[str, int]
     ) -> Slices:
-        found: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+        found: dict[tuple[str | None, bytes], kafka.MetadataResponseTopic] = {}
         partitions = 0
         for topic in asked:
             key = topic.name, topic.topic_id
@@ -140,13 +119,13 @@ class _Topics:
         return list(found.values())
 
     def _one(
-        self, topic: MetadataRequestTopic, request: MetadataRequest, failed: dict[str, int]
-    ) -> MetadataResponseTopic:
+        self, topic: kafka.MetadataRequestTopic, request: kafka.MetadataRequest, failed: dict[str, int]
+    ) -> kafka.MetadataResponseTopic:
         name = topic.name
         if name is None:
             info = self._topics.describe_id(topic.topic_id)
             if info is None:
-                return MetadataResponseTopic(
+                return kafka.MetadataResponseTopic(
                     error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic.topic_id
                 )
             return self._found(info, request)
@@ -160,15 +139,15 @@ class _Topics:
                 check_name(name)
             except KafkaError as error:
                 code = error.code
-        return MetadataResponseTopic(error_code=code, name=name)
+        return kafka.MetadataResponseTopic(error_code=code, name=name)
 
-    def _found(self, info: TopicInfo, request: MetadataRequest) -> MetadataResponseTopic:
+    def _found(self, info: TopicInfo, request: kafka.MetadataRequest) -> kafka.MetadataResponseTopic:
         node = [self._services.node_id]
-        topic = MetadataResponseTopic(
+        topic = kafka.MetadataResponseTopic(
             name=info.name,
             topic_id=info.id,
             partitions=[
-                MetadataResponsePartition(
+                kafka.MetadataResponsePartition(
                     partition_index=index,
                     leader_id=node[0],
                     leader_epoch=LEADER_EPOCH,
@@ -182,10 +161,12 @@ class _Topics:
             topic.topic_authorized_operations = TOPIC_OPERATIONS
         return topic
 
-    def _metadata(self, request: MetadataRequest, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+    def _metadata(
+        self, request: kafka.MetadataRequest, topics: list[kafka.MetadataResponseTopic]
+    ) -> kafka.MetadataResponse:
         services = self._services
-        response = MetadataResponse(
-            brokers=[MetadataResponseBroker(services.node_id, services.host, services.port)],
+        response = kafka.MetadataResponse(
+            brokers=[kafka.MetadataResponseBroker(services.node_id, services.host, services.port)],
             cluster_id=services.cluster_id,
             controller_id=services.node_id,
             topics=topics,
@@ -196,22 +177,22 @@ class _Topics:
 
     # ---- CreateTopics ----
 
-    def create(self, call: Call, request: CreateTopicsRequest) -> None:
+    def create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
         """Each topic for itself; all that come in one request are one write."""
         self._services.spawn(call, self._create(call, request))
 
-    async def _create(self, call: Call, request: CreateTopicsRequest) -> None:
+    async def _create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
         twice = _twice(topic.name for topic in request.topics)
         once = [topic for topic in request.topics if topic.name not in twice]
         results = [_refused_creation(name, _duplicate("topic", name)) for name in twice]
         results += await gather_some(
             self._create_one(topic, call.api_version, request.validate_only) for topic in once
         )
-        call.answer(CreateTopicsResponse(topics=results))
+        call.answer(kafka.CreateTopicsResponse(topics=results))
 
     async def _create_one(
-        self, topic: CreateTopicsRequestCreatableTopic, version: int, validate_only: bool
-    ) -> CreateTopicsResponseCreatableTopicResult:
+        self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int, validate_only: bool
+    ) -> kafka.CreateTopicsResponseCreatableTopicResult:
         try:
             partitions = self._partitions_asked(topic, version)
             if _twice(config.name for config in topic.configs):
@@ -224,21 +205,21 @@ class _Topics:
             )
         except KafkaError as error:
             return _refused_creation(topic.name, error)
-        return CreateTopicsResponseCreatableTopicResult(
+        return kafka.CreateTopicsResponseCreatableTopicResult(
             name=topic.name,
             topic_id=ZERO_UUID if validate_only else info.id,
             error_message=None,
             num_partitions=info.partitions,
             replication_factor=REPLICATION_FACTOR,
             configs=[
-                CreateTopicsResponseCreatableTopicConfigs(
+                kafka.CreateTopicsResponseCreatableTopicConfigs(
                     name=entry.name, value=entry.value, config_source=entry.config_source
                 )
                 for entry in topic_entries(info.configs, self._services)
             ],
         )
 
-    def _partitions_asked(self, topic: CreateTopicsRequestCreatableTopic, version: int) -> int:
+    def _partitions_asked(self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int) -> int:
         """How many partitions, -1 for the default. Raises KafkaError."""
         count, factor = topic.num_partitions, topic.replication_factor
         if topic.assignments:
@@ -272,14 +253,14 @@ class _Topics:
 
     # ---- DeleteTopics ----
 
-    def delete(self, call: Call, request: DeleteTopicsRequest) -> None:
+    def delete(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
         """By name, from v6 on also by id. The offsets that groups committed for it go too, and none of it
         stops when the client hangs up."""
         self._services.spawn(None, self._delete(call, request))
 
-    async def _delete(self, call: Call, request: DeleteTopicsRequest) -> None:
+    async def _delete(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
         asked = request.topics or [
-            DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
+            kafka.DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
         ]
         once = list({(topic.name, topic.topic_id): topic for topic in asked}.values())
         try:
@@ -287,12 +268,12 @@ class _Topics:
         except Exception:
             call.close("failed")
             raise
-        call.answer(DeleteTopicsResponse(responses=list(results)))
+        call.answer(kafka.DeleteTopicsResponse(responses=list(results)))
 
     async def _delete_one(
-        self, topic: DeleteTopicsRequestDeleteTopicState, version: int
-    ) -> DeleteTopicsResponseDeletableTopicResult:
-        result = DeleteTopicsResponseDeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        self, topic: kafka.DeleteTopicsRequestDeleteTopicState, version: int
+    ) -> kafka.DeleteTopicsResponseDeletableTopicResult:
+        result = kafka.DeleteTopicsResponseDeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
             info = self._to_delete(topic, version)
             result.name, result.topic_id = info.name, info.id
@@ -302,7 +283,7 @@ class _Topics:
             result.error_message = error.detail or None
         return result
 
-    def _to_delete(self, topic: DeleteTopicsRequestDeleteTopicState, version: int) -> TopicInfo:
+    def _to_delete(self, topic: kafka.DeleteTopicsRequestDeleteTopicState, version: int) -> TopicInfo:
         if not self._services.settings.delete_topic_enable:
             code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
             raise KafkaError(code, "Topics cannot be deleted here (delete.topic.enable).")
@@ -320,20 +301,20 @@ class _Topics:
 
     # ---- CreatePartitions ----
 
-    def create_partitions(self, call: Call, request: CreatePartitionsRequest) -> None:
+    def create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
         """`count` is the new total."""
         self._services.spawn(call, self._create_partitions(call, request))
 
-    async def _create_partitions(self, call: Call, request: CreatePartitionsRequest) -> None:
+    async def _create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
         twice = _twice(topic.name for topic in request.topics)
         once = [topic for topic in request.topics if topic.name not in twice]
         results = [_refused_growth(name, _duplicate("topic", name)) for name in twice]
         results += await gather_some(self._grow(topic, request.validate_only) for topic in once)
-        call.answer(CreatePartitionsResponse(results=results))
+        call.answer(kafka.CreatePartitionsResponse(results=results))
 
     async def _grow(
-        self, topic: CreatePartitionsRequestCreatePartitionsTopic, validate_only: bool
-    ) -> CreatePartitionsResponseCreatePartitionsTopicResult:
+        self, topic: kafka.CreatePartitionsRequestCreatePartitionsTopic, validate_only: bool
+    ) -> kafka.CreatePartitionsResponseCreatePartitionsTopicResult:
         try:
             info = self._topics.describe(topic.name)
             if topic.assignments is not None and info is not None:
@@ -345,7 +326,7 @@ class _Topics:
             await self._topics.grow(topic.name, topic.count, validate_only=validate_only)
         except KafkaError as error:
             return _refused_growth(topic.name, error)
-        return CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
+        return kafka.CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
 
 
 def _twice(names: Iterable[str]) -> list[str]:
@@ -356,13 +337,15 @@ def _duplicate(what: str, name: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, f"The {what} '{name}' is in the request more than once.")
 
 
-def _refused_creation(name: str, error: KafkaError) -> CreateTopicsResponseCreatableTopicResult:
-    return CreateTopicsResponseCreatableTopicResult(
+def _refused_creation(name: str, error: KafkaError) -> kafka.CreateTopicsResponseCreatableTopicResult:
+    return kafka.CreateTopicsResponseCreatableTopicResult(
         name=name, error_code=error.code, error_message=error.detail or None
     )
 
 
-def _refused_growth(name: str, error: KafkaError) -> CreatePartitionsResponseCreatePartitionsTopicResult:
-    return CreatePartitionsResponseCreatePartitionsTopicResult(
+def _refused_growth(
+    name: str, error: KafkaError
+) -> kafka.CreatePartitionsResponseCreatePartitionsTopicResult:
+    return kafka.CreatePartitionsResponseCreatePartitionsTopicResult(
         name=name, error_code=error.code, error_message=error.detail or None
     )

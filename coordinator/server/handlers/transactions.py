@@ -12,24 +12,8 @@ from collections.abc import Callable, Mapping
 from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import (
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
-    AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
-    EndTxnRequest,
-    EndTxnResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
-)
 from ringleader.protocol.refusals import refusal
 
 INIT_FENCED_VERSION = 4
@@ -76,7 +60,9 @@ class _Transactions:
 
     # ---- InitProducerId ----
 
-    def init_producer_id(self, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse | None:
+    def init_producer_id(
+        self, call: Call, request: kafka.InitProducerIdRequest
+    ) -> kafka.InitProducerIdResponse | None:
         """A fresh id for every request without a transactional id."""
         if (request.producer_id == -1) != (request.producer_epoch == -1):
             return _producer(Result(ErrorCode.INVALID_REQUEST))
@@ -111,8 +97,8 @@ class _Transactions:
     # ---- AddPartitionsToTxn ----
 
     def add_partitions(
-        self, call: Call, request: AddPartitionsToTxnRequest
-    ) -> AddPartitionsToTxnResponse | None:
+        self, call: Call, request: kafka.AddPartitionsToTxnRequest
+    ) -> kafka.AddPartitionsToTxnResponse | None:
         """All of them or none: if one does not exist, the others were not attempted."""
         asked = [
             (topic.name, partition) for topic in request.v3_and_below_topics for partition in topic.partitions
@@ -143,12 +129,12 @@ class _Transactions:
 
     # ---- AddOffsetsToTxn, EndTxn ----
 
-    def add_offsets(self, call: Call, request: AddOffsetsToTxnRequest) -> None:
+    def add_offsets(self, call: Call, request: kafka.AddOffsetsToTxnRequest) -> None:
         """Take the offsets of a group in."""
 
         def reply(result: Result) -> None:
             error = _fenced(result.error, call.api_version >= FENCED_VERSION)
-            call.answer(AddOffsetsToTxnResponse(error_code=error))
+            call.answer(kafka.AddOffsetsToTxnResponse(error_code=error))
 
         self._transactions.add_group(
             request.transactional_id,
@@ -157,12 +143,12 @@ class _Transactions:
             _Ticket(reply),
         )
 
-    def end(self, call: Call, request: EndTxnRequest) -> None:
+    def end(self, call: Call, request: kafka.EndTxnRequest) -> None:
         """Answered when it is decided; readers see it when the markers are written, soon after."""
 
         def reply(result: Result) -> None:
             error = _fenced(result.error, call.api_version >= FENCED_VERSION)
-            call.answer(EndTxnResponse(error_code=error))
+            call.answer(kafka.EndTxnResponse(error_code=error))
 
         self._transactions.end(
             request.transactional_id,
@@ -174,31 +160,33 @@ class _Transactions:
     # ---- TxnOffsetCommit ----
 
     def commit_offsets(
-        self, call: Call, request: TxnOffsetCommitRequest
-    ) -> TxnOffsetCommitResponse | Slices | None:
+        self, call: Call, request: kafka.TxnOffsetCommitRequest
+    ) -> kafka.TxnOffsetCommitResponse | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
         in the open transaction of this producer."""
         accepted, refused = existing.split(
-            self._topics, request, TxnOffsetCommitRequestTopic, TxnOffsetCommitResponsePartition
+            self._topics, request, kafka.TxnOffsetCommitRequestTopic, kafka.TxnOffsetCommitResponsePartition
         )
 
-        def finish(response: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
+        def finish(response: kafka.TxnOffsetCommitResponse) -> kafka.TxnOffsetCommitResponse:
             if call.api_version < LOADING_VERSION:
                 _hide_loading(response)
-            existing.merge(response.topics, refused, TxnOffsetCommitResponseTopic)
+            existing.merge(response.topics, refused, kafka.TxnOffsetCommitResponseTopic)
             return response
 
         if not accepted and refused:
-            return finish(TxnOffsetCommitResponse())
+            return finish(kafka.TxnOffsetCommitResponse())
         request.topics = accepted
         error = self._check(request)
         if error:
             return finish(refusal(request, call.api_version, error))
         if existing.is_long(accepted):
-            return existing.commit(self._services.runtime, call, request, TxnOffsetCommitRequestTopic, finish)
+            return existing.commit(
+                self._services.runtime, call, request, kafka.TxnOffsetCommitRequestTopic, finish
+            )
         return existing.handle(self._services.runtime, call, request, finish)
 
-    def _check(self, request: TxnOffsetCommitRequest) -> int:
+    def _check(self, request: kafka.TxnOffsetCommitRequest) -> int:
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID
         producer = Producer(request.producer_id, request.producer_epoch)
@@ -206,8 +194,8 @@ class _Transactions:
         return _fenced(error, False)
 
 
-def _producer(result: Result) -> InitProducerIdResponse:
-    return InitProducerIdResponse(
+def _producer(result: Result) -> kafka.InitProducerIdResponse:
+    return kafka.InitProducerIdResponse(
         error_code=result.error, producer_id=result.producer_id, producer_epoch=result.epoch
     )
 
@@ -219,21 +207,21 @@ def _fenced(error: int, known: bool) -> int:
     return error
 
 
-def _added(errors: Mapping[Partition, int]) -> AddPartitionsToTxnResponse:
-    topics: dict[str, list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult]] = {}
+def _added(errors: Mapping[Partition, int]) -> kafka.AddPartitionsToTxnResponse:
+    topics: dict[str, list[kafka.AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult]] = {}
     for (topic, partition), error in errors.items():
         topics.setdefault(topic, []).append(
-            AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition, error)
+            kafka.AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(partition, error)
         )
-    return AddPartitionsToTxnResponse(
+    return kafka.AddPartitionsToTxnResponse(
         results_by_topic_v3_and_below=[
-            AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name, results)
+            kafka.AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(name, results)
             for name, results in topics.items()
         ]
     )
 
 
-def _hide_loading(response: TxnOffsetCommitResponse) -> None:
+def _hide_loading(response: kafka.TxnOffsetCommitResponse) -> None:
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

@@ -6,20 +6,16 @@ import re
 from collections.abc import Sequence
 
 from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class
-from ringleader.protocol.messages import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    ApiVersionsResponseApiVersion,
-)
 
 PRODUCE_KEY = 0
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def served_ranges(keys: Sequence[int]) -> list[ApiVersionsResponseApiVersion]:
+def served_ranges(keys: Sequence[int]) -> list[kafka.ApiVersionsResponseApiVersion]:
     """What is told to clients about these APIs: the versions of the message classes.
 
     Produce is said to begin at 0 although 0-2 are refused, as Kafka 4 does: librdkafka compresses only when
@@ -31,7 +27,7 @@ def served_ranges(keys: Sequence[int]) -> list[ApiVersionsResponseApiVersion]:
         assert request is not None
         low = 0 if key == PRODUCE_KEY else request.MIN_VERSION
         ranges.append(
-            ApiVersionsResponseApiVersion(api_key=key, min_version=low, max_version=request.MAX_VERSION)
+            kafka.ApiVersionsResponseApiVersion(api_key=key, min_version=low, max_version=request.MAX_VERSION)
         )
     return ranges
 
@@ -40,13 +36,13 @@ def register(services: Services, keys: Sequence[int]) -> dict[int, Handler]:
     """`keys`: the other APIs that are served."""
     ranges = served_ranges([*keys, API_VERSIONS_KEY])
 
-    def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    def api_versions(call: Call, request: kafka.ApiVersionsRequest) -> kafka.ApiVersionsResponse:
         """A version that is not served never comes here: the connection answers it (error 35, v0 form)."""
         named = _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(
             request.client_software_version
         )
         if call.api_version >= 3 and not named:
-            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        return ApiVersionsResponse(api_keys=ranges)
+            return kafka.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        return kafka.ApiVersionsResponse(api_keys=ranges)
 
     return {API_VERSIONS_KEY: api_versions}
