@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.run_queue import RunQueue, Slices
+from ringleader.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from ringleader.coordinator.runtime.transactions import TransactionRuntime
     from ringleader.coordinator.topics import Topics
 
-__all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services", "Slices"]
+__all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services", "Slices", "once", "tell"]
+
+T = TypeVar("T")
 
 Handler = Callable[[Call, Any], "Message | NoAnswer | Slices | None"]
 """Takes a request. Returns its response (or NO_ANSWER), or None when `call.answer(...)` comes later. One that
@@ -49,6 +53,17 @@ class Services:
     wall_ms: WallClock = wall_ms
     run_queue: RunQueue = field(default_factory=RunQueue)
     """For what is long and not in the handler itself."""
+
+
+def once(asked: Sequence[T], key: Callable[[T], Hashable]) -> list[tuple[T, bool]]:
+    """Each entry of a request once, the last of a key, and whether it was there more than once."""
+    counts = Counter(map(key, asked))
+    return [(entry, counts[name] > 1) for name, entry in {key(entry): entry for entry in asked}.items()]
+
+
+def tell(result: Any, error: KafkaError) -> None:
+    """Put an error and its message into one result of an answer."""
+    result.error_code, result.error_message = error.code, error.detail or None
 
 
 def build(services: Services) -> dict[int, Handler]:

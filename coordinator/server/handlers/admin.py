@@ -7,11 +7,11 @@ IncrementalAlterConfigs (44) v0-1. DeleteRecords (21) v0-2. DescribeCluster (60)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from typing import Any
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, tell
 from ringleader.coordinator.server.handlers.configs import broker_entries, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
@@ -24,11 +24,8 @@ TOPIC, BROKER = 2, 4
 BROKERS, CONTROLLERS = 1, 2
 """Endpoint types."""
 
-
 DESCRIBED_RESOURCES = 10
 """How many resources, with all their configurations, are described in one go."""
-
-T = TypeVar("T")
 
 
 class Operation(IntEnum):
@@ -79,7 +76,7 @@ class _Admin:
         try:
             entries = self._entries(resource.resource_type, resource.resource_name)
         except KafkaError as error:
-            result.error_code, result.error_message = error.code, error.detail or None
+            tell(result, error)
             return result
         # An empty list asks for all keys too, as at Kafka's broker.
         wanted = set(resource.configuration_keys or ())
@@ -103,98 +100,51 @@ class _Admin:
             return topic_entries(info.configs, self._services)
         if resource_type == BROKER:
             if name not in ("", str(self._services.node_id)):
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, f"This is broker {self._services.node_id}, not {name}."
-                )
+                raise _refused(f"This is broker {self._services.node_id}, not {name}.")
             return [] if name == "" else broker_entries(self._services)
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"Resource type {resource_type} has no configurations here."
-        )
+        raise _refused(f"Resource type {resource_type} has no configurations here.")
 
     # ---- AlterConfigs, IncrementalAlterConfigs ----
 
     def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> None:
         """What a topic's request does not name goes back to its default."""
-        self._services.spawn(call, self._alter_configs(call, request))
-
-    async def _alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> None:
-        twice = _twice((r.resource_type, r.resource_name) for r in request.resources)
-
-        def change_of(
-            resource: kafka.AlterConfigsRequestAlterConfigsResource,
-        ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
-            return lambda present: {config.name: config.value for config in resource.configs}
-
-        errors = await gather_some(
-            self._alter(
-                r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
-            )
-            for r in request.resources
-        )
-        call.answer(
-            kafka.AlterConfigsResponse(
-                responses=[
-                    kafka.AlterConfigsResponseAlterConfigsResourceResponse(
-                        *error, r.resource_type, r.resource_name
-                    )
-                    for error, r in zip(errors, request.resources, strict=True)
-                ]
-            )
-        )
+        result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
+        self._services.spawn(call, self._alter(call, request, _replaced, result, kafka.AlterConfigsResponse))
 
     def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
         """Sets, unsets, and adds to or takes from lists; what is not named stays."""
-        self._services.spawn(call, self._alter_some(call, request))
-
-    async def _alter_some(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
-        twice = _twice((r.resource_type, r.resource_name) for r in request.resources)
-
-        def change_of(
-            resource: kafka.IncrementalAlterConfigsRequestAlterConfigsResource,
-        ) -> Callable[[dict[str, str]], Mapping[str, str | None]]:
-            return lambda present: _changed(present, resource.configs)
-
-        errors = await gather_some(
-            self._alter(
-                r.resource_type, r.resource_name, r.configs, change_of(r), twice, request.validate_only
-            )
-            for r in request.resources
-        )
-        call.answer(
-            kafka.IncrementalAlterConfigsResponse(
-                responses=[
-                    kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
-                        *error, r.resource_type, r.resource_name
-                    )
-                    for error, r in zip(errors, request.resources, strict=True)
-                ]
-            )
-        )
+        result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
+        response = kafka.IncrementalAlterConfigsResponse
+        self._services.spawn(call, self._alter(call, request, _changed, result, response))
 
     async def _alter(
         self,
-        resource_type: int,
-        name: str,
-        configs: Sequence[object],
-        change: Callable[[dict[str, str]], Mapping[str, str | None]],
-        twice: set[tuple[int, str]],
-        validate_only: bool,
-    ) -> tuple[int, str | None]:
-        """Error code and message."""
-        try:
-            if (resource_type, name) in twice:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
-            if resource_type != TOPIC:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST,
-                    "Only topics' configurations can be changed while the node runs.",
+        call: Call,
+        request: kafka.AlterConfigsRequest | kafka.IncrementalAlterConfigsRequest,
+        change: Callable[[dict[str, str], Sequence[Any]], Mapping[str, str | None]],
+        result_class: Callable[[int, None, int, str], Any],
+        response_class: Callable[..., Any],
+    ) -> None:
+        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+
+        async def alter(resource: Any) -> Any:
+            kind, name, configs = resource.resource_type, resource.resource_name, resource.configs
+            result = result_class(ErrorCode.NONE, None, kind, name)
+            try:
+                if counts[kind, name] > 1:
+                    raise _refused("The resource is in the request more than once.")
+                if kind != TOPIC:
+                    raise _refused("Only topics' configurations can be changed while the node runs.")
+                if len({config.name for config in configs}) < len(configs):
+                    raise _refused("A config is in the request more than once.")
+                await self._topics.configure(
+                    name, lambda present: change(present, configs), validate_only=request.validate_only
                 )
-            if _twice(getattr(config, "name", "") for config in configs):
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "A config is in the request more than once.")
-            await self._topics.configure(name, change, validate_only=validate_only)
-        except KafkaError as error:
-            return error.code, error.detail or None
-        return ErrorCode.NONE, None
+            except KafkaError as error:
+                tell(result, error)
+            return result
+
+        call.answer(response_class(responses=await gather_some(map(alter, request.resources))))
 
     # ---- DeleteRecords ----
 
@@ -246,8 +196,14 @@ class _Admin:
         return response
 
 
-def _twice(values: Iterable[T]) -> set[T]:
-    return {value for value, count in Counter(values).items() if count > 1}
+def _refused(detail: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, detail)
+
+
+def _replaced(
+    present: dict[str, str], configs: Sequence[kafka.AlterConfigsRequestAlterableConfig]
+) -> Mapping[str, str | None]:
+    return {config.name: config.value for config in configs}
 
 
 def _changed(
@@ -264,9 +220,7 @@ def _changed(
         elif change.config_operation == Operation.DELETE:
             after.pop(change.name, None)
         elif change.config_operation not in (Operation.APPEND, Operation.SUBTRACT):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"There is no config operation {change.config_operation}."
-            )
+            raise _refused(f"There is no config operation {change.config_operation}.")
         elif key.type != ConfigType.LIST or change.value is None:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list.")
         else:
