@@ -28,7 +28,6 @@ Refused = dict[str, list[Any]]
 def split(
     topics: Topics,
     request: Any,
-    topic_class: type[Any],
     refused_class: type[Any],
     unknown: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 ) -> tuple[list[Any], Refused]:
@@ -53,7 +52,7 @@ def split(
                 )
             )
         if good:
-            accepted.append(topic_class(name=topic.name, partitions=good))
+            accepted.append(type(topic)(name=topic.name, partitions=good))
     return accepted, refused
 
 
@@ -75,7 +74,6 @@ def commit(
     runtime: GroupRuntime,
     call: Call,
     request: Any,
-    topic_class: type[Any],
     finish: Callable[[Any], Any] = lambda response: response,
 ) -> Slices:
     """The group machine's answer to a commit, after `finish`. A long one is handed over as several: each is
@@ -92,7 +90,7 @@ def commit(
             yield
         asked.append(topics)
         some = copy(request)
-        some.topics = [topic_class(name=name, partitions=list(partitions)) for name, partitions in topics]
+        some.topics = [type(request.topics[0])(name, list(partitions)) for name, partitions in topics]
         _hand_over(gather, runtime, call, some)
     return gather.answer()
 

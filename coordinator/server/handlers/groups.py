@@ -8,11 +8,12 @@ v0-6: v6 says that there is no such group. ListGroups (16) v0-5: v4 state filter
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from ringleader.coordinator.server.gather import Gather, Part
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
+from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -39,8 +40,8 @@ def register(services: Services) -> dict[int, Handler]:
     return {
         10: family.find_coordinator,
         11: family.join,
-        12: family.heartbeat,
-        13: family.leave,
+        12: family.handle,
+        13: family.handle,
         14: family.sync,
         15: family.describe,
         16: family.list,
@@ -53,78 +54,77 @@ class _Groups:
         self._services = services
         self._runtime = services.runtime
 
-    def find_coordinator(
-        self, call: Call, request: kafka.FindCoordinatorRequest
-    ) -> kafka.FindCoordinatorResponse:
+    def find_coordinator(self, call: Call, request: kafka.FindCoordinatorRequest) -> Message:
         """This node coordinates everything there is."""
-        known = request.key_type in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE)
-        error = ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST
-        node, host, port = -1, "", -1
-        if known:
-            node, host, port = self._services.node_id, self._services.host, self._services.port
+        node, host, port = self._services.node_id, self._services.host, self._services.port
+        # Before v4 Kafka answers the word NONE on success; clients show it at most.
+        error, text = ErrorCode.NONE, "NONE" if call.api_version < 4 else ""
+        if request.key_type not in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE):
+            node, host, port, error, text = -1, "", -1, ErrorCode.INVALID_REQUEST, _UNKNOWN_KEY_TYPE
         if call.api_version < 4:
-            # Kafka answers the word NONE here on success; clients show it at most.
-            text = "NONE" if known else _UNKNOWN_KEY_TYPE
             return kafka.FindCoordinatorResponse(
                 error_code=error, error_message=text, node_id=node, host=host, port=port
             )
         return kafka.FindCoordinatorResponse(
             coordinators=[
-                kafka.FindCoordinatorResponseCoordinator(
-                    key=key,
-                    node_id=node,
-                    host=host,
-                    port=port,
-                    error_code=error,
-                    error_message="" if known else _UNKNOWN_KEY_TYPE,
-                )
+                kafka.FindCoordinatorResponseCoordinator(key, node, host, port, error, text)
                 for key in request.coordinator_keys
             ]
         )
 
-    def join(self, call: Call, request: kafka.JoinGroupRequest) -> kafka.JoinGroupResponse | None:
+    def join(self, call: Call, request: kafka.JoinGroupRequest | kafka.SyncGroupRequest) -> Message | None:
         """Parks until the join phase is over."""
-        response: kafka.JoinGroupResponse | None = self._runtime.handle(request, call)
+        response = self._runtime.handle(request, call)
         if response is None:
             call.on_closed = partial(self._runtime.ticket_closed, request.group_id, call)
         return response
 
-    def sync(self, call: Call, request: kafka.SyncGroupRequest) -> kafka.SyncGroupResponse | None:
+    def sync(self, call: Call, request: kafka.SyncGroupRequest) -> Message | None:
         """Parks until the leader's assignment is durable."""
         if call.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             return kafka.SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        response: kafka.SyncGroupResponse | None = self._runtime.handle(request, call)
-        if response is None:
-            call.on_closed = partial(self._runtime.ticket_closed, request.group_id, call)
-        return response
+        return self.join(call, request)
 
-    def heartbeat(self, call: Call, request: kafka.HeartbeatRequest) -> kafka.HeartbeatResponse | None:
-        """Most take the connection's shorter way (see `heartbeats`), unless they have to wait."""
-        response: kafka.HeartbeatResponse | None = self._runtime.handle(request, call)
-        return response
-
-    def leave(self, call: Call, request: kafka.LeaveGroupRequest) -> kafka.LeaveGroupResponse | None:
-        """May wait for a record: the last member's leave is answered when it is durable."""
-        response: kafka.LeaveGroupResponse | None = self._runtime.handle(request, call)
-        return response
+    def handle(self, call: Call, request: kafka.HeartbeatRequest | kafka.LeaveGroupRequest) -> Message | None:
+        """Most heartbeats take the connection's shorter way (see `heartbeats`), unless they have to wait. The
+        last member's leave is answered when its record is durable."""
+        return self._runtime.handle(request, call)
 
     def describe(self, call: Call, request: kafka.DescribeGroupsRequest) -> Slices:
         """One entry per id, in the order of the request. May wait for what it shows to be durable."""
 
-        def finish(groups: list[Any]) -> kafka.DescribeGroupsResponse:
+        def finish(groups: list[Any]) -> Message:
             if request.include_authorized_operations:
                 for group in groups:
                     if not group.error_code:
                         group.authorized_operations = ALL_GROUP_OPERATIONS
             return kafka.DescribeGroupsResponse(groups=groups)
 
-        def refused(group_id: str, error: int) -> kafka.DescribeGroupsResponseDescribedGroup:
+        def ask(group_id: str, part: Part) -> Any:
+            return self._runtime.describe(group_id, call.api_version, part)
+
+        def refused(group_id: str, error: int) -> Any:
             return kafka.DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=error)
 
-        gather = Gather(call, finish)
-        for number, group_id in enumerate(request.groups, 1):
+        return self._each(Gather(call, finish), request.groups, ask, refused)
+
+    def delete(self, call: Call, request: kafka.DeleteGroupsRequest) -> Slices:
+        """Each group by itself; a name that is given twice counts once, as in Kafka."""
+        gather = Gather(call, lambda results: kafka.DeleteGroupsResponse(results=results))
+        names = dict.fromkeys(request.groups_names)
+        refused = kafka.DeleteGroupsResponseDeletableGroupResult
+        return self._each(gather, names, self._runtime.delete_group, refused)
+
+    def _each(
+        self,
+        gather: Gather,
+        group_ids: Iterable[str],
+        ask: Callable[[str, Part], Any],
+        refused: Callable[[str, int], Any],
+    ) -> Slices:
+        for number, group_id in enumerate(group_ids, 1):
             gather.add(
-                partial(self._runtime.describe, group_id, call.api_version),
+                partial(ask, group_id),
                 partial(refused, group_id),
                 partial(self._runtime.ticket_closed, group_id),
             )
@@ -150,23 +150,6 @@ class _Groups:
                 return kafka.ListGroupsResponse(error_code=error.code)
             if found > SLICE_ELEMENTS:
                 found = 0
-                yield
-        return gather.answer()
-
-    def delete(self, call: Call, request: kafka.DeleteGroupsRequest) -> Slices:
-        """Each group by itself; a name that is given twice counts once, as in Kafka."""
-
-        def refused(group_id: str, error: int) -> kafka.DeleteGroupsResponseDeletableGroupResult:
-            return kafka.DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=error)
-
-        gather = Gather(call, lambda results: kafka.DeleteGroupsResponse(results=results))
-        for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):
-            gather.add(
-                partial(self._runtime.delete_group, group_id),
-                partial(refused, group_id),
-                partial(self._runtime.ticket_closed, group_id),
-            )
-            if not number % GROUPS_AT_A_TIME:
                 yield
         return gather.answer()
 

@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
-from ringleader.coordinator.server.gather import Gather, Part
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
+from ringleader.coordinator.server.gather import Gather
+from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices, existing
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal
-
-Topics = Sequence[tuple[str, Sequence[int]]] | None
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -38,9 +36,7 @@ class _Offsets:
 
     # ---- OffsetCommit ----
 
-    def commit(
-        self, call: Call, request: kafka.OffsetCommitRequest
-    ) -> kafka.OffsetCommitResponse | Slices | None:
+    def commit(self, call: Call, request: kafka.OffsetCommitRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
         describe = self._topics.describe
         for topic in request.topics:
@@ -50,19 +46,13 @@ class _Offsets:
                 if not 0 <= entry.partition_index < count:
                     return self._commit_apart(call, request)
         if existing.is_long(request.topics):
-            return existing.commit(self._runtime, call, request, kafka.OffsetCommitRequestTopic)
-        response: kafka.OffsetCommitResponse | None = self._runtime.handle(request, call)
-        return response
+            return existing.commit(self._runtime, call, request)
+        return self._runtime.handle(request, call)
 
-    def _commit_apart(
-        self, call: Call, request: kafka.OffsetCommitRequest
-    ) -> kafka.OffsetCommitResponse | Slices:
+    def _commit_apart(self, call: Call, request: kafka.OffsetCommitRequest) -> Message | Slices:
+        unknown = self._unknown(request.group_id)
         accepted, refused = existing.split(
-            self._topics,
-            request,
-            kafka.OffsetCommitRequestTopic,
-            kafka.OffsetCommitResponsePartition,
-            self._unknown(request.group_id),
+            self._topics, request, kafka.OffsetCommitResponsePartition, unknown
         )
 
         def merged(response: kafka.OffsetCommitResponse) -> kafka.OffsetCommitResponse:
@@ -72,7 +62,7 @@ class _Offsets:
         if not accepted:
             return merged(kafka.OffsetCommitResponse())
         request.topics = accepted
-        return existing.commit(self._runtime, call, request, kafka.OffsetCommitRequestTopic, merged)
+        return existing.commit(self._runtime, call, request, merged)
 
     def _unknown(self, group_id: str, deleting: bool = False) -> ErrorCode:
         """The code for topics that do not exist."""
@@ -83,14 +73,11 @@ class _Offsets:
 
     # ---- OffsetDelete ----
 
-    def delete(self, call: Call, request: kafka.OffsetDeleteRequest) -> kafka.OffsetDeleteResponse | None:
+    def delete(self, call: Call, request: kafka.OffsetDeleteRequest) -> Message | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
+        unknown = self._unknown(request.group_id, deleting=True)
         accepted, refused = existing.split(
-            self._topics,
-            request,
-            kafka.OffsetDeleteRequestTopic,
-            kafka.OffsetDeleteResponsePartition,
-            self._unknown(request.group_id, deleting=True),
+            self._topics, request, kafka.OffsetDeleteResponsePartition, unknown
         )
 
         def merged(response: kafka.OffsetDeleteResponse) -> kafka.OffsetDeleteResponse:
@@ -110,7 +97,7 @@ class _Offsets:
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
 
-        def finish(parts: list[kafka.OffsetFetchResponseGroup]) -> kafka.OffsetFetchResponse:
+        def finish(parts: list[kafka.OffsetFetchResponseGroup]) -> Message:
             left = iter(parts)
             found = [_joined(some, list(islice(left, len(some)))) for some in asked]
             if version >= SEVERAL_GROUPS_VERSION:
@@ -127,7 +114,7 @@ class _Offsets:
                     work = 0
                     yield
                 gather.add(
-                    partial(self._fetch_some, group.group_id, wanted, request.require_stable),
+                    partial(self._runtime.fetch_offsets, group.group_id, wanted, request.require_stable),
                     partial(_refused, group.group_id),
                     partial(self._runtime.ticket_closed, group.group_id),
                 )
@@ -136,25 +123,12 @@ class _Offsets:
 
     def _wanted(self, group: kafka.OffsetFetchRequestGroup) -> Iterable[existing.Slice | None]:
         """What to ask the group machine for, in slices; None: for all there is."""
-        topics: Topics = None
         if group.topics is not None:
-            topics = [(topic.name, topic.partition_indexes) for topic in group.topics]
-        else:
-            shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
-            if shard.count_offsets(group.group_id) > SLICE_ELEMENTS:
-                topics = shard.committed_partitions(group.group_id)
-        if topics is None:
-            return [None]
-        few = sum(1 + len(partitions) for _, partitions in topics) <= SLICE_ELEMENTS
-        return [existing.Slice(topics)] if few else existing.slices(topics)
-
-    def _fetch_some(
-        self, group_id: str, wanted: Topics, require_stable: bool, part: Part
-    ) -> kafka.OffsetFetchResponseGroup | None:
-        found: kafka.OffsetFetchResponseGroup | None = self._runtime.fetch_offsets(
-            group_id, wanted, require_stable, part
-        )
-        return found
+            return existing.slices((topic.name, topic.partition_indexes) for topic in group.topics)
+        shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
+        if shard.count_offsets(group.group_id) > SLICE_ELEMENTS:
+            return existing.slices(shard.committed_partitions(group.group_id))
+        return [None]
 
 
 def _refused(group_id: str, error: int) -> kafka.OffsetFetchResponseGroup:
@@ -173,37 +147,14 @@ def _joined(
 
 
 def _as_group(request: kafka.OffsetFetchRequest) -> kafka.OffsetFetchRequestGroup:
-    """The single group of v1-7 in the form of v8."""
-    topics: list[kafka.OffsetFetchRequestTopics] | None = None
-    if request.topics is not None:
-        topics = [
-            kafka.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
-    return kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    """The single group of v1-7 in the form of v8, whose topics have the same fields."""
+    return kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=cast(Any, request.topics))
 
 
 def _single(
     group: kafka.OffsetFetchResponseGroup, version: int, request: kafka.OffsetFetchRequest
-) -> kafka.OffsetFetchResponse:
+) -> Message:
     """The answer of v8 in the form of v1-7."""
     if group.error_code:
-        return cast(kafka.OffsetFetchResponse, refusal(request, version, group.error_code))
-    return kafka.OffsetFetchResponse(
-        topics=[
-            kafka.OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    kafka.OffsetFetchResponsePartition(
-                        partition_index=entry.partition_index,
-                        committed_offset=entry.committed_offset,
-                        committed_leader_epoch=entry.committed_leader_epoch,
-                        metadata=entry.metadata,
-                        error_code=entry.error_code,
-                    )
-                    for entry in topic.partitions
-                ],
-            )
-            for topic in group.topics
-        ]
-    )
+        return refusal(request, version, group.error_code)
+    return kafka.OffsetFetchResponse(topics=cast(Any, group.topics))

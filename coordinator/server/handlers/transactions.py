@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, existing
+from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices, existing
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
 from ringleader.protocol import messages as kafka
@@ -36,20 +36,23 @@ def register(services: Services) -> dict[int, Handler]:
 
 
 class _Ticket:
-    """Of a request to the transaction coordinator, whose answers are `Result`s."""
+    """Of a request to the transaction coordinator: its `Result` becomes the answer of the call."""
 
-    __slots__ = ("_reply",)
+    __slots__ = ("_build", "_call", "_fenced_version")
 
-    def __init__(self, reply: Callable[[Result], None]) -> None:
-        self._reply = reply
+    def __init__(self, call: Call, fenced_version: int, build: Callable[[Result], Message]) -> None:
+        self._call = call
+        self._fenced_version = fenced_version
+        self._build = build
 
     def answer(self, result: Result) -> None:
-        """The answer."""
-        self._reply(result)
+        """The answer, with an error that the client's version knows."""
+        error = _fenced(result.error, self._call.api_version >= self._fenced_version)
+        self._call.answer(self._build(result._replace(error=error)))
 
     def refuse(self, error_code: int) -> None:
         """Answer with an error."""
-        self._reply(Result(error_code))
+        self.answer(Result(error_code))
 
 
 class _Transactions:
@@ -73,15 +76,12 @@ class _Transactions:
         if request.producer_id != -1:
             expected = Producer(request.producer_id, request.producer_epoch)
 
-        def reply(result: Result) -> None:
-            error = _fenced(result.error, call.api_version >= INIT_FENCED_VERSION)
-            call.answer(_producer(result._replace(error=error)))
-
+        ticket = _Ticket(call, INIT_FENCED_VERSION, _producer)
         # Not ended with the call: whoever began goes on after an answer that was lost.
         self._services.spawn(
             None,
             self._transactions.init_producer_id(
-                request.transactional_id, request.transaction_timeout_ms, expected, _Ticket(reply)
+                request.transactional_id, request.transaction_timeout_ms, expected, ticket
             ),
         )
         return None
@@ -105,22 +105,13 @@ class _Transactions:
         ]
         missing = {partition for partition in asked if not self._exists(partition)}
         if missing:
-            errors = {
-                partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if partition in missing
-                else ErrorCode.OPERATION_NOT_ATTEMPTED
-                for partition in asked
-            }
+            unknown, untried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
+            errors = {partition: unknown if partition in missing else untried for partition in asked}
             return _added(errors)
         producer = Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
 
-        def reply(result: Result) -> None:
-            error = _fenced(result.error, call.api_version >= FENCED_VERSION)
-            call.answer(_added(dict.fromkeys(asked, error)))
-
-        self._transactions.add_partitions(
-            request.v3_and_below_transactional_id, producer, asked, _Ticket(reply)
-        )
+        ticket = _Ticket(call, FENCED_VERSION, lambda result: _added(dict.fromkeys(asked, result.error)))
+        self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, asked, ticket)
         return None
 
     def _exists(self, partition: Partition) -> bool:
@@ -131,42 +122,24 @@ class _Transactions:
 
     def add_offsets(self, call: Call, request: kafka.AddOffsetsToTxnRequest) -> None:
         """Take the offsets of a group in."""
-
-        def reply(result: Result) -> None:
-            error = _fenced(result.error, call.api_version >= FENCED_VERSION)
-            call.answer(kafka.AddOffsetsToTxnResponse(error_code=error))
-
-        self._transactions.add_group(
-            request.transactional_id,
-            Producer(request.producer_id, request.producer_epoch),
-            request.group_id,
-            _Ticket(reply),
+        producer = Producer(request.producer_id, request.producer_epoch)
+        ticket = _Ticket(
+            call, FENCED_VERSION, lambda result: kafka.AddOffsetsToTxnResponse(error_code=result.error)
         )
+        self._transactions.add_group(request.transactional_id, producer, request.group_id, ticket)
 
     def end(self, call: Call, request: kafka.EndTxnRequest) -> None:
         """Answered when it is decided; readers see it when the markers are written, soon after."""
-
-        def reply(result: Result) -> None:
-            error = _fenced(result.error, call.api_version >= FENCED_VERSION)
-            call.answer(kafka.EndTxnResponse(error_code=error))
-
-        self._transactions.end(
-            request.transactional_id,
-            Producer(request.producer_id, request.producer_epoch),
-            request.committed,
-            _Ticket(reply),
-        )
+        producer = Producer(request.producer_id, request.producer_epoch)
+        ticket = _Ticket(call, FENCED_VERSION, lambda result: kafka.EndTxnResponse(error_code=result.error))
+        self._transactions.end(request.transactional_id, producer, request.committed, ticket)
 
     # ---- TxnOffsetCommit ----
 
-    def commit_offsets(
-        self, call: Call, request: kafka.TxnOffsetCommitRequest
-    ) -> kafka.TxnOffsetCommitResponse | Slices | None:
+    def commit_offsets(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices:
         """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
         in the open transaction of this producer."""
-        accepted, refused = existing.split(
-            self._topics, request, kafka.TxnOffsetCommitRequestTopic, kafka.TxnOffsetCommitResponsePartition
-        )
+        accepted, refused = existing.split(self._topics, request, kafka.TxnOffsetCommitResponsePartition)
 
         def finish(response: kafka.TxnOffsetCommitResponse) -> kafka.TxnOffsetCommitResponse:
             if call.api_version < LOADING_VERSION:
@@ -180,11 +153,7 @@ class _Transactions:
         error = self._check(request)
         if error:
             return finish(refusal(request, call.api_version, error))
-        if existing.is_long(accepted):
-            return existing.commit(
-                self._services.runtime, call, request, kafka.TxnOffsetCommitRequestTopic, finish
-            )
-        return existing.handle(self._services.runtime, call, request, finish)
+        return existing.commit(self._services.runtime, call, request, finish)
 
     def _check(self, request: kafka.TxnOffsetCommitRequest) -> int:
         if not request.group_id:
