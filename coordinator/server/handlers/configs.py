@@ -10,6 +10,9 @@ from ringleader.coordinator.server.handlers import Services
 from ringleader.coordinator.topics.configs import KEYS, ConfigKey, ConfigType
 from ringleader.protocol import messages as kafka
 
+Entry = kafka.DescribeConfigsResponseDescribeConfigsResourceResult
+Synonym = kafka.DescribeConfigsResponseDescribeConfigsSynonym
+
 
 class ConfigSource(IntEnum):
     """Where a value comes from (KIP-226)."""
@@ -22,30 +25,20 @@ class ConfigSource(IntEnum):
 _BROKER_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG, str: ConfigType.STRING}
 
 
-def topic_entries(
-    configs: Mapping[str, str], services: Services
-) -> list[kafka.DescribeConfigsResponseDescribeConfigsResourceResult]:
+def topic_entries(configs: Mapping[str, str], services: Services) -> list[Entry]:
     """All keys of a topic with these configurations, with synonyms and documentation."""
     return [_topic_entry(key, configs, services) for key in KEYS.values()]
 
 
-def _topic_entry(
-    key: ConfigKey, configs: Mapping[str, str], services: Services
-) -> kafka.DescribeConfigsResponseDescribeConfigsResourceResult:
+def _topic_entry(key: ConfigKey, configs: Mapping[str, str], services: Services) -> Entry:
     default = key.default(services.topics.settings)
     broker_source = _broker_source(key.broker_key, services)
     synonyms = []
     if key.name in configs:
-        synonyms.append(
-            kafka.DescribeConfigsResponseDescribeConfigsSynonym(
-                key.name, configs[key.name], ConfigSource.TOPIC
-            )
-        )
+        synonyms.append(Synonym(key.name, configs[key.name], ConfigSource.TOPIC))
     if key.broker_key is not None:
-        synonyms.append(
-            kafka.DescribeConfigsResponseDescribeConfigsSynonym(key.broker_key, default, broker_source)
-        )
-    return kafka.DescribeConfigsResponseDescribeConfigsResourceResult(
+        synonyms.append(Synonym(key.broker_key, default, broker_source))
+    return Entry(
         name=key.name,
         value=configs.get(key.name, default),
         config_source=ConfigSource.TOPIC if key.name in configs else broker_source,
@@ -61,19 +54,19 @@ def _broker_source(key: str | None, services: Services) -> ConfigSource:
     return ConfigSource.DEFAULT
 
 
-def broker_entries(services: Services) -> list[kafka.DescribeConfigsResponseDescribeConfigsResourceResult]:
+def broker_entries(services: Services) -> list[Entry]:
     """All settings of the node. None can be changed while it runs."""
     entries = []
     for option in options():
         value = _text(getattr(services.settings, option.field))
         source = _broker_source(option.key, services)
         entries.append(
-            kafka.DescribeConfigsResponseDescribeConfigsResourceResult(
+            Entry(
                 name=option.key,
                 value=value,
                 read_only=True,
                 config_source=source,
-                synonyms=[kafka.DescribeConfigsResponseDescribeConfigsSynonym(option.key, value, source)],
+                synonyms=[Synonym(option.key, value, source)],
                 config_type=_BROKER_TYPES.get(option.kind, ConfigType.STRING),
                 documentation=option.description,
             )

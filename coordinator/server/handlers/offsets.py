@@ -93,7 +93,11 @@ class _Offsets:
     def fetch(self, call: Call, request: kafka.OffsetFetchRequest) -> Slices:
         """May wait: what it shows must be durable."""
         version = call.api_version
-        groups = request.groups if version >= SEVERAL_GROUPS_VERSION else [_as_group(request)]
+        groups = request.groups
+        if version < SEVERAL_GROUPS_VERSION:
+            # The topics of both forms have the same fields; so have those of the answers.
+            topics = cast(Any, request.topics)
+            groups = [kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
 
@@ -102,7 +106,9 @@ class _Offsets:
             found = [_joined(some, list(islice(left, len(some)))) for some in asked]
             if version >= SEVERAL_GROUPS_VERSION:
                 return kafka.OffsetFetchResponse(groups=found)
-            return _single(found[0], version, request)
+            if found[0].error_code:
+                return refusal(request, version, found[0].error_code)
+            return kafka.OffsetFetchResponse(topics=cast(Any, found[0].topics))
 
         gather = Gather(call, finish)
         work = 0
@@ -144,17 +150,3 @@ def _joined(
             return part
     parts[0].topics = existing.join_topics(asked, parts)
     return parts[0]
-
-
-def _as_group(request: kafka.OffsetFetchRequest) -> kafka.OffsetFetchRequestGroup:
-    """The single group of v1-7 in the form of v8, whose topics have the same fields."""
-    return kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=cast(Any, request.topics))
-
-
-def _single(
-    group: kafka.OffsetFetchResponseGroup, version: int, request: kafka.OffsetFetchRequest
-) -> Message:
-    """The answer of v8 in the form of v1-7."""
-    if group.error_code:
-        return refusal(request, version, group.error_code)
-    return kafka.OffsetFetchResponse(topics=cast(Any, group.topics))

@@ -10,10 +10,9 @@ There is one node, which leads every partition at epoch 0, so a replication fact
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, once, tell
 from ringleader.coordinator.server.handlers.configs import topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name
@@ -47,31 +46,19 @@ class _Topics:
         """Topics that are asked for by name are created first, if that is allowed and they are missing."""
         asked = request.topics
         if asked is None or (not asked and call.api_version == 0):
-            return self._metadata(request, (yield from self._all(request)))
+            everything = list(self._topics.all())
+            return (yield from self._metadata(request, (self._found(info, request) for info in everything)))
         by_id_allowed = call.api_version >= 12
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
-            refused = [
-                kafka.MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "")
-                for topic in asked
-            ]
-            return self._metadata(request, refused)
+            code = ErrorCode.INVALID_REQUEST
+            refused = (kafka.MetadataResponseTopic(error_code=code, name=topic.name or "") for topic in asked)
+            return (yield from self._metadata(request, refused))
         create = request.allow_auto_topic_creation or call.api_version < 4
         missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
         if missing:
             self._services.spawn(call, self._create_missing(call, request, asked, missing))
             return None
-        return self._metadata(request, (yield from self._asked(asked, request, {})))
-
-    def _all(self, request: kafka.MetadataRequest) -> Slices:
-        found = []
-        partitions = 0
-        for info in list(self._topics.all()):
-            found.append(self._found(info, request))
-            partitions += 1 + info.partitions
-            if partitions > SLICE_ELEMENTS:
-                partitions = 0
-                yield
-        return found
+        return (yield from self._metadata(request, self._asked(asked, request, {})))
 
     def _missing(self, asked: list[kafka.MetadataRequestTopic]) -> list[str]:
         names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
@@ -94,52 +81,33 @@ class _Topics:
                     failed[name] = error.code
 
         await gather_some(map(create, missing))
-        finding = self._asked(asked, request, failed)
-        while True:
-            try:
-                next(finding)
-            except StopIteration as stop:
-                call.answer(self._metadata(request, stop.value))
-                return
+
+        def finish() -> Slices:
+            call.answer((yield from self._metadata(request, self._asked(asked, request, failed))))
+
+        for _ in finish():
             await asyncio.sleep(0)
 
     def _asked(
         self, asked: list[kafka.MetadataRequestTopic], request: kafka.MetadataRequest, failed: dict[str, int]
-    ) -> Slices:
-        found: dict[tuple[str | None, bytes], kafka.MetadataResponseTopic] = {}
-        partitions = 0
-        for topic in asked:
-            key = topic.name, topic.topic_id
-            if key not in found:
-                found[key] = self._one(topic, request, failed)
-                partitions += 1 + len(found[key].partitions)
-            if partitions > SLICE_ELEMENTS:
-                partitions = 0
-                yield
-        return list(found.values())
+    ) -> Iterator[kafka.MetadataResponseTopic]:
+        for topic in {(topic.name, topic.topic_id): topic for topic in asked}.values():
+            name = topic.name
+            info = self._described(topic)
+            if info is not None:
+                yield self._found(info, request)
+            elif name is None:
+                code = ErrorCode.UNKNOWN_TOPIC_ID
+                yield kafka.MetadataResponseTopic(error_code=code, name=None, topic_id=topic.topic_id)
+            else:
+                yield kafka.MetadataResponseTopic(error_code=failed.get(name) or _missing(name), name=name)
 
-    def _one(
-        self, topic: kafka.MetadataRequestTopic, request: kafka.MetadataRequest, failed: dict[str, int]
-    ) -> kafka.MetadataResponseTopic:
-        name = topic.name
-        if name is None:
-            info = self._topics.describe_id(topic.topic_id)
-            if info is None:
-                return kafka.MetadataResponseTopic(
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic.topic_id
-                )
-            return self._found(info, request)
-        info = self._topics.describe(name)
-        if info is not None:
-            return self._found(info, request)
-        code = failed.get(name)
-        if code is None:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            try:
-                check_name(name)
-            except KafkaError as error:
-                code = error.code
-        return kafka.MetadataResponseTopic(error_code=code, name=name)
+    def _described(
+        self, topic: kafka.MetadataRequestTopic | kafka.DeleteTopicsRequestDeleteTopicState
+    ) -> TopicInfo | None:
+        if topic.name is None:
+            return self._topics.describe_id(topic.topic_id)
+        return self._topics.describe(topic.name)
 
     def _found(self, info: TopicInfo, request: kafka.MetadataRequest) -> kafka.MetadataResponseTopic:
         node = [self._services.node_id]
@@ -162,17 +130,23 @@ class _Topics:
         return topic
 
     def _metadata(
-        self, request: kafka.MetadataRequest, topics: list[kafka.MetadataResponseTopic]
-    ) -> kafka.MetadataResponse:
+        self, request: kafka.MetadataRequest, topics: Iterable[kafka.MetadataResponseTopic]
+    ) -> Slices:
         services = self._services
         response = kafka.MetadataResponse(
             brokers=[kafka.MetadataResponseBroker(services.node_id, services.host, services.port)],
             cluster_id=services.cluster_id,
             controller_id=services.node_id,
-            topics=topics,
         )
         if request.include_cluster_authorized_operations:
             response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        partitions = 0
+        for topic in topics:
+            response.topics.append(topic)
+            partitions += 1 + len(topic.partitions)
+            if partitions > SLICE_ELEMENTS:
+                partitions = 0
+                yield
         return response
 
     # ---- CreateTopics ----
@@ -182,42 +156,37 @@ class _Topics:
         self._services.spawn(call, self._create(call, request))
 
     async def _create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
-        twice = _twice(topic.name for topic in request.topics)
-        once = [topic for topic in request.topics if topic.name not in twice]
-        results = [_refused_creation(name, _duplicate("topic", name)) for name in twice]
-        results += await gather_some(
-            self._create_one(topic, call.api_version, request.validate_only) for topic in once
+        results = await gather_some(
+            self._create_one(topic, twice, call.api_version, request.validate_only)
+            for topic, twice in once(request.topics, lambda topic: topic.name)
         )
         call.answer(kafka.CreateTopicsResponse(topics=results))
 
     async def _create_one(
-        self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int, validate_only: bool
+        self, topic: kafka.CreateTopicsRequestCreatableTopic, twice: bool, version: int, validate_only: bool
     ) -> kafka.CreateTopicsResponseCreatableTopicResult:
+        result = kafka.CreateTopicsResponseCreatableTopicResult(name=topic.name, error_message=None)
+        configs = {config.name: config.value for config in topic.configs}
         try:
+            if twice:
+                raise _duplicate(topic.name)
             partitions = self._partitions_asked(topic, version)
-            if _twice(config.name for config in topic.configs):
+            if len(configs) < len(topic.configs):
                 raise KafkaError(ErrorCode.INVALID_CONFIG, "A config is given twice.")
-            info = await self._topics.create(
-                topic.name,
-                partitions,
-                {config.name: config.value for config in topic.configs},
-                validate_only=validate_only,
-            )
+            info = await self._topics.create(topic.name, partitions, configs, validate_only=validate_only)
         except KafkaError as error:
-            return _refused_creation(topic.name, error)
-        return kafka.CreateTopicsResponseCreatableTopicResult(
-            name=topic.name,
-            topic_id=ZERO_UUID if validate_only else info.id,
-            error_message=None,
-            num_partitions=info.partitions,
-            replication_factor=REPLICATION_FACTOR,
-            configs=[
-                kafka.CreateTopicsResponseCreatableTopicConfigs(
-                    name=entry.name, value=entry.value, config_source=entry.config_source
-                )
-                for entry in topic_entries(info.configs, self._services)
-            ],
-        )
+            tell(result, error)
+            return result
+        result.topic_id = ZERO_UUID if validate_only else info.id
+        result.num_partitions = info.partitions
+        result.replication_factor = REPLICATION_FACTOR
+        result.configs = [
+            kafka.CreateTopicsResponseCreatableTopicConfigs(
+                name=entry.name, value=entry.value, config_source=entry.config_source
+            )
+            for entry in topic_entries(info.configs, self._services)
+        ]
+        return result
 
     def _partitions_asked(self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int) -> int:
         """How many partitions, -1 for the default. Raises KafkaError."""
@@ -279,8 +248,7 @@ class _Topics:
             result.name, result.topic_id = info.name, info.id
             await self._topics.delete(info.name, self._services.runtime.forget_topic)
         except KafkaError as error:
-            result.error_code = error.code
-            result.error_message = error.detail or None
+            tell(result, error)
         return result
 
     def _to_delete(self, topic: kafka.DeleteTopicsRequestDeleteTopicState, version: int) -> TopicInfo:
@@ -289,14 +257,10 @@ class _Topics:
             raise KafkaError(code, "Topics cannot be deleted here (delete.topic.enable).")
         if (topic.name is None) == (topic.topic_id == ZERO_UUID):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Give a name or an id, and not both.")
-        if topic.name is None:
-            info = self._topics.describe_id(topic.topic_id)
-            if info is None:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            return info
-        info = self._topics.describe(topic.name)
+        info = self._described(topic)
         if info is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            by_id = topic.name is None
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return info
 
     # ---- CreatePartitions ----
@@ -306,16 +270,19 @@ class _Topics:
         self._services.spawn(call, self._create_partitions(call, request))
 
     async def _create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
-        twice = _twice(topic.name for topic in request.topics)
-        once = [topic for topic in request.topics if topic.name not in twice]
-        results = [_refused_growth(name, _duplicate("topic", name)) for name in twice]
-        results += await gather_some(self._grow(topic, request.validate_only) for topic in once)
+        results = await gather_some(
+            self._grow(topic, twice, request.validate_only)
+            for topic, twice in once(request.topics, lambda topic: topic.name)
+        )
         call.answer(kafka.CreatePartitionsResponse(results=results))
 
     async def _grow(
-        self, topic: kafka.CreatePartitionsRequestCreatePartitionsTopic, validate_only: bool
+        self, topic: kafka.CreatePartitionsRequestCreatePartitionsTopic, twice: bool, validate_only: bool
     ) -> kafka.CreatePartitionsResponseCreatePartitionsTopicResult:
+        result = kafka.CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
         try:
+            if twice:
+                raise _duplicate(topic.name)
             info = self._topics.describe(topic.name)
             if topic.assignments is not None and info is not None:
                 self._check_assignment([assignment.broker_ids for assignment in topic.assignments])
@@ -325,27 +292,18 @@ class _Topics:
                     )
             await self._topics.grow(topic.name, topic.count, validate_only=validate_only)
         except KafkaError as error:
-            return _refused_growth(topic.name, error)
-        return kafka.CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
+            tell(result, error)
+        return result
 
 
-def _twice(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1]
+def _missing(name: str) -> int:
+    """Why there is no topic of this name."""
+    try:
+        check_name(name)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _duplicate(what: str, name: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, f"The {what} '{name}' is in the request more than once.")
-
-
-def _refused_creation(name: str, error: KafkaError) -> kafka.CreateTopicsResponseCreatableTopicResult:
-    return kafka.CreateTopicsResponseCreatableTopicResult(
-        name=name, error_code=error.code, error_message=error.detail or None
-    )
-
-
-def _refused_growth(
-    name: str, error: KafkaError
-) -> kafka.CreatePartitionsResponseCreatePartitionsTopicResult:
-    return kafka.CreatePartitionsResponseCreatePartitionsTopicResult(
-        name=name, error_code=error.code, error_message=error.detail or None
-    )
+def _duplicate(name: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, f"The topic '{name}' is in the request more than once.")
