@@ -8,12 +8,11 @@ A transactional batch is accepted if its partition was added to the open transac
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 
 from ringleader.coordinator.server.call import NO_ANSWER
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices
-from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, Fetching
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, once, tell
+from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
@@ -39,7 +38,7 @@ def register(services: Services) -> dict[int, Handler]:
     family = _Data(services)
     return {
         0: family.produce,
-        1: Fetching(services).fetch,
+        1: partial(fetch, services),
         2: family.list_offsets,
         23: family.offset_for_leader_epoch,
     }
@@ -175,10 +174,7 @@ _AskedOffset = tuple[kafka.ListOffsetsRequestListOffsetsPartition, bool]
 
 
 def _once(asked: list[kafka.ListOffsetsRequestListOffsetsPartition]) -> list[_AskedOffset]:
-    """Each partition once, and whether it was there more than once."""
-    counts = Counter(partition.partition_index for partition in asked)
-    found = {partition.partition_index: partition for partition in asked}
-    return [(partition, counts[index] > 1) for index, partition in found.items()]
+    return once(asked, lambda partition: partition.partition_index)
 
 
 _ASK_AGAIN = (
@@ -236,8 +232,7 @@ class _Produce:
     ) -> None:
         def done(result: AppendResult | KafkaError) -> None:
             if isinstance(result, KafkaError):
-                answer.error_code = result.code
-                answer.error_message = result.detail or None
+                tell(answer, result)
             else:
                 answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = result
             self._finished()

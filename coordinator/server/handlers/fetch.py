@@ -24,18 +24,12 @@ together in one turn of the loop. One batch larger than that still comes whole."
 READ_COMMITTED = 1
 
 
-class Fetching:
-    """The handler of Fetch."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    def fetch(self, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
-        """Answered when there is enough, when an error must be told, or when the wait is over."""
-        if request.session_epoch > 0:
-            return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        _Fetch(self._services, call, request).begin()
-        return None
+def fetch(services: Services, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
+    """Answered when there is enough, when an error must be told, or when the wait is over."""
+    if request.session_epoch > 0:
+        return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    _Fetch(services, call, request).begin()
+    return None
 
 
 @dataclass(slots=True)
