@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ class Table:
         self.numbers: dict[bytes, int] = {}
         self.due_ms: int | None = None
         self.ticks = 0
+        self.told_wall_ms: list[int] = []
         self.full = False
         self._out = Outgoing()
         self._broken = broken
@@ -61,7 +63,7 @@ class Table:
         self.phase = Phase.SERVING
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
-        pass
+        self.told_wall_ms.append(wall_ms)
 
     def set_full(self, full: bool, now_ms: int) -> None:
         self.full = full
@@ -212,7 +214,8 @@ async def tables(storage: MemoryStorage | None = None, **more: Any) -> AsyncIter
     try:
         yield runtime
     finally:
-        await runtime.stop()
+        async with asyncio.timeout(WAIT_S):
+            await runtime.stop()
         assert not any(runtime.pending), "whoever waited was told"
 
 
@@ -599,6 +602,47 @@ async def test_a_store_that_does_not_answer_stops_the_node(ask: Callable[[Tables
         assert error.failure is Failure.SILENT
         assert f"{doing} took longer than storage.timeout.ms (20)" in str(error)
     assert storage.is_open, "it is not waited for once more"
+
+
+# ---- time ----
+
+
+async def test_shards_that_serve_are_told_again_and_again_what_unix_time_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shards, "WALL_CLOCK_INTERVAL_S", 0.001)
+    times = itertools.count(1_000_000)
+    async with tables(wall_ms=lambda: next(times)) as runtime:
+        await until(lambda: all(len(shard.told_wall_ms) > 2 for shard in runtime.shards))
+        for shard in runtime.shards:
+            assert shard.told_wall_ms == sorted(set(shard.told_wall_ms)), "the time that it is by then"
+
+
+async def test_an_earlier_deadline_is_met_though_a_later_one_is_waited_for() -> None:
+    async with tables() as runtime:
+        for partition, in_ms in enumerate((3_600_000, 0)):
+            runtime.shards[partition].due_ms = runtime.now + in_ms
+            runtime.touch(partition)
+        await until(lambda: runtime.shards[1].ticks == 1)
+        assert runtime.shards[0].ticks == 0
+
+
+class Punctual(Table):
+    """One that has something to do as soon as it is loaded."""
+
+    def loaded(self, now_ms: int, wall_ms: int) -> None:
+        super().loaded(now_ms, wall_ms)
+        self.due_ms = now_ms
+
+
+async def test_what_is_due_when_a_shard_is_loaded_again_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tables, "kind", Punctual)
+    async with tables() as runtime:
+        await until(lambda: all(shard.ticks == 1 for shard in runtime.shards))
+        runtime.broken[1]["put"] = 1
+        assert await runtime.put(1, b"a", 1).result() == NOT_COORDINATOR
+        await runtime.served(1)
+        await until(lambda: runtime.shards[1].ticks == 1)
 
 
 # ---- the end ----
