@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ringleader.coordinator.deadlines import DeadlineHeap
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
-from ringleader.coordinator.groups.deadlines import Deadline, DeadlineHeap
+from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Outcome
 from ringleader.coordinator.groups.member import Member
@@ -45,7 +46,7 @@ class Core:
         self.position = NOTHING
         """Of the last write of any group's record."""
         self.groups: dict[str, Group] = {}  # in order of creation
-        self.deadlines = DeadlineHeap()
+        self.deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
         self.parked: dict[Ticket, Member] = {}
         self.unix_time = unix_time or UnixTime(settings.offsets_retention_check_interval_ms)
         self.transactional: dict[int, dict[str, None]] = {}

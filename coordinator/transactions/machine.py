@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
+from ringleader.coordinator.deadlines import Deadline, DeadlineHeap
 from ringleader.coordinator.machine import NOTHING, Notice, Outbox, Outgoing, Phase
 from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_key, encode_value
 from ringleader.coordinator.transactions.settings import TransactionSettings
@@ -30,9 +30,6 @@ from ringleader.coordinator.transactions.states import (
     Transaction,
 )
 from ringleader.protocol.errors import ErrorCode
-
-NEVER = 1 << 62
-_COMPACT_ABOVE = 1_024
 
 NONE = int(ErrorCode.NONE)
 
@@ -69,15 +66,15 @@ class Finish(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _Entry(Deadline):
+    """One transactional id; as a `Deadline` the end of its open transaction's time."""
+
     transactional_id: str
     latest: Transaction | None = None
     """With what is on its way to the log; None: forgotten."""
     durable: Transaction | None = None
     position: int = NOTHING
     """Of the last record."""
-    armed: int = 0
-    """Number of the deadline that holds, 0 for none."""
     last_epoch: int = NO_EPOCH
     """The epoch whose owner may have the present one: it asked for it before, or its transaction was aborted
     and nobody has begun since. Not kept over a restart, as in Kafka."""
@@ -97,9 +94,8 @@ class TransactionShard:
         self._out = Outgoing()
         self._unsettled: deque[tuple[int, _Entry, Transaction | None]] = deque()
         """What becomes durable next: position, whose, what."""
-        self._deadlines: list[tuple[int, int, _Entry]] = []
-        self._sequence = 0
-        self._cleanup_ms = NEVER
+        self._deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
+        self._cleanup = Deadline()
         self._wall_difference_ms = 0
         self._full = False
         self._marked: list[tuple[str, Producer]] = []
@@ -133,10 +129,10 @@ class TransactionShard:
             assert transaction is not None
             if transaction.state == State.ONGOING:
                 left = transaction.started_ms + transaction.timeout_ms - wall_ms
-                self._arm(entry, now_ms + min(max(left, 0), transaction.timeout_ms))
+                self._deadlines.arm(entry, now_ms + min(max(left, 0), transaction.timeout_ms))
             elif transaction.state in PREPARED:
                 self._finish(entry, transaction, now_ms)
-        self._cleanup_ms = now_ms + self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
+        self._arm_cleanup(now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """See `Machine.set_wall_clock`."""
@@ -155,8 +151,7 @@ class TransactionShard:
         self.phase = Phase.UNLOADED
         self._entries.clear()
         self._unsettled.clear()
-        self._deadlines.clear()
-        self._cleanup_ms = NEVER
+        self._deadlines = DeadlineHeap()
 
     # ---- InitProducerId ----
 
@@ -345,28 +340,24 @@ class TransactionShard:
 
     def next_deadline(self) -> int | None:
         """See `Machine.next_deadline`."""
-        if self._full:
-            return None
-        while self._deadlines and self._stale(self._deadlines[0]):
-            heappop(self._deadlines)
-        due = min(self._deadlines[0][0] if self._deadlines else NEVER, self._cleanup_ms)
-        return None if due == NEVER else due
+        return None if self._full else self._deadlines.next_ms()
 
     def tick(self, now_ms: int) -> None:
         """See `Machine.tick`. Aborts transactions whose time is over (whoever began them is fenced), forgets
         what was not used for long."""
         if self._full:
             return
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            found = heappop(self._deadlines)
-            entry = found[2]
-            if not self._stale(found) and entry.latest is not None:
-                self._abort(entry, entry.latest, now_ms)
-                self._out.tell(_timed_out(entry.transactional_id), entry.position, now_ms)
-        if self._cleanup_ms <= now_ms:
-            interval_ms = self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
-            self._cleanup_ms = now_ms + interval_ms
-            self._expire(now_ms)
+        for due in self._deadlines.due(now_ms):
+            if due is self._cleanup:
+                self._arm_cleanup(now_ms)
+                self._expire(now_ms)
+            elif isinstance(due, _Entry) and due.latest is not None:
+                self._abort(due, due.latest, now_ms)
+                self._out.tell(_timed_out(due.transactional_id), due.position, now_ms)
+
+    def _arm_cleanup(self, now_ms: int) -> None:
+        interval_ms = self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
+        self._deadlines.arm(self._cleanup, now_ms + interval_ms)
 
     def _expire(self, now_ms: int) -> None:
         before_ms = self._wall_ms(now_ms) - self.settings.transactional_id_expiration_ms
@@ -374,18 +365,6 @@ class TransactionShard:
             latest = entry.latest
             if latest is not None and latest.state in IDLE and latest.updated_ms <= before_ms:
                 self._write(entry.transactional_id, None, now_ms)
-
-    def _arm(self, entry: _Entry, due_ms: int) -> None:
-        self._sequence += 1
-        entry.armed = self._sequence
-        heappush(self._deadlines, (due_ms, self._sequence, entry))
-        if len(self._deadlines) > _COMPACT_ABOVE + 2 * len(self._entries):
-            self._deadlines = [found for found in self._deadlines if not self._stale(found)]
-            heapify(self._deadlines)
-
-    @staticmethod
-    def _stale(found: tuple[int, int, _Entry]) -> bool:
-        return found[2].armed != found[1]
 
     def _wall_ms(self, now_ms: int) -> int:
         return now_ms + self._wall_difference_ms
@@ -423,11 +402,11 @@ class TransactionShard:
         entry.position = position
         self._unsettled.append((position, entry, after))
         if after is None or after.state != State.ONGOING:
-            entry.armed = 0
+            self._deadlines.cancel(entry)
             if after is not None and after.state in PREPARED:
                 self._finish(entry, after, now_ms)
         elif before is None or before.state != State.ONGOING:
-            self._arm(entry, now_ms + after.timeout_ms)
+            self._deadlines.arm(entry, now_ms + after.timeout_ms)
         return position
 
     def _finish(self, entry: _Entry, prepared: Transaction, now_ms: int) -> None:

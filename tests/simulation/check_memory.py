@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ringleader.coordinator.groups import deadlines
-from ringleader.coordinator.groups.deadlines import NEVER
+from ringleader.coordinator import deadlines
+from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups.member import Member
 from ringleader.protocol.messages import JoinGroupRequest, SyncGroupRequest
 from tests.simulation.facts import Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ringleader.coordinator.groups import deadlines
+from ringleader.coordinator import deadlines
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.rebalance import Rebalances

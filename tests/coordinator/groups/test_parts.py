@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.coordinator.groups.deadlines import NEVER, Deadline, DeadlineHeap, Kind
+from ringleader.coordinator.deadlines import NEVER, DeadlineHeap
+from ringleader.coordinator.groups.deadlines import Deadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, JournalEntry, Outcome, printable
 from ringleader.coordinator.groups.member import Member, Protocols
@@ -130,7 +131,7 @@ def test_unreadable_subscriptions_are_unknown_and_never_fail(raw: bytes) -> None
 def test_deadlines_fire_once_at_their_time_however_they_are_moved(
     acts: list[tuple[int, int | None, int]],
 ) -> None:
-    heap = DeadlineHeap()
+    heap = DeadlineHeap[Deadline]()
     deadlines = [Deadline(None, Kind.JOIN) for _ in range(5)]
     expected: dict[int, int] = {}
     now_ms = 0
@@ -152,7 +153,7 @@ def test_deadlines_fire_once_at_their_time_however_they_are_moved(
 
 
 def test_a_deadline_moved_later_by_a_store_fires_later() -> None:
-    heap, deadline = DeadlineHeap(), Deadline(None, Kind.MEMBER)
+    heap, deadline = DeadlineHeap[Deadline](), Deadline(None, Kind.MEMBER)
     heap.arm(deadline, 10)
     deadline.due_ms = 25
     assert not list(heap.due(24))
@@ -163,7 +164,7 @@ def test_a_deadline_moved_later_by_a_store_fires_later() -> None:
 
 
 def test_equal_deadlines_fire_in_the_order_of_arming() -> None:
-    heap = DeadlineHeap()
+    heap = DeadlineHeap[Deadline]()
     deadlines = [Deadline(None, Kind.MEMBER) for _ in range(20)]
     for deadline in deadlines:
         heap.arm(deadline, 7)
@@ -171,7 +172,7 @@ def test_equal_deadlines_fire_in_the_order_of_arming() -> None:
 
 
 def test_many_cancelled_deadlines_do_not_pile_up() -> None:
-    heap = DeadlineHeap()
+    heap = DeadlineHeap[Deadline]()
     keep = Deadline(None, Kind.JOIN)
     heap.arm(keep, 1_000)
     for _ in range(10_000):

@@ -348,6 +348,18 @@ def test_ids_that_nobody_uses_are_forgotten() -> None:
     assert world.init("idle") == (104, 0)
 
 
+def test_an_id_is_not_forgotten_before_all_its_markers_are_written() -> None:
+    world = World(transaction_remove_expired_transaction_cleanup_interval_ms=DAY_MS)
+    producer = world.init()
+    world.add(producer, A0)
+    world.end(producer)
+    for _ in range(9):
+        world.pass_ms(DAY_MS)
+    assert world.state() == State.PREPARE_COMMIT
+    world.finish()
+    assert world.state() == State.COMPLETE_COMMIT
+
+
 def test_what_was_begun_goes_on_after_a_restart() -> None:
     world = World()
     for name in ("empty", "open", "decided", "aborted", "complete"):
@@ -494,4 +506,4 @@ def test_deadlines_of_transactions_that_are_over_do_not_pile_up() -> None:
         world.add(producer, A0)
         world.end(producer)
         world.finish()
-    assert len(world.machine._deadlines) < 1_100
+    assert len(world.machine._deadlines) < 100
