@@ -118,7 +118,7 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
             ticket=call,
             now_ms=now_ms,
         )
-        if taken is None:
+        if taken:
             return None
     return shard.handle(request, call, now_ms)
 
