@@ -138,7 +138,7 @@ class Answers:
         elif isinstance(request, SyncGroupRequest) and response.error_code == _OK:
             self._sync_answered(request, response)
         elif isinstance(request, LeaveGroupRequest):
-            self._leave_answered(request, response)
+            self._leave_answered(call, response)
 
     def _check_unloaded(self, request: Any, response: Any) -> None:
         """D2."""
@@ -273,10 +273,10 @@ class Answers:
 
     # ---- LeaveGroup ----
 
-    def _leave_answered(self, request: LeaveGroupRequest, response: Any) -> None:
+    def _leave_answered(self, call: Call, response: Any) -> None:
         """Whoever was the last to leave stays away over a restart."""
-        group = self.memory.group(request.group_id)
-        if group is None or group.state is not GroupState.EMPTY or response.error_code:
+        request: LeaveGroupRequest = call.request
+        if not call.facts.emptied or response.error_code:
             return
         gone = {one.member_id for one in response.members if not one.error_code}
         value = self.memory.world.store.durable.get(records.group_key(request.group_id))

@@ -393,6 +393,13 @@ class Members:
                 self.must(not late, "G12", f"{call.request!r} is unanswered for {age_ms} ms")
                 break  # they are in order of arrival: the first is the oldest
 
+    def has_room(self, partition: Partition) -> None:
+        """Nobody could keep a session alive by JoinGroup while the store was full: all are full now."""
+        world = self.memory.world
+        for group_id, group in self.memory.groups().items():
+            if world.partition(group_id) is partition:
+                self.heard |= dict.fromkeys(group.members, world.now_ms)
+
     # ---- lives of shards ----
 
     def ended(self, partition: Partition) -> None:

@@ -66,6 +66,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Append
 from ringleader.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from tests.simulation import check_end, check_log, check_memory
@@ -133,6 +134,8 @@ class Checks:
 
     def handed_over(self, call: Call, waits: bool) -> None:
         """The machine has it."""
+        group = self.memory.group(call.request.group_id) if hasattr(call.request, "group_id") else None
+        call.facts.emptied = group is not None and group.state is GroupState.EMPTY
         self.durable.handed_over(call, waits)
 
     def answered(self, call: Call, response: Any) -> None:

@@ -94,6 +94,8 @@ class Facts:
     """The last append with a record of its group, when it had been handed over."""
     offsets_position: int = 0
     """The same of the group's offsets."""
+    emptied: bool = False
+    """The group was empty when it had been handed over."""
 
 
 class Seen(NamedTuple):

@@ -96,6 +96,8 @@ class Partition:
     def set_full(self, full: bool) -> None:
         """The store is full, or has room again."""
         self._call(self.shard.set_full, full, self.world.now_ms)
+        if not full:
+            self.world.checks.members.has_room(self)
 
     def set_wall_clock(self) -> None:
         """Tell its shard what Unix time is."""
