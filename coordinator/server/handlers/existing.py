@@ -116,9 +116,13 @@ class Slice(list[tuple[str, Sequence[Any]]]):
 
 def slices(topics: Iterable[tuple[str, Sequence[Any]]]) -> Iterator[Slice]:
     """Topics with partitions in the order given, some at a time; at least one slice."""
+    whole = Slice(topics)
+    if sum(1 + len(partitions) for _, partitions in whole) <= SLICE_ELEMENTS:
+        yield whole
+        return
     some = Slice()
     count = 0
-    for name, partitions in topics:
+    for name, partitions in whole:
         for start in range(0, len(partitions) or 1, SLICE_ELEMENTS):
             if count >= SLICE_ELEMENTS:
                 yield some

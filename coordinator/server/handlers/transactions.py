@@ -75,7 +75,6 @@ class _Transactions:
         expected = None
         if request.producer_id != -1:
             expected = Producer(request.producer_id, request.producer_epoch)
-
         ticket = _Ticket(call, INIT_FENCED_VERSION, _producer)
         # Not ended with the call: whoever began goes on after an answer that was lost.
         self._services.spawn(
