@@ -17,9 +17,8 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
 from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Outcome
+from ringleader.coordinator.groups.journal import Outcome
 from ringleader.coordinator.groups.member import Member
-from ringleader.coordinator.groups.progress import Progress
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.machine import NOTHING, Notice, Outgoing, Phase, Records, Ticket
@@ -80,10 +79,6 @@ class Core:
         self.out.tell(lambda _: notice, group.position, now_ms)
 
     # ---- journal ----
-
-    def begin_rebalance(self, group: Group, cause: Cause, member_id: str, reason: str, now_ms: int) -> None:
-        """Start the notes about a rebalance."""
-        group.progress = Progress.of(group, cause, member_id, reason, now_ms)
 
     def end_rebalance(self, group: Group, outcome: Outcome, now_ms: int) -> None:
         """Hand over the journal entry, if a generation came of the rebalance, when that is durable."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 REASON_MAX_CHARS = 255
 """A client's reason is cut here, as Kafka's clients cut it themselves (KIP-800)."""
@@ -108,13 +107,6 @@ class JournalEntry:
             duration_ms=self.duration_ms + more_ms,
             sync_ms=self.sync_ms + more_ms,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The entry as plain values, ready for JSON."""
-        plain = asdict(self)
-        plain["cause"], plain["outcome"] = self.cause.value, self.outcome.value
-        plain["left"] = {member: why.value for member, why in self.left.items()}
-        return plain
 
     def render(self) -> str:
         """One readable line. Text that came from clients is escaped (a reason may hold terminal control

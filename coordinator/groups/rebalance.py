@@ -11,6 +11,7 @@ from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
+from ringleader.coordinator.groups.progress import Progress
 from ringleader.coordinator.groups.states import CAN_REBALANCE, GroupState
 from ringleader.coordinator.machine import Ticket
 from ringleader.protocol.errors import ErrorCode
@@ -43,7 +44,7 @@ class Rebalances(Part):
         if group.state is GroupState.COMPLETING:
             core.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
             self.answer_syncs_with_error(group, _REBALANCE_IN_PROGRESS, now_ms)
-        core.begin_rebalance(group, cause, member_id, reason, now_ms)
+        group.progress = Progress.of(group, cause, member_id, reason, now_ms)
         group.pending_sync.clear()
         core.deadlines.cancel(group.sync_deadline)
         from_empty = group.state is GroupState.EMPTY

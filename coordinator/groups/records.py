@@ -250,18 +250,25 @@ def pending_tombstones(group: Group, topic: str, partition: int) -> list[tuple[b
     ]
 
 
-def group_tombstones(group: Group) -> list[tuple[bytes, bytes | None]]:
-    """What deletes a group for good: its offsets, those of open transactions too, its record, its floor."""
+def offset_tombstones(group: Group, topic: str | None = None) -> list[tuple[bytes, bytes | None]]:
+    """What deletes the group's offsets of a topic (None: of all), those of open transactions too."""
     dead: list[tuple[bytes, bytes | None]] = [
-        (offset_key(group.group_id, topic, partition), None)
-        for topic, partitions in group.offsets.items()
-        for partition in partitions
+        (offset_key(group.group_id, one, partition), None)
+        for one in (group.offsets if topic is None else (topic,))
+        for partition in group.offsets.get(one, ())
     ]
     dead += [
-        (pending_key(group.group_id, topic, partition, producer_id), None)
+        (pending_key(group.group_id, one, partition, producer_id), None)
         for producer_id, table in group.uncommitted.items()
-        for topic, partition in table
+        for one, partition in table
+        if topic in (None, one)
     ]
+    return dead
+
+
+def group_tombstones(group: Group) -> list[tuple[bytes, bytes | None]]:
+    """What deletes a group for good: its offsets, its record, its floor."""
+    dead = offset_tombstones(group)
     if group.synced is not None:
         dead.append((group_key(group.group_id), None))
     if group.floor:

@@ -115,16 +115,7 @@ class Retention:
         if error:
             return error
         for group in list(core.groups.values()):
-            gone: Records = [
-                (records.offset_key(group.group_id, topic, partition), None)
-                for partition in group.offsets.get(topic, ())
-            ]
-            gone += [
-                (records.pending_key(group.group_id, topic, partition, producer_id), None)
-                for producer_id, table in group.uncommitted.items()
-                for named, partition in table
-                if named == topic
-            ]
+            gone = records.offset_tombstones(group, topic)
             if gone:
                 core.write_offsets(group, gone)
         return core.reply(ticket, 0, core.out.emitted)

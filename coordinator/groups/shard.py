@@ -204,11 +204,6 @@ class Shard:
         self._core.arm_session(group.members[member_id], now_ms)
         return HEARTBEAT_CODES[group.state]
 
-    def count_offsets(self, group_id: str) -> int:
-        """How many committed offsets a group has; 0 for one that is not there."""
-        group = self._groups.get(group_id)
-        return 0 if group is None else sum(map(len, group.offsets.values()))
-
     def committed_partitions(self, group_id: str) -> list[tuple[str, list[int]]]:
         """Topics and partitions for which a group has offsets, perhaps not yet durable: to ask for them in
         more than one go."""
@@ -221,7 +216,7 @@ class Shard:
         group = self._groups.get(group_id)
         if group is None or group.protocol_type in (None, "", CONSUMER_TYPE):
             return None
-        return self.count_offsets(group_id)
+        return sum(map(len, group.offsets.values()))
 
     def open_producers(self) -> list[int]:
         """Producer ids that have offsets of an open transaction here."""

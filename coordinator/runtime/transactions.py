@@ -168,12 +168,13 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
 
     def verify(self, transactional_id: str, producer: Producer, partition: Partition) -> int:
         """See `TransactionShard.verify`."""
-        own = self.partition_of(transactional_id)
-        try:
-            return self.shards[own].verify(transactional_id, producer, partition)
-        except Exception:
-            self.fault(own, "verify", transactional_id)
-            return ErrorCode.NOT_COORDINATOR
+        code = self.call_for(
+            transactional_id,
+            "verify",
+            None,
+            lambda shard, _: shard.verify(transactional_id, producer, partition),
+        )
+        return ErrorCode.NOT_COORDINATOR if code is None else code
 
     def verify_group(self, transactional_id: str, producer: Producer, group_id: str) -> int:
         """Whether the offsets of this group are in the transaction; see `TransactionShard.verify`."""

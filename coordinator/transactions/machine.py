@@ -194,7 +194,6 @@ class TransactionShard:
         entry = self._entries.get(transactional_id) or _Entry(transactional_id)
         latest = entry.latest
         if latest is None:
-            entry.last_epoch, entry.last_producer_id = NO_EPOCH, NO_ID
             begun: _Begun | None = _Begun(Producer(fresh_id, 0), Producer(NO_ID, NO_EPOCH))
         elif latest.state in PREPARED:
             self._refuse(ticket, entry, ErrorCode.CONCURRENT_TRANSACTIONS)

@@ -132,9 +132,9 @@ class _Offsets:
         if group.topics is not None:
             return existing.slices((topic.name, topic.partition_indexes) for topic in group.topics)
         shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
-        if shard.count_offsets(group.group_id) > SLICE_ELEMENTS:
-            return existing.slices(shard.committed_partitions(group.group_id))
-        return [None]
+        committed = shard.committed_partitions(group.group_id)
+        few = sum(len(partitions) for _, partitions in committed) <= SLICE_ELEMENTS
+        return [None] if few else existing.slices(committed)
 
 
 def _refused(group_id: str, error: int) -> kafka.OffsetFetchResponseGroup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -256,7 +257,7 @@ def test_an_entry_reads_as_one_line_and_client_text_cannot_break_it() -> None:
 
 
 def test_an_entry_is_plain_data() -> None:
-    plain = json.loads(json.dumps(_entry().to_dict()))
+    plain = json.loads(json.dumps(asdict(_entry())))
     assert plain["cause"] == "member left"
     assert plain["left"] == {"b-1": "left", "c-1": "did not rejoin in time"}
     assert plain["join_ms"] + plain["leader_ms"] + plain["sync_ms"] == plain["duration_ms"]
