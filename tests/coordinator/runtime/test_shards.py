@@ -6,224 +6,30 @@ What is acknowledged is durable, what fails is contained and told, and one shard
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
-import structlog
 
-from ringleader.coordinator.machine import NOTHING, Outbox, Outgoing, Phase
+from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime import shards
-from ringleader.coordinator.runtime.shards import FAULT_WINDOW_MS, ShardRuntime
+from ringleader.coordinator.runtime.shards import FAULT_WINDOW_MS
 from ringleader.coordinator.storage.base import Batch, Failure, StorageError
-from ringleader.protocol.errors import ErrorCode
 from tests.support.memory_store import MemoryStorage
-from tests.support.served import WAIT_S, until
-
-PARTITIONS = 4
-NOT_COORDINATOR, LOADING = ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-NOT_AVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-
-class BugError(Exception):
-    """An exception that leaves a machine."""
-
-
-class Table:
-    """A shard: keys with numbers. It can be told which of its methods raises next."""
-
-    def __init__(self, broken: dict[str, int]) -> None:
-        self.phase = Phase.LOADING
-        self.numbers: dict[bytes, int] = {}
-        self.due_ms: int | None = None
-        self.ticks = 0
-        self.told_wall_ms: list[int] = []
-        self.full = False
-        self._out = Outgoing()
-        self._broken = broken
-        """How often each method still raises."""
-
-    def _maybe(self, method: str) -> None:
-        if self._broken.get(method):
-            self._broken[method] -= 1
-            raise BugError(method)
-
-    @property
-    def dirty(self) -> bool:
-        return self._out.dirty
-
-    def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        self._maybe("replay")
-        for key, value in rows:
-            self.numbers[key] = int(value or b"0")
-
-    def loaded(self, now_ms: int, wall_ms: int) -> None:
-        self.phase = Phase.SERVING
-
-    def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
-        self.told_wall_ms.append(wall_ms)
-
-    def set_full(self, full: bool, now_ms: int) -> None:
-        self.full = full
-
-    def unload(self) -> None:
-        self.phase = Phase.UNLOADED
-
-    def tick(self, now_ms: int) -> None:
-        self._maybe("tick")
-        self.ticks += 1
-        self.due_ms = None
-
-    def next_deadline(self) -> int | None:
-        self._maybe("next_deadline")
-        return self.due_ms
-
-    def drain(self) -> Outbox:
-        self._maybe("drain")
-        return self._out.take()
-
-    def durable(self, position: int, now_ms: int) -> None:
-        self._maybe("durable")
-        self._out.settle(position, now_ms)
-
-    # ---- requests ----
-
-    def put(self, key: bytes, number: int, ticket: Ticket) -> None:
-        """Answered with 0 when it is durable."""
-        self._maybe("put")
-        if self.phase is not Phase.SERVING:
-            self._out.answer(ticket, LOADING if self.phase is Phase.LOADING else NOT_COORDINATOR)
-        elif self.full:
-            self._out.answer(ticket, NOT_AVAILABLE)
-        else:
-            self.numbers[key] = number
-            self._out.answer(ticket, 0, self._out.emit([(key, b"%d" % number)]))
-
-    def get(self, key: bytes, ticket: Ticket) -> None:
-        """The number, when all that was written before is durable."""
-        if self.phase is not Phase.SERVING:
-            self._out.answer(ticket, LOADING)
-        else:
-            position = self._out.emitted if key in self.numbers else NOTHING
-            self._out.answer(ticket, (self.numbers.get(key, -1),), position)
-
-    def park(self, ticket: Ticket) -> None:
-        """Never answered."""
-
-
-class Ticket:
-    """Awaits its answer."""
-
-    def __init__(self) -> None:
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def answer(self, response: Any) -> None:
-        """It has come; a second one would raise."""
-        self.future.set_result(response)
-
-    def refuse(self, error_code: int) -> None:
-        """Likewise."""
-        self.future.set_result(int(error_code))
-
-    async def result(self) -> Any:
-        """The answer."""
-        async with asyncio.timeout(WAIT_S):
-            return await self.future
-
-
-class DeafTicket(Ticket):
-    """One whose connection has a bug."""
-
-    def answer(self, response: Any) -> None:
-        raise BugError("answer")
-
-    def refuse(self, error_code: int) -> None:
-        raise BugError("refuse")
-
-
-class Tables(ShardRuntime[Table]):
-    """The runtime, and what tests ask of it."""
-
-    kind = Table
-
-    def __init__(self, storage: MemoryStorage, **more: Any) -> None:
-        self.broken: list[dict[str, int]] = [{} for _ in range(PARTITIONS)]
-        """By partition: how often which method raises."""
-        self.storage = storage
-        self.failures: list[Exception] = []
-        self.lines: list[Mapping[str, Any]] = []
-        self.now = 1_000
-        super().__init__(
-            storage,
-            PARTITIONS,
-            now_ms=lambda: self.now,
-            log=structlog.wrap_logger(
-                None, processors=[self._keep], wrapper_class=structlog.make_filtering_bound_logger(0)
-            ),
-            on_failed=self.failures.append,
-            **more,
-        )
-
-    def _keep(
-        self, logger: Any, method: str, event: structlog.typing.EventDict
-    ) -> structlog.typing.EventDict:
-        self.lines.append({"level": method, **event})
-        raise structlog.DropEvent
-
-    def _make(self, partition: int) -> Table:
-        return self.kind(self.broken[partition])
-
-    def _event(self, partition: int, event: Any) -> None:
-        raise BugError("no event was told")
-
-    def events(self, name: str) -> list[Mapping[str, Any]]:
-        """Log lines of one event."""
-        return [line for line in self.lines if line["event"] == name]
-
-    def put(self, partition: int, key: bytes, number: int, ticket: Ticket | None = None) -> Ticket:
-        """Ask; the ticket is answered later."""
-        ticket = ticket or Ticket()
-        self.call(
-            partition, "put", key.decode(), ticket, lambda shard, now_ms: shard.put(key, number, ticket)
-        )
-        return ticket
-
-    def get(self, partition: int, key: bytes) -> Ticket:
-        """Likewise."""
-        ticket = Ticket()
-        self.call(partition, "get", key.decode(), ticket, lambda shard, now_ms: shard.get(key, ticket))
-        return ticket
-
-    def park(self, partition: int) -> Ticket:
-        """Likewise, but nothing answers it."""
-        ticket = Ticket()
-        self.call(partition, "park", "", ticket, lambda shard, now_ms: shard.park(ticket))
-        return ticket
-
-    async def served(self, partition: int) -> None:
-        """A shard serves (again)."""
-        await until(lambda: self.shards[partition].phase is Phase.SERVING)
-
-
-@contextlib.asynccontextmanager
-async def tables(storage: MemoryStorage | None = None, **more: Any) -> AsyncIterator[Tables]:
-    runtime = Tables(storage or MemoryStorage(), **more)
-    await runtime.load_all()
-    try:
-        yield runtime
-    finally:
-        async with asyncio.timeout(WAIT_S):
-            await runtime.stop()
-        assert not any(runtime.pending), "whoever waited was told"
-
-
-async def turns(count: int = 20) -> None:
-    """Everything that needs nothing from outside goes on."""
-    for _ in range(count):
-        await asyncio.sleep(0)
-
+from tests.support.served import until
+from tests.support.tables import (
+    LOADING,
+    NOT_AVAILABLE,
+    NOT_COORDINATOR,
+    PARTITIONS,
+    BugError,
+    DeafTicket,
+    Table,
+    Tables,
+    tables,
+    turns,
+)
 
 # ---- durability ----
 
