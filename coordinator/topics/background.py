@@ -38,10 +38,11 @@ class Background:
         self._jobs = GroupCommit(self._work)
         self.settle = self._jobs.settle
 
-    def seal(self, sealed: Sealed) -> None:
-        """Make a complete file durable and write its index; and the first index of the file after it, which
-        keeps the producers when this one goes."""
-        self._jobs.add(partial(self._disk.background, self._write_indexes, *sealed))
+    def seal(self, sealed: Sealed | None) -> None:
+        """Make a complete file durable, if there is one, and write its index; and the first index of the file
+        after it, which keeps the producers when this one goes."""
+        if sealed is not None:
+            self._jobs.add(partial(self._disk.background, self._write_indexes, *sealed))
 
     def remove(self, gone: list[Segment], kept: Segment) -> None:
         """Remove files whose names never come again; `kept` is the first after them."""
@@ -106,8 +107,7 @@ class Background:
             # Only here is it kept who produced into the files that go. Its name brings that of `kept` along.
             self._disk.sync(kept.index_path)
         for segment in gone:
-            segment.path.unlink(missing_ok=True)
-            segment.index_path.unlink(missing_ok=True)
+            segment.remove()
 
 
 def _remove_directory(directory: Path) -> None:

@@ -90,14 +90,11 @@ def _row(info: TopicInfo) -> dict[str, object]:
     return {**row, "deleting": True} if info.deleting else row
 
 
-Make = Callable[[TopicInfo | None], TopicInfo | None]
-"""Gets a topic as it is (None: there is none) and returns what it shall be; raises KafkaError."""
-
-
 @dataclass(slots=True, eq=False)
 class _Change:
     name: str
-    make: Make
+    make: Callable[[TopicInfo | None], TopicInfo | None]
+    """Gets the topic as it is (None: there is none) and returns what it shall be; raises KafkaError."""
     info: TopicInfo | None = None
     error: Exception | None = None
 
@@ -158,9 +155,7 @@ class Catalog:
             return TopicInfo(name, os.urandom(16), partitions, validate(configs))
 
         check_name(name)
-        info = await self._change(name, make, validate_only)
-        assert info is not None
-        return info
+        return await self._put(name, make, validate_only)
 
     async def change(
         self, name: str, change: Callable[[TopicInfo], TopicInfo], *, validate_only: bool = False
@@ -172,20 +167,21 @@ class Catalog:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
             return change(present)
 
-        info = await self._change(name, make, validate_only)
-        assert info is not None
-        return info
+        return await self._put(name, make, validate_only)
 
     async def remove(self, name: str) -> None:
         """There is no such topic any more: the name is free again."""
-        await self._change(name, lambda present: None, False)
+        await self._commits.add(_Change(name, lambda present: None))
 
-    async def _change(self, name: str, make: Make, validate_only: bool) -> TopicInfo | None:
+    async def _put(
+        self, name: str, make: Callable[[TopicInfo | None], TopicInfo], validate_only: bool
+    ) -> TopicInfo:
         if validate_only:
             return make(self._all.get(name))
         change = _Change(name, make)
         await self._commits.add(change)
-        if change.error is not None:
+        if change.info is None:
+            assert change.error is not None
             raise change.error
         return change.info
 

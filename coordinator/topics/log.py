@@ -359,9 +359,7 @@ class Topics:
                     if pending.chain is partition.chain:  # else it was taken back before
                         self._write_failed(partition, str(pending.error))
                     continue
-                sealed = partition.written(pending)
-                if sealed is not None:
-                    self._background.seal(sealed)
+                self._background.seal(partition.written(pending))
             except Exception as error:
                 # A bug: nobody knows what this partition holds.
                 self._log.exception("append lost", directory=str(partition.directory))
@@ -457,8 +455,8 @@ class Topics:
             start, files = found.retention_start(now), list(found.segments)
             if not files or start <= files[0].base_offset:
                 continue
-            if start == found.next_offset and (sealed := found.roll()) is not None:
-                self._background.seal(sealed)
+            if start == found.next_offset:
+                self._background.seal(found.roll())
             await self._starts.add((found, start))
             count += (gone := len([segment for segment in files if segment not in found.segments]))
             self._log.info(

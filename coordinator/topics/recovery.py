@@ -81,7 +81,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
     start = read_number(directory / START_FILE) or 0
     while len(bases) > 1 and bases[1] <= start:
-        names -= _remove(Segment(directory, bases.pop(0)))
+        Segment(directory, bases.pop(0)).remove()
     for number, base in enumerate(bases):
         if found.segments and base != found.next_offset:
             _drop(directory, bases[number:], found)
@@ -93,7 +93,7 @@ def recover(directory: Path, now_ms: int) -> Recovered:
     if found.segments:
         if found.next_offset < start:
             for segment in found.segments:
-                _remove(segment)
+                segment.remove()
             found.segments.clear()
         else:
             start = max(found.segments[0].base_offset, start)
@@ -161,9 +161,3 @@ def _drop(directory: Path, bases: list[int], found: Recovered) -> None:
         found.dropped.append(path.name)
         # Kept for whoever wants to look; never read again.
         path.rename(path.with_name(path.name + DROPPED_SUFFIX))
-
-
-def _remove(segment: Segment) -> set[str]:
-    for path in (segment.path, segment.index_path):
-        path.unlink(missing_ok=True)
-    return {segment.path.name, segment.index_path.name}

@@ -84,6 +84,11 @@ class Segment:
         """Where the index is kept beside the file."""
         return self.path.with_suffix(".index")
 
+    def remove(self) -> None:
+        """Remove file and index from the disk. Raises OSError."""
+        self.path.unlink(missing_ok=True)
+        self.index_path.unlink(missing_ok=True)
+
     def add(self, header: BatchHeader) -> None:
         """A batch has been written at the end."""
         if not self._positions:
