@@ -132,8 +132,12 @@ class Appender(Generic[W]):
                 writes = []
                 if one is None:
                     going = False
-                else:
-                    _do(*one, files)
+                    continue
+                job, result = one
+                try:
+                    result.set_result(job(files))
+                except Exception as error:
+                    result.set_exception(error)
             self._write_all(writes, files)
         files.close()
 
@@ -159,13 +163,6 @@ class Appender(Generic[W]):
         # The loop is gone: so is everybody who waits.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, argument)
-
-
-def _do(job: Job, result: Future[Any], files: OpenFiles) -> None:
-    try:
-        result.set_result(job(files))
-    except Exception as error:
-        result.set_exception(error)
 
 
 def pwrite_all(descriptor: int, parts: list[bytes], position: int) -> None:

@@ -189,11 +189,8 @@ class Topics:
 
         def grown(info: TopicInfo) -> TopicInfo:
             if not info.partitions < total <= MAX_PARTITIONS:
-                raise KafkaError(
-                    ErrorCode.INVALID_PARTITIONS,
-                    f"Topic '{name}' has {info.partitions} partitions; asked are {total}, "
-                    f"which is not more, or above {MAX_PARTITIONS}.",
-                )
+                text = f"Topic '{name}' has {info.partitions} partitions: {total} are not more, or too many."
+                raise KafkaError(ErrorCode.INVALID_PARTITIONS, text)
             return replace(info, partitions=total)
 
         return await self._catalog.change(name, grown, validate_only=validate_only)

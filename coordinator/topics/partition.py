@@ -148,9 +148,8 @@ class Partition:
         if header.is_transactional:
             verify(header.producer_id, header.producer_epoch)
         elif header.producer_id in self.transactions.open:
-            raise KafkaError(
-                ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction"
-            )
+            text = f"producer {header.producer_id} has an open transaction"
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, text)
         earlier = self.producers.check(header)
         if earlier is not None:
             self._duplicate(earlier, done)
@@ -197,10 +196,8 @@ class Partition:
 
     def _checked(self, batch: bytes) -> BatchHeader:
         if len(batch) > self.config.max_message_bytes:
-            raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"a batch of {len(batch)} bytes, {self.config.max_message_bytes} are allowed",
-            )
+            text = f"a batch of {len(batch)} bytes, {self.config.max_message_bytes} are allowed"
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, text)
         if len(batch) > self.config.segment_bytes:
             raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, "the batch is larger than a segment")
         try:
@@ -303,10 +300,8 @@ class Partition:
         if offset == self.high_watermark:
             return b""
         if not self.start_offset <= offset < self.high_watermark:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not in {self.start_offset} to {self.high_watermark}",
-            )
+            text = f"offset {offset} is not in {self.start_offset} to {self.high_watermark}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, text)
         return self.tail.read(offset, max_bytes)
 
     def read_plan(self, offset: int, max_bytes: int) -> Callable[[], bytes | None]:

@@ -81,26 +81,18 @@ class Producers:
             return None
         first = header.base_sequence
         if header.producer_epoch < entry.epoch:
-            raise KafkaError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"epoch {header.producer_epoch} of producer {header.producer_id}, {entry.epoch} is current",
-            )
-        if header.producer_epoch > entry.epoch:
-            if first != 0:
-                raise KafkaError(
-                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"a new epoch begins with 0, not {first}"
-                )
-            return None
+            text = f"epoch {header.producer_epoch} of producer {header.producer_id}, {entry.epoch} is current"
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, text)
+        # A new epoch begins with 0.
+        batches = entry.batches if header.producer_epoch == entry.epoch else ()
         last = last_sequence(header)
-        for batch in entry.batches:
+        for batch in batches:
             if batch.first_sequence == first and batch.last_sequence == last:
                 return batch
-        due = (entry.batches[-1].last_sequence + 1) % _SEQUENCES if entry.batches else 0
+        due = (batches[-1].last_sequence + 1) % _SEQUENCES if batches else 0
         if first != due:
-            raise KafkaError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"sequence {first} of producer {header.producer_id}, {due} is due",
-            )
+            text = f"sequence {first} of producer {header.producer_id}, {due} is due"
+            raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, text)
         return None
 
     def add(self, header: BatchHeader, base_offset: int, now_ms: int) -> ProducerEntry | None:
