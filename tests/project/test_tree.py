@@ -55,11 +55,20 @@ def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
     assert (link / "__init__.py").is_file()
 
 
-def test_files_stay_short() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}: {count}"
+ONE_CONCEPT = {
+    "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
+    "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
+    "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
+    "tests/simulation/world.py": "what there is in one run",
+}
+"""Files of 500 lines and more, and why they are not two: the number asks, it does not cut."""
+
+
+def test_a_long_file_is_one_concept() -> None:
+    long = {
+        str(path.relative_to(ROOT))
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if "_generated" not in path.parts and (count := len(path.read_text().splitlines())) >= 500
-    ]
-    assert long == []
+        if "_generated" not in path.parts and len(path.read_text().splitlines()) >= 500
+    }
+    assert long == set(ONE_CONCEPT)
