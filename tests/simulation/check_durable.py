@@ -168,7 +168,11 @@ class Durable:
         facts.group_position = groups.get(request.group_id, (0, 0))[0]
         facts.offsets_position = offsets.get(request.group_id, 0)
         if waits and isinstance(request, HeartbeatRequest | Describe):
-            owed = facts.group_position > self._landed.get(number, 0)
+            landed = self._landed.get(number, 0)
+            group = self.memory.group(request.group_id)
+            # Of a group without a record its offsets say whether it exists, deleted and made again meanwhile.
+            of_offsets = group is not None and group.synced is None and facts.offsets_position > landed
+            owed = facts.group_position > landed or of_offsets
             self.must(owed, "A1", f"{request!r} waits, and the record of its group is durable")
 
     def _note_early(self, number: int, append: Append) -> None:
