@@ -84,9 +84,9 @@ class Durable:
                 self._keys[group_id].discard(key)
             else:
                 self._keys[group_id].add(key)
-            # Of a group without record and members its offsets say whether it exists.
+            # Of a group without record, members and given-out ids its offsets say whether it exists.
             group = self.memory.group(group_id)
-            lives = group is not None and group.state is not GroupState.EMPTY
+            lives = group is not None and (group.state is not GroupState.EMPTY or bool(group.pending))
             same = (lives or existed == bool(self._keys[group_id])) and named[0] not in _GROUP_KINDS
             if not same and groups.get(group_id, (0, 0))[0] != append.position:
                 groups[group_id] = (append.position, self.memory.world.steps)
