@@ -280,32 +280,22 @@ class Connection(asyncio.Protocol):
         end = len(data)
         stop_s = 0.0
         reason = ""
-        heartbeats = 0
-        known, by_partition, short = self._heartbeats, self._by_partition, self._short_frame
+        short = self._short_frame
         while end - position >= HEAD_BYTES:
             size, api_key, version, correlation_id = _head(data, position)
             stop = position + 4 + size
             if stop > end or size < MIN_FRAME_BYTES or (size > short and size > self._limit(api_key)):
                 break
             if api_key == HEARTBEAT_KEY and 0 <= version <= HEARTBEAT_MAX_VERSION:
+                after = self._known_heartbeats(data, position, out, now)
+                if after > position:
+                    position = after
+                    continue
                 try:
-                    heartbeat = known[version].get(data[position + HEAD_BYTES : stop])
-                    if heartbeat is None:
-                        heartbeat = self._server.heartbeats.learn(data[position + 4 : stop], version)
-                    partition, group_id, generation, member_id, instance_id = heartbeat
-                    code = by_partition[partition](group_id, generation, member_id, instance_id, now)
+                    self._server.heartbeats.learn(data[position + 4 : stop], version)
                 except MalformedError as error:
                     reason = str(error)
                     break
-                except Exception:
-                    code = self._server.runtime.heartbeat_failed(partition, group_id)
-                if code != NOT_YET:
-                    if code:
-                        self._server.runtime.touch(partition)
-                    out.append(HEARTBEAT_PACK[version](correlation_id, code))
-                    heartbeats += 1
-                    position = stop
-                    continue
             reason = self._request(data[position + 4 : stop], api_key, version, correlation_id, out, now)
             position = stop
             if reason or self.parked is not None or self._blocked:
@@ -318,8 +308,6 @@ class Connection(asyncio.Protocol):
                 self._resting = True
                 self._server.run_queue.add(self._rest())
                 break
-        if heartbeats:
-            self._routes[HEARTBEAT_KEY].requests += heartbeats
         if out:
             self._flush(out)
         if self.closing:
@@ -334,6 +322,34 @@ class Connection(asyncio.Protocol):
             self._keep(data[position:])
             self._weigh()
         self._weigh_waiting()
+
+    def _known_heartbeats(self, data: bytes, position: int, out: list[bytes], now: int) -> int:
+        """Answer the heartbeats at `position` that were seen before, one after the other. Where it ends."""
+        head, known, by_partition = _head, self._heartbeats, self._by_partition
+        key, newest, before, pack = HEARTBEAT_KEY, HEARTBEAT_MAX_VERSION, HEAD_BYTES, HEARTBEAT_PACK
+        end = len(data)
+        answered = len(out)
+        while end - position >= before:
+            size, api_key, version, correlation_id = head(data, position)
+            stop = position + 4 + size
+            if api_key != key or not 0 <= version <= newest or stop > end:
+                break
+            heartbeat = known[version].get(data[position + before : stop])
+            if heartbeat is None:
+                break
+            partition, group_id, generation, member_id, instance_id = heartbeat
+            try:
+                code = by_partition[partition](group_id, generation, member_id, instance_id, now)
+            except Exception:
+                code = self._server.runtime.heartbeat_failed(partition, group_id)
+            if code:
+                if code == NOT_YET:
+                    break
+                self._server.runtime.touch(partition)
+            out.append(pack[version](correlation_id, code))
+            position = stop
+        self._routes[key].requests += len(out) - answered
+        return position
 
     def _rest(self) -> Slices:
         """Go on with what came in one read when others had their turn."""
