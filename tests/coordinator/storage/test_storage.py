@@ -240,6 +240,24 @@ async def test_full_disk_fails_that_append_only(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_transaction_that_fails_in_its_middle_is_rolled_back(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path / "groups.db")
+    await store.start()
+    await store.append([(0, 0, [(b"gone", b"1"), (b"kept", b"1")])])
+    connection = store._connection
+    assert connection is not None
+    # More than one statement's rows, so that the last one fails when others have been written.
+    rows = [(b"%d" % number, b"2") for number in range(ROWS_PER_STATEMENT)]
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
+    with pytest.raises(StorageError) as failed:
+        await store.append([(0, 0, [(b"gone", None), *rows, (b"large", b"x" * 20_000)])])
+    assert failed.value.failure is Failure.TOO_LARGE
+    assert not failed.value.fatal
+    await store.append([(0, 0, [(b"gone", None), (b"kept", b"3")])])
+    assert await held(store, 0) == {b"kept": b"3"}
+    await store.close()
+
+
 async def test_a_probe_says_whether_there_is_room_again(tmp_path: Path) -> None:
     store = SqliteStorage(tmp_path / "groups.db")
     await store.start()
