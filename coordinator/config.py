@@ -24,9 +24,10 @@ from ringleader.coordinator.config_text import (
     options_of,
     read_settings_file,
 )
-from ringleader.coordinator.groups.settings import INT32_MAX, INT64_MAX, GroupSettings
+from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
+from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
 

@@ -13,6 +13,10 @@ from __future__ import annotations
 
 _MAX_UVARINT = 0xFFFFFFFF
 
+INT32_MAX = 2_147_483_647
+INT64_MAX = 9_223_372_036_854_775_807
+"""The largest numbers of the wire's types INT32 and INT64."""
+
 UNLIMITED = 1 << 62
 """The budget of a decoder whose caller sets no bound."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-INT32_MAX = 2_147_483_647
-INT64_MAX = 9_223_372_036_854_775_807
+from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 
 class GroupSettings(BaseModel):

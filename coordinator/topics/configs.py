@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ringleader.coordinator.topics.settings import INT32_MAX, INT64_MAX, TopicSettings
+from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 
 class ConfigType(IntEnum):
