@@ -10,24 +10,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster, ClusterMetadata, TopicMetadata, retrying
+from ringleader.clients.connection.requests import Request, by_topic, plain
+from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
     BrokerError,
     RetriableError,
     is_retriable,
 )
 from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
-from ringleader.clients.network.backoff import Backoff
-from ringleader.clients.network.requests import (
-    Request,
-    by_topic,
-    commit_errors,
-    fetched_offsets,
-    offset_commit,
-    offset_fetch,
-    plain,
-)
-from ringleader.clients.network.transport import Cluster, ClusterMetadata, TopicMetadata, retrying
-from ringleader.clients.security.sasl import Sasl
+from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
 from ringleader.protocol.messages import (

@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ringleader.clients.consuming.errors import ConsumerClosedError
-from ringleader.clients.consuming.feed import EARLIEST, LATEST
-from ringleader.clients.consuming.model import Batch, ConsumerMetrics, ConsumerSettings
-from ringleader.clients.consuming.progress import Made, Progress
-from ringleader.clients.consuming.reading import Reader
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import AuthenticationError, ClientError, MembershipError
+from ringleader.clients.fetch.errors import ConsumerClosedError
+from ringleader.clients.fetch.feed import EARLIEST, LATEST
+from ringleader.clients.fetch.model import Batch, ConsumerMetrics, ConsumerSettings
+from ringleader.clients.fetch.progress import Made, Progress
+from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -30,9 +33,6 @@ from ringleader.clients.model import (
     TopicPartition,
     checked,
 )
-from ringleader.clients.network.transport import Cluster
-from ringleader.clients.security.sasl import Sasl
-from ringleader.clients.subscription import consumer_member, partitions_of
 
 logger = logging.getLogger("ringleader.clients.consumer")
 

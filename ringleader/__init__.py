@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
+    from ringleader.clients.connection.security import (
+        SaslOAuthBearer,
+        SaslPlain,
+        SaslScram,
+        security_from_properties,
+    )
     from ringleader.clients.consumer import GroupConsumer
-    from ringleader.clients.consuming.model import Batch
-    from ringleader.clients.membership import GroupMember, SyncGroupMember
+    from ringleader.clients.fetch.model import Batch
+    from ringleader.clients.group.membership import GroupMember, SyncGroupMember
+    from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
     from ringleader.clients.metrics import MemberMetrics, prometheus_lines
     from ringleader.clients.model import (
         Assigned,
@@ -19,35 +26,28 @@ if TYPE_CHECKING:
         OffsetAndMetadata,
         Revoked,
     )
-    from ringleader.clients.security import (
-        SaslOAuthBearer,
-        SaslPlain,
-        SaslScram,
-        security_from_properties,
-    )
-    from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
 
 _HOMES = {
     "Admin": "admin",
     "Assigned": "model",
-    "Batch": "consuming.model",
+    "Batch": "fetch.model",
     "GroupConsumer": "consumer",
-    "GroupMember": "membership",
+    "GroupMember": "group.membership",
     "Lost": "model",
     "MemberInfo": "model",
     "MemberMetrics": "metrics",
     "MemberProtocol": "model",
     "OffsetAndMetadata": "model",
     "Revoked": "model",
-    "SaslOAuthBearer": "security",
-    "SaslPlain": "security",
-    "SaslScram": "security",
-    "SyncGroupMember": "membership",
-    "consumer_member": "subscription",
-    "partitions_of": "subscription",
+    "SaslOAuthBearer": "connection.security",
+    "SaslPlain": "connection.security",
+    "SaslScram": "connection.security",
+    "SyncGroupMember": "group.membership",
+    "consumer_member": "group.subscription",
+    "partitions_of": "group.subscription",
     "prometheus_lines": "metrics",
-    "security_from_properties": "security",
-    "sync_consumer_member": "subscription",
+    "security_from_properties": "connection.security",
+    "sync_consumer_member": "group.subscription",
 }
 
 __all__ = [

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from ringleader.clients.testing import Coordinator
+    from ringleader.testing.coordinator import Coordinator
 
 
 @pytest.fixture
 def ringleader_coordinator() -> Iterator[Coordinator]:
     """A fresh coordinator for one test; see `ringleader.testing`."""
-    from ringleader.clients.testing import Coordinator
+    from ringleader.testing.coordinator import Coordinator
 
     with Coordinator() as coordinator:
         yield coordinator
@@ -23,7 +23,7 @@ def ringleader_coordinator() -> Iterator[Coordinator]:
 @pytest.fixture(scope="session")
 def ringleader_session_coordinator() -> Iterator[Coordinator]:
     """One coordinator for all tests of the session: give each test topics and groups of its own."""
-    from ringleader.clients.testing import Coordinator
+    from ringleader.testing.coordinator import Coordinator
 
     with Coordinator() as coordinator:
         yield coordinator

@@ -11,7 +11,7 @@ from ringleader.cli.common import WRONG_INPUT, fail
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
-    from ringleader.clients.security import ClientSecurity
+    from ringleader.clients.connection.security import ClientSecurity
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
@@ -42,8 +42,8 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 
 def _security(file: Path | None) -> ClientSecurity:
     """TLS and SASL as the properties file says. Ends the command when it cannot be used."""
-    from ringleader.clients.security import ClientSecurity, security_from_properties
-    from ringleader.clients.security.stores import properties_of
+    from ringleader.clients.connection.security import ClientSecurity, security_from_properties
+    from ringleader.clients.connection.security.stores import properties_of
 
     if file is None:
         return ClientSecurity()

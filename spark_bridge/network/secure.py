@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ringleader.clients.connection.authentication import log_in
+from ringleader.clients.connection.requests import Request
+from ringleader.clients.connection.security import ClientSecurity, Sasl, security_from_properties
+from ringleader.clients.connection.tls import tls_error
 from ringleader.clients.errors import AuthenticationError, ClientError, ConnectionLostError
-from ringleader.clients.network.authentication import log_in
-from ringleader.clients.network.requests import Request
-from ringleader.clients.network.tls import tls_error
-from ringleader.clients.security import ClientSecurity, Sasl, security_from_properties
 from ringleader.protocol.messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,

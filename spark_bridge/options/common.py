@@ -84,7 +84,7 @@ class Connecting(BaseModel):
         if "security_protocol" in self.model_fields_set:
             given["security.protocol"] = self.security_protocol
         if given:
-            from ringleader.clients.security import security_from_properties
+            from ringleader.clients.connection.security import security_from_properties
 
             security_from_properties(given)
         return self

@@ -18,9 +18,9 @@ import typer
 from rich.console import Console
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.connection.security import security_from_properties
+from ringleader.clients.connection.security.stores import properties_of
 from ringleader.clients.errors import ClientError
-from ringleader.clients.security import security_from_properties
-from ringleader.clients.security.stores import properties_of
 from ringleader.spark_bridge.pipelines.facts import GroupFacts, ReportError, look
 from ringleader.spark_bridge.pipelines.page import page
 from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options

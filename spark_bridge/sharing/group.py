@@ -20,9 +20,9 @@ from ringleader.clients.errors import (
     RebalanceInProgressError,
     RetriableError,
 )
-from ringleader.clients.members.state import Phase
-from ringleader.clients.membership import Assigned, Lost, Revoked, SyncGroupMember
-from ringleader.clients.subscription import partitions_of, sync_consumer_member
+from ringleader.clients.group.membership import Assigned, Lost, Revoked, SyncGroupMember
+from ringleader.clients.group.state import Phase
+from ringleader.clients.group.subscription import partitions_of, sync_consumer_member
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
@@ -241,7 +241,7 @@ def _sentence(options: StreamOptions, error: MembershipError) -> str:
 def _security(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     if not properties:
         return {}
-    from ringleader.clients.security import security_from_properties
+    from ringleader.clients.connection.security import security_from_properties
 
     security = security_from_properties(dict(properties))
     return {"tls": security.tls, "sasl": security.sasl}

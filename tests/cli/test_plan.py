@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from ringleader.cli import run
-from ringleader.clients.subscription import consumer_member
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.whatif import (
     Situation,
     outcomes,
@@ -22,6 +21,7 @@ from ringleader.clients.whatif import (
     with_topic,
 )
 from ringleader.protocol.records import Record, build_batch
+from ringleader.testing.coordinator import Coordinator
 
 Capture = pytest.CaptureFixture[str]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 
 @pytest.fixture

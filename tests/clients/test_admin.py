@@ -8,10 +8,10 @@ import pytest
 
 from ringleader.clients.admin import EARLIEST, Admin, GroupListing, PartitionLag
 from ringleader.clients.errors import BrokerError, ConnectionLostError, RetriableError
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.model import MemberProtocol, OffsetAndMetadata
-from ringleader.clients.subscription import consumer_member
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 QUICK: dict[str, Any] = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 100}
 

@@ -9,7 +9,7 @@ import pytest
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import BrokerError, RetriableError
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, member
 
 PLACES: dict[TopicPartition, int] = {

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from ringleader.clients.network.aside import aside
+from ringleader.clients.connection.aside import aside
 
 
 async def test_results_and_errors() -> None:

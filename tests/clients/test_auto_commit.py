@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ringleader.clients.errors import CommitFailedError
-from ringleader.clients.members.keeping import Keeper
-from ringleader.clients.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, OffsetAndMetadata, Revoked
-from ringleader.clients.subscription import consumer_member, partitions_of
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.offsets.stored import Keeper
 from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member, settled
 
 PLACE = ("t", 0)

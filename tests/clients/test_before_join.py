@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.model import Assigned, Lost
-from ringleader.clients.network.transport import Cluster
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
 from tests.support.member_script import MemberScript, PrepareJoin, TellLost
 from tests.support.sharding import PATIENCE_S, Diary, member, settled
 

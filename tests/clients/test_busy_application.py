@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ringleader.clients.errors import CommitFailedError
-from ringleader.clients.membership import SyncGroupMember
+from ringleader.clients.group.membership import SyncGroupMember
 from ringleader.clients.model import Assigned, Lost, MemberProtocol
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member, settled
 
 SESSION_MS = 1_000

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients import subscription
 from ringleader.clients.assignors import ASSIGNORS, RANGE, Assignment, Assignor, AssignorMember
-from ringleader.clients.leading import leader
+from ringleader.clients.connection.overview import Overview, TopicSeen
+from ringleader.clients.group import leader, subscription
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost
-from ringleader.clients.network.overview import Overview, TopicSeen
-from ringleader.clients.subscription import consumer_member, partitions_of
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
 
 QUICK: dict[str, Any] = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 100}

@@ -19,12 +19,12 @@ from ringleader.clients.errors import (
     RequestTimedOutError,
     RetriableError,
 )
-from ringleader.clients.members.commit_queue import Commit, CommitQueue
-from ringleader.clients.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.metrics import Counters
 from ringleader.clients.model import MemberProtocol, OffsetAndMetadata, TopicPartition
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.offsets.commit_queue import Commit, CommitQueue
 from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, assign, member
 
 PLACE = ("t", 0)

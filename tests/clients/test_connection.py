@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
+from ringleader.clients.connection.connection import open_connection
+from ringleader.clients.connection.requests import find_coordinator, found_coordinator, plain
 from ringleader.clients.errors import (
     BrokerError,
     ConnectionLostError,
     RequestTimedOutError,
     UnsupportedVersionError,
 )
-from ringleader.clients.network.connection import open_connection
-from ringleader.clients.network.requests import find_coordinator, found_coordinator, plain
-from ringleader.clients.network.transport import Cluster, parse_bootstrap
 from ringleader.protocol.frames import encode_response
 from ringleader.protocol.messages import (
     ApiVersionsResponse,

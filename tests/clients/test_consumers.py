@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.leading.leader import LeaderSettings, Leading
-from ringleader.clients.leading.matching import Choice
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.connection.requests import RawAnswer
+from ringleader.clients.group.leader import LeaderSettings, Leading
+from ringleader.clients.group.matching import Choice
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
 from ringleader.clients.model import Assigned, MemberInfo
-from ringleader.clients.network.requests import RawAnswer
-from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.frames import encode_response
 from ringleader.protocol.messages import (
@@ -22,6 +21,7 @@ from ringleader.protocol.messages import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from ringleader.testing.coordinator import Coordinator
 from tests.support.members import AiokafkaMember, Board, KafkaPythonMember, Stage
 
 PATIENCE_S = 30.0

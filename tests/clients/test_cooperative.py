@@ -9,7 +9,8 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import CommitFailedError, MembershipError
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_given_up, partitions_of
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -18,10 +19,9 @@ from ringleader.clients.model import (
     Revoked,
     TopicPartition,
 )
-from ringleader.clients.subscription import consumer_member, partitions_given_up, partitions_of
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
 
 QUICK: dict[str, Any] = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 50}

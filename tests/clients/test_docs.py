@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 DOCS = Path(__file__).parents[2] / "docs" / "clients.md"
 BLOCKS: list[str] = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)

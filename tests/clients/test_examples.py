@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.records import Record, build_batch
+from ringleader.testing.coordinator import Coordinator
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SESSION = "session_timeout_ms=6_000"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.consuming.errors import CorruptRecordError
-from ringleader.clients.consuming.feed import COMMITTED, EARLIEST, Chunk, Feed, decode, end_of
+from ringleader.clients.fetch.errors import CorruptRecordError
+from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, Chunk, Feed, decode, end_of
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import Compression, Record, build_batch
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.consuming.errors import (
+from ringleader.clients.fetch.errors import (
     ConsumerClosedError,
     NoOffsetError,
     NotAssignedError,
     OffsetGoneError,
 )
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.records import Compression, Record, build_batch
+from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import (
     PATIENCE_S,
     Sink,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.consuming.errors import CorruptRecordError, LogTruncatedError
-from ringleader.clients.consuming.model import Batch, ConsumerSettings
-from ringleader.clients.consuming.reading import Reader
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.fetch.errors import CorruptRecordError, LogTruncatedError
+from ringleader.clients.fetch.model import Batch, ConsumerSettings
+from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.clients.network.transport import Cluster
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     FetchRequest,

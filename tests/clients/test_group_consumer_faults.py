@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.consuming.errors import PartitionError
 from ringleader.clients.errors import CommitFailedError
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.fetch.errors import PartitionError
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import Compression
+from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Sink, Source, consumer, places, read_count, until
 
 PASSING = [

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ringleader.clients.consumer import GroupConsumer
-from ringleader.clients.consuming.model import Batch
+from ringleader.clients.fetch.model import Batch
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import Compression
+from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer, places, value
 
 LENGTH = 120

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Sink, Source, consumer, places, read_count
 
 Lines = list[tuple[int, int, int]]

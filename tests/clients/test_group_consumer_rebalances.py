@@ -13,10 +13,10 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.consumer import GroupConsumer
-from ringleader.clients.consuming.model import Batch
 from ringleader.clients.errors import ClientError, CommitFailedError
+from ringleader.clients.fetch.model import Batch
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import (
     PATIENCE_S,
     Sink,

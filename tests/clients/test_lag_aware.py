@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.leading.lags import Lags, lags_of
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.overview import overview
+from ringleader.clients.group.lags import Lags, lags_of
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost
-from ringleader.clients.network.overview import overview
-from ringleader.clients.network.transport import Cluster
-from ringleader.clients.subscription import consumer_member, partitions_of
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.records import Record, build_batch
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
 
 QUICK: dict[str, Any] = {

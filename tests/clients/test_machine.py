@@ -19,10 +19,10 @@ from ringleader.clients.errors import (
     UnexpectedAnswerError,
     UnsupportedVersionError,
 )
-from ringleader.clients.machine import MemberMachine
-from ringleader.clients.members.state import Phase
+from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.state import Phase
 from ringleader.clients.model import MemberInfo, MemberProtocol
-from ringleader.clients.settings import MemberSettings
 from ringleader.protocol.errors import ErrorCode
 from tests.support.member_script import (
     ComputeAssignment,

@@ -8,7 +8,7 @@ from ringleader.clients.errors import (
     FencedInstanceIdError,
     MembershipError,
 )
-from ringleader.clients.members.state import Phase
+from ringleader.clients.group.state import Phase
 from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatResponse, JoinGroupResponse

@@ -23,9 +23,9 @@ from ringleader.clients.errors import (
     RebalanceInProgressError,
     RetriableError,
 )
-from ringleader.clients.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol, OffsetAndMetadata, Revoked
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, SHARDS, Diary, assign, member, settled, shards
 
 

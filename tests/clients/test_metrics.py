@@ -9,8 +9,8 @@ from dataclasses import replace
 import ringleader
 from ringleader.clients.metrics import Counters, MemberMetrics, member_metrics, prometheus_lines
 from ringleader.clients.model import Lost, Revoked
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
 from tests.support.member_script import MemberScript
 from tests.support.sharding import PATIENCE_S, Diary, member, settled
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked
-from ringleader.clients.subscription import consumer_member, partitions_of
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member, shards
 
 FASTER = "the group went on without this member"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleader.clients.connection import overview
+from ringleader.clients.connection.overview import Overview, TopicSeen, read
+from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import BrokerError
 from ringleader.clients.model import Node
-from ringleader.clients.network import overview
-from ringleader.clients.network.overview import Overview, TopicSeen, read
-from ringleader.clients.network.requests import RawAnswer
 from ringleader.protocol.frames import encode_response
 from ringleader.protocol.messages import (
     MetadataResponse,

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.leading.leader import LeaderSettings, Leading
-from ringleader.clients.leading.matching import Choice, in_words
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.connection.overview import Overview, TopicSeen
+from ringleader.clients.group.leader import LeaderSettings, Leading
+from ringleader.clients.group.matching import Choice, in_words
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
 from ringleader.clients.model import Lost, MemberInfo
-from ringleader.clients.network.overview import Overview, TopicSeen
-from ringleader.clients.subscription import consumer_member, partitions_of, sync_consumer_member
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
 
 QUICK: dict[str, Any] = {
@@ -220,8 +220,8 @@ class Looks:
             self.asked.append((None if topics is None else sorted(topics), options["places"]))
             return self._seen.pop(0) if len(self._seen) > 1 else self._seen[0]
 
-        monkeypatch.setattr("ringleader.clients.leading.leader.overview", overview)
-        monkeypatch.setattr("ringleader.clients.leading.leader.CONFIRM_MS", 0)
+        monkeypatch.setattr("ringleader.clients.group.leader.overview", overview)
+        monkeypatch.setattr("ringleader.clients.group.leader.CONFIRM_MS", 0)
 
 
 def glance(**topics: Any) -> Overview:

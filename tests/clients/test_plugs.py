@@ -11,9 +11,9 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from ringleader.clients import aiokafka as for_aiokafka
 from ringleader.clients import kafka_python as for_kafka_python
 from ringleader.clients.assignors import AssignorMember
-from ringleader.clients.membership import GroupMember
-from ringleader.clients.subscription import consumer_member, partitions_of
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
+from ringleader.testing.coordinator import Coordinator
 from tests.support.members import AiokafkaMember, Board, KafkaPythonMember, Stage
 from tests.support.plugged import KafkaPythonInfo, Topics
 

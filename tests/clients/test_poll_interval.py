@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.members.polling import PollClock
-from ringleader.clients.members.state import Phase
+from ringleader.clients.group.poll_clock import PollClock
+from ringleader.clients.group.state import Phase
 from ringleader.protocol.errors import ErrorCode
 from tests.support.member_script import MemberScript, Over, TellAssigned, TellLost, TellRevoked
 from tests.support.member_world import World

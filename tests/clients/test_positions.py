@@ -18,9 +18,9 @@ from ringleader.clients.errors import (
     RebalanceInProgressError,
     RetriableError,
 )
-from ringleader.clients.members.commits import Verdict, judge_commit, judge_fetch
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.model import MemberProtocol, OffsetAndMetadata
+from ringleader.clients.offsets.verdicts import Verdict, judge_commit, judge_fetch
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     HeartbeatResponse,

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 HEAD = """
 import asyncio, os, sys

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.members.quiesce import WorkGate
-from ringleader.clients.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.work import WorkGate
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.member_script import MemberScript, TellLost, TellRevoked
 from tests.support.sharding import PATIENCE_S, Diary, assign, member, settled, shards
 

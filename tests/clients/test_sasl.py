@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.clients.errors import AuthenticationError
-from ringleader.clients.security.sasl import (
+from ringleader.clients.connection.security.sasl import (
     Conversation,
     SaslOAuthBearer,
     SaslPlain,
@@ -20,6 +19,7 @@ from ringleader.clients.security.sasl import (
     plain_conversation,
     scram_conversation,
 )
+from ringleader.clients.errors import AuthenticationError
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 LIKELY = [

@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+from ringleader.clients.connection.authentication import printable, stay_logged_in
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.connection import Connection, open_connection
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.connection.security import Sasl, SaslOAuthBearer, SaslPlain, SaslScram
+from ringleader.clients.connection.tls import tls_error
 from ringleader.clients.errors import (
     AuthenticationError,
     ConnectionLostError,
@@ -18,12 +24,6 @@ from ringleader.clients.errors import (
     TlsError,
     UnsupportedVersionError,
 )
-from ringleader.clients.network.authentication import printable, stay_logged_in
-from ringleader.clients.network.connection import Connection, open_connection
-from ringleader.clients.network.requests import plain
-from ringleader.clients.network.tls import tls_error
-from ringleader.clients.network.transport import Cluster
-from ringleader.clients.security import Sasl, SaslOAuthBearer, SaslPlain, SaslScram
 from ringleader.protocol.messages import (
     ApiVersionsResponse,
     ApiVersionsResponseApiVersion,
@@ -223,7 +223,7 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(delay_s: float) -> None:
         slept.append(delay_s)
 
-    monkeypatch.setattr("ringleader.clients.network.authentication.asyncio.sleep", sleep)
+    monkeypatch.setattr("ringleader.clients.connection.authentication.asyncio.sleep", sleep)
     return slept
 
 
@@ -262,7 +262,7 @@ async def test_a_token_is_asked_for_again_while_the_session_lasts(sleeps: list[f
 
 async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests go on as if nothing were; the server would hang up if one came in the middle."""
-    monkeypatch.setattr("ringleader.clients.network.authentication.LEAST_RENEWAL_S", 0.02)
+    monkeypatch.setattr("ringleader.clients.connection.authentication.LEAST_RENEWAL_S", 0.02)
     sasl = server(lifetime_ms=30)
     parked = asyncio.Event()
 
@@ -291,7 +291,7 @@ async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytes
 
 async def test_a_renewal_that_is_late_costs_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests wait for it: the server hangs up on who asks anything else after the end of the session."""
-    monkeypatch.setattr("ringleader.clients.network.authentication.LEAST_RENEWAL_S", 0.2)
+    monkeypatch.setattr("ringleader.clients.connection.authentication.LEAST_RENEWAL_S", 0.2)
     sasl = server(lifetime_ms=100)
     sasl.strict = True
     async with guarded(sasl) as broker:
@@ -303,7 +303,7 @@ async def test_a_renewal_that_is_late_costs_no_connection(monkeypatch: pytest.Mo
 
 
 async def test_answers_are_short_before_anybody_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleader.clients.network.connection.MAX_GREETING_BYTES", 500)
+    monkeypatch.setattr("ringleader.clients.connection.connection.MAX_GREETING_BYTES", 500)
     sasl = server()
     async with guarded(sasl) as broker:
         connection = await connected(broker, sasl=KINDS[2])

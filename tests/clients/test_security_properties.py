@@ -16,11 +16,16 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleader.clients.connection.security import ClientSecurity, security_from_properties
+from ringleader.clients.connection.security.oauth import ClientCredentials
+from ringleader.clients.connection.security.properties import parse_jaas, parse_properties
+from ringleader.clients.connection.security.sasl import (
+    SaslOAuthBearer,
+    SaslPlain,
+    SaslScram,
+    TokenUnavailableError,
+)
 from ringleader.clients.errors import AuthenticationError
-from ringleader.clients.security import ClientSecurity, security_from_properties
-from ringleader.clients.security.oauth import ClientCredentials
-from ringleader.clients.security.properties import parse_jaas, parse_properties
-from ringleader.clients.security.sasl import SaslOAuthBearer, SaslPlain, SaslScram, TokenUnavailableError
 from tests.support.certificates import Certificates
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="s3cret";'

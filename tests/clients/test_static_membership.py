@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleader.clients.errors import FencedInstanceIdError
 from ringleader.clients.model import OffsetAndMetadata
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, SHARDS, Diary, member, settled, shards
 
 

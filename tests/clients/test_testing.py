@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 
 async def topics_of(bootstrap: str) -> dict[str, int]:

@@ -9,9 +9,9 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.membership import SyncGroupMember
+from ringleader.clients.group.membership import SyncGroupMember
 from ringleader.clients.model import Assigned, MemberProtocol, OffsetAndMetadata
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member
 
 

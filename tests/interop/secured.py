@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.security import Sasl, SaslScram
+from ringleader.clients.connection.security import Sasl, SaslScram
 from tests.interop.kafka import KafkaBroker
 from tests.support.certificates import Certificates
 

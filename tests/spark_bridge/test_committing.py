@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaProducer
 
-from ringleader.clients.membership import SyncGroupMember
-from ringleader.clients.subscription import sync_consumer_member
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.group.membership import SyncGroupMember
+from ringleader.clients.group.subscription import sync_consumer_member
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.committing import PlannedRead, plan_read
 from ringleader.spark_bridge.errors import SourceError
@@ -17,6 +16,7 @@ from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.group_offsets import GroupOffsets
 from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
 from ringleader.spark_bridge.options import OptionsError, batch_options
+from ringleader.testing.coordinator import Coordinator
 
 PARTITIONS = 2
 

@@ -10,12 +10,12 @@ import pytest
 from kafka import KafkaProducer
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.subscription import sync_consumer_member
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.group.subscription import sync_consumer_member
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.reader import RingleaderStreamReader
 from ringleader.spark_bridge.sharing.membership import CommitRefusedError, GroupUnavailableError, Part
+from ringleader.testing.coordinator import Coordinator
 
 PARTITIONS = 4
 EAGER = {"kafka.partition.assignment.strategy": "range,roundrobin"}

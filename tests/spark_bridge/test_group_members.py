@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.membership import SyncGroupMember
-from ringleader.clients.subscription import partitions_of, sync_consumer_member
-from ringleader.clients.testing import Coordinator
+from ringleader.clients.group.membership import SyncGroupMember
+from ringleader.clients.group.subscription import partitions_of, sync_consumer_member
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
+from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.test_group import PARTITIONS, SparkLike, committed, every_row, member_count, produce
 
 PATIENCE = 2_000

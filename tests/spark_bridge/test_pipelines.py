@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from ringleader import SyncGroupMember, sync_consumer_member
 from ringleader.clients.admin import Admin
-from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge.pipelines import facts, fitting
 from ringleader.spark_bridge.pipelines.__main__ import seconds
 from ringleader.spark_bridge.pipelines.page import page
 from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options, shown
+from ringleader.testing.coordinator import Coordinator
 
 PARTITIONS = 3
 NOW_MS = 1_800_000_000_000

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge.sink.partitioner import partition_of_key
+from ringleader.testing.coordinator import Coordinator
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

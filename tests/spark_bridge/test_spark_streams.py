@@ -19,7 +19,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.errors import CommitFailedError
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

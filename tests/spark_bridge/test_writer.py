@@ -19,7 +19,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ringleader.clients.testing import Coordinator
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.errors import SinkError
 from ringleader.spark_bridge.fetching import fetch
@@ -30,6 +29,7 @@ from ringleader.spark_bridge.sink.produce import SinkSettings
 from ringleader.spark_bridge.sink.rows import check_schema
 from ringleader.spark_bridge.source import RingleaderDataSource
 from ringleader.spark_bridge.writer import RingleaderStreamWriter, RingleaderWriter, Written
+from ringleader.testing.coordinator import Coordinator
 
 GOOD = {"kafka.bootstrap.servers": "a:9092", "topic": "t"}
 HEADER = StructType().add("key", StringType()).add("value", BinaryType())

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.model import MemberProtocol
 
 WAIT_S = 30.0

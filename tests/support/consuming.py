@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ringleader.clients.consumer import GroupConsumer
-from ringleader.clients.consuming.model import Batch
+from ringleader.clients.fetch.model import Batch
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.testing import Coordinator
 from ringleader.protocol.records import Record, build_batch
+from ringleader.testing.coordinator import Coordinator
 
 PATIENCE_S = 30.0
 QUICK: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """The daemon as a process of its own: started, killed, started again on the same port and directory.
 
 For tests that need a real process (crashes, signals, other programs). Tests that only need a coordinator to
-talk to use ``ringleader.clients.testing``, which is ready much sooner.
+talk to use ``ringleader.testing.coordinator``, which is ready much sooner.
 
 It fails the test when it logs a traceback, ends by itself, or does not stop cleanly when told to.
 """

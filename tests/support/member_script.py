@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringleader.clients.machine import MemberMachine
-from ringleader.clients.members.actions import (
+from ringleader.clients.group.actions import (
     Action,
     CancelRevoked,
     ComputeAssignment,
@@ -18,9 +17,10 @@ from ringleader.clients.members.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.members.state import Phase
+from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.state import Phase
 from ringleader.clients.model import MemberProtocol, Node
-from ringleader.clients.settings import MemberSettings
 from ringleader.protocol.messages import (
     FindCoordinatorResponse,
     HeartbeatResponse,

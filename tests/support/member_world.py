@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ringleader.clients.machine import MemberMachine
-from ringleader.clients.members.actions import (
+from ringleader.clients.group.actions import (
     CancelRevoked,
     ComputeAssignment,
     Disconnect,
@@ -23,9 +22,10 @@ from ringleader.clients.members.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.members.state import Phase
+from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
-from ringleader.clients.settings import MemberSettings
 from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard

@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol
-from ringleader.clients.testing import Coordinator
+from ringleader.testing.coordinator import Coordinator
 
 SHARDS = 12
 PATIENCE_S = 20.0

@@ -16,10 +16,10 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from ringleader.clients.assignors import ASSIGNORS, AssignorMember
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.kafka_python import CooperativeSticky, Sticky
-from ringleader.clients.membership import GroupMember
 from ringleader.clients.model import Assigned, Lost, Revoked
-from ringleader.clients.subscription import consumer_member, partitions_of
 from ringleader.protocol.embedded import Assignment
 from tests.interop.clients.java_clients import JavaClients, JavaMember
 from tests.interop.clients.python_members import (

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Producer
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.connection.security import SaslOAuthBearer, SaslScram
 from ringleader.clients.consumer import GroupConsumer
 from ringleader.clients.errors import AuthenticationError
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.security import SaslOAuthBearer, SaslScram
 from tests.interop.secured import USER, Door, Secured, token
 from tests.support.consuming import PATIENCE_S, Sink, consumer, read_count, until
 

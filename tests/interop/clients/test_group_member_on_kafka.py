@@ -19,9 +19,9 @@ from ringleader.clients.errors import (
     MembershipOverError,
     RetriableError,
 )
-from ringleader.clients.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, OffsetAndMetadata, Revoked
-from ringleader.clients.subscription import consumer_member, partitions_of
 from tests.interop.clients.team import PARTITIONS, TOPIC
 from tests.interop.clients.watch import described
 from tests.interop.secured import Door, Secured

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ringleader.clients.errors import CommitFailedError, RetriableError
-from ringleader.clients.membership import GroupMember
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost, OffsetAndMetadata, Revoked
-from ringleader.clients.subscription import consumer_member, partitions_of
 from tests.interop.clients.team import PARTITIONS, TOPIC
 from tests.interop.secured import Door, Secured
 from tests.support.sharding import PATIENCE_S, Diary, member, settled

@@ -12,9 +12,15 @@ import pytest
 
 from ringleader.cli import run
 from ringleader.clients.admin import Admin
+from ringleader.clients.connection.security import (
+    Sasl,
+    SaslOAuthBearer,
+    SaslPlain,
+    SaslScram,
+    security_from_properties,
+)
 from ringleader.clients.errors import AuthenticationError, MembershipError, RetriableError, TlsError
 from ringleader.clients.model import Assigned, Lost, Revoked
-from ringleader.clients.security import Sasl, SaslOAuthBearer, SaslPlain, SaslScram, security_from_properties
 from tests.interop.clients.team import TOPIC
 from tests.interop.secured import PASSWORD, USER, Door, Secured, token
 from tests.support.sharding import PATIENCE_S, SHARDS, Diary, member, shards
@@ -55,7 +61,7 @@ async def test_a_session_is_renewed_on_the_way(
     secured: Secured, group: str, sasl: Sasl | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The broker ends connections whose session is over. These go on, and the member never notices."""
-    caplog.set_level(logging.DEBUG, "ringleader.clients.network.connection")
+    caplog.set_level(logging.DEBUG, "ringleader.clients.connection.connection")
     door = secured.door("BRIEF", sasl=sasl or SaslOAuthBearer(token))
     diary = Diary()
     async with member(door.bootstrap, diary, group=group, **door.security) as one:

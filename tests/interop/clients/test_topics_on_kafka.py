@@ -10,8 +10,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.membership import GroupMember
-from ringleader.clients.subscription import consumer_member, partitions_of
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import consumer_member, partitions_of
 from tests.interop.secured import Door, Secured
 
 PATIENCE_S = 60.0

@@ -1,0 +1,403 @@
+"""One connection to one broker: frames out, frames in, each answer to the one who asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import math
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.clients.connection.authentication import log_in, stay_logged_in
+from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.clients.connection.tls import SPEAKS_TLS, asks_for_sasl, speaks_plain, speaks_tls, tls_error
+from ringleader.clients.errors import (
+    AuthenticationError,
+    BrokerError,
+    ClientError,
+    ConnectionLostError,
+    RequestTimedOutError,
+    TlsError,
+    UnsupportedVersionError,
+)
+from ringleader.protocol.errors import EncodeError, ErrorCode, MalformedError, error_name
+from ringleader.protocol.frames import decode_response, encode_request, response_class
+from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
+from ringleader.protocol.schema import Message
+
+MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+"""A longer answer ends the connection before its memory is taken (Kafka's own limit for requests)."""
+MAX_GREETING_BYTES = 1024 * 1024
+"""The same before the broker has proved who it is."""
+MAX_IN_FLIGHT = 256
+"""Requests on their way on one connection; more wait for their turn."""
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT = 15, 5, 4
+"""A broker that vanished without a word is noticed even while a JoinGroup may stay unanswered for minutes."""
+API_VERSIONS_TRIES = 3
+CORRELATION_IDS = 2**31
+TLS_ALERT = b"\x15\x03"
+"""How the answer begins when a TLS port gets something else."""
+PROBE_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class _InFlight:
+    answer: asyncio.Future[Any]
+    response: type[Message]
+    version: int
+    raw: bool = False
+
+
+class Connection(asyncio.Protocol):
+    """An open connection with its versions negotiated. Make one with `open_connection`."""
+
+    def __init__(self, address: str, client_id: str | None, max_response_bytes: int) -> None:
+        self.address = address
+        self._client_id = client_id
+        self._max_response_bytes = max_response_bytes
+        self._limit_bytes = min(max_response_bytes, MAX_GREETING_BYTES)
+        self._ids = itertools.count()
+        self._in_flight: dict[int, _InFlight] = {}
+        self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._why = ""
+        self._versions: Mapping[int, tuple[int, int]] = {}
+        self._throttled_until_s = 0.0
+        self.ended = asyncio.Event()
+        self._failure: ClientError | None = None
+        """Why it ended, when another try would end the same way."""
+        self._silent: Callable[[], Awaitable[ClientError | None]] | None = None
+        """Finds out why the broker hung up without an answer to anything but ApiVersions."""
+        self._open = asyncio.Event()
+        self._open.set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stays: asyncio.Task[None] | None = None
+        self._session_ends_s = math.inf
+
+    # ---- asking ----
+
+    def version_for(self, request: Request) -> int:
+        """The highest version that both sides know. Raises UnsupportedVersionError."""
+        message = request.message
+        name = message.__name__.removesuffix("Request")
+        served = self._versions.get(message.API_KEY)
+        if served is None:
+            raise UnsupportedVersionError(
+                f"{self.address} does not serve {name}", ErrorCode.UNSUPPORTED_VERSION
+            )
+        version = min(served[1], message.MAX_VERSION, request.max_version)
+        if version < max(served[0], message.MIN_VERSION):
+            raise UnsupportedVersionError(
+                f"{self.address} serves {name} v{served[0]} to v{served[1]}, "
+                f"this client speaks v{message.MIN_VERSION} to v{message.MAX_VERSION}",
+                ErrorCode.UNSUPPORTED_VERSION,
+            )
+        return int(version)
+
+    async def ask(self, request: Request, timeout_s: float, *, alone: bool = False) -> Any:
+        """Send and wait for the answer. `alone`: from inside of the block of that name.
+
+        Raises ConnectionLostError, RequestTimedOutError (the connection is closed then: an answer that comes
+        too late must not block others), UnsupportedVersionError, AuthenticationError.
+        """
+        version = self.version_for(request)
+        name = f"{request.message.__name__} to {self.address}"
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._wait_throttle()
+                async with self._slots:
+                    await self._turn(alone)
+                    return await self._send(request.build(version), version, request.raw)
+        except ConnectionLostError:
+            if (why := await self._why_silent()) is not None:
+                raise why from None
+            raise
+        except TimeoutError:
+            error = RequestTimedOutError(f"{name} was not answered within {timeout_s:g} s")
+            self.close(str(error))
+            raise error from None
+        except EncodeError as error:
+            text = f"{name} v{version} cannot say this: {error}"
+            raise UnsupportedVersionError(text, ErrorCode.UNSUPPORTED_VERSION) from error
+
+    async def _turn(self, alone: bool) -> None:
+        """Until something may be sent; nothing is awaited between that and the sending."""
+        now_s = asyncio.get_running_loop().time
+        while not self.ended.is_set():
+            if now_s() >= self._session_ends_s and not alone:
+                self._open.clear()  # the broker would hang up; the renewal, which is late, opens it again
+            if self._writable.is_set() and (alone or self._open.is_set()):
+                return
+            await self._writable.wait()
+            if not alone:
+                await self._open.wait()
+
+    async def _send(self, message: Message, version: int, raw: bool = False) -> Any:
+        if self._transport is None or self.ended.is_set():
+            raise self._lost(f"connection to {self.address} has ended: {self._why}")
+        response = response_class(message.API_KEY)
+        assert response is not None
+        correlation_id = next(self._ids) % CORRELATION_IDS
+        frame = encode_request(message, version, correlation_id, self._client_id)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._in_flight[correlation_id] = _InFlight(answer, response, version, raw)
+        self._idle.clear()
+        self._transport.write(frame)
+        return await answer
+
+    async def _wait_throttle(self) -> None:
+        wait_s = self._throttled_until_s - asyncio.get_running_loop().time()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Nobody else's requests are on their way until the end of the block: a broker that is asked anything
+        else in the middle of an authentication ends the connection."""
+        self._open.clear()
+        try:
+            await self._idle.wait()
+            yield
+        finally:
+            self._open.set()
+
+    def session(self, lifetime_ms: int) -> None:
+        """From now on the broker takes requests for so long; 0: as long as the connection lives."""
+        ends_s = asyncio.get_running_loop().time() + lifetime_ms / 1000
+        self._session_ends_s = ends_s if lifetime_ms else math.inf
+
+    async def log_in(self, sasl: Sasl, timeout_s: float) -> None:
+        """Authenticate, and go on doing so for as long as the connection lives (KIP-368)."""
+        lifetime_ms = await log_in(self, sasl, timeout_s)
+        self.session(lifetime_ms)
+        if MetadataRequest.API_KEY not in self._versions:
+            await self.negotiate(timeout_s)  # it tells strangers only what they need for that
+        if lifetime_ms and not self.ended.is_set():
+            stay = stay_logged_in(self, sasl, timeout_s, lifetime_ms)
+            self._stays = asyncio.get_running_loop().create_task(stay)
+
+    def established(self) -> None:
+        """Versions are known, and who the other side is: its answers may be long."""
+        self._limit_bytes = self._max_response_bytes
+
+    def if_silent(self, why: Callable[[], Awaitable[ClientError | None]]) -> None:
+        """Ask that if the broker hangs up before it has answered anything."""
+        self._silent = why
+
+    async def no_answer(self) -> ClientError:
+        """What may be the matter when a broker hangs up as soon as TLS stands; some do so without a word."""
+        return ConnectionLostError(
+            f"{self.address} hung up after the TLS handshake: perhaps it asks for a client certificate "
+            f"(load_cert_chain, ssl.keystore.location)"
+        )
+
+    async def _why_silent(self) -> ClientError | None:
+        silent, self._silent = self._silent, None
+        return None if silent is None else await silent()
+
+    async def negotiate(self, timeout_s: float) -> None:
+        """Learn which versions the broker serves (ApiVersions, KIP-35; downwards after error 35, KIP-511)."""
+        self._versions = {ApiVersionsRequest.API_KEY: (0, ApiVersionsRequest.MAX_VERSION)}
+        message = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
+        version = ApiVersionsRequest.MAX_VERSION
+        for _ in range(API_VERSIONS_TRIES):
+            request = Request(ApiVersionsRequest, lambda _version: message, max_version=version)
+            response: ApiVersionsResponse = await self.ask(request, timeout_s)
+            served = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
+            if response.error_code == ErrorCode.NONE:
+                self._versions = served
+                return
+            if response.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
+                name = error_name(response.error_code)
+                raise BrokerError(f"{self.address} answered ApiVersions with {name}", response.error_code)
+            highest = served.get(ApiVersionsRequest.API_KEY, (0, 0))[1]
+            version = highest if highest < version else 0
+        raise UnsupportedVersionError(f"{self.address} takes no version of ApiVersions")
+
+    # ---- asyncio.Protocol ----
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        _keep_alive(transport.get_extra_info("socket"))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= 4:
+            size = int.from_bytes(buffer[start : start + 4], "big", signed=True)
+            if not 4 <= size <= self._limit_bytes:
+                if buffer.startswith(TLS_ALERT) and self._silent is not None:
+                    self._end("TLS", TlsError(SPEAKS_TLS.format(self.address)))
+                self.close(f"{self.address} announced an answer of {size} bytes")
+                return
+            if len(buffer) - start - 4 < size:
+                break
+            with memoryview(buffer) as view:  # an answer may be large: it is copied once
+                frame = bytes(view[start + 4 : start + 4 + size])
+            self._answered(frame)
+            start += 4 + size
+        del buffer[:start]
+
+    def connection_lost(self, error: Exception | None) -> None:
+        failure = tls_error(self.address, error) if isinstance(error, ssl.SSLError) else None
+        self._end(f"closed by {self.address}" if error is None else f"{error}", failure)
+
+    def _answered(self, frame: bytes) -> None:
+        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        waiting = self._in_flight.pop(correlation_id, None)
+        if waiting is None:
+            self.close(
+                f"{self.address} answered a request that was not made (correlation id {correlation_id})"
+            )
+            return
+        if not self._in_flight:
+            self._idle.set()
+        self._silent = None
+        if waiting.answer.done():
+            return
+        version = waiting.version
+        if waiting.raw:
+            waiting.answer.set_result(RawAnswer(frame, version))
+            return
+        # A broker that does not know the version of ApiVersions answers in the layout of version 0.
+        if waiting.response is ApiVersionsResponse and frame[4:6] == b"\0\x23":
+            version = 0
+        try:
+            response: Any = decode_response(waiting.response, frame, version)[1]
+        except MalformedError as error:
+            waiting.answer.set_exception(ConnectionLostError(f"answer of {self.address}: {error}"))
+            self.close(f"malformed answer: {error}")
+            return
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._throttled_until_s = asyncio.get_running_loop().time() + throttle_ms / 1000
+        waiting.answer.set_result(response)
+
+    # ---- the end ----
+
+    def close(self, why: str = "closed") -> None:
+        """Close at once; what is in flight fails with `why`."""
+        self._silent = None
+        self._end(why)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self, why: str, failure: ClientError | None = None) -> None:
+        if self.ended.is_set():
+            return
+        self._why, self._failure = why, failure
+        self.ended.set()
+        self._writable.set()
+        self._open.set()
+        self._idle.set()
+        if self._stays is not None:
+            self._stays.cancel()
+        waiting, self._in_flight = self._in_flight, {}
+        for one in waiting.values():
+            if not one.answer.done():
+                one.answer.set_exception(self._lost(f"lost the connection to {self.address}: {why}"))
+
+    def _lost(self, text: str) -> ClientError:
+        failure = self._failure
+        return ConnectionLostError(text) if failure is None else type(failure)(str(failure), failure.code)
+
+
+def _keep_alive(sock: socket.socket | None) -> None:
+    if sock is None:
+        return
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (
+            ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+            ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+            ("TCP_KEEPCNT", KEEPALIVE_COUNT),
+        ):
+            if hasattr(socket, name):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+async def open_connection(
+    host: str,
+    port: int,
+    *,
+    client_id: str | None,
+    timeout_s: float,
+    tls: ssl.SSLContext | None = None,
+    sasl: Sasl | None = None,
+    max_response_bytes: int = MAX_RESPONSE_BYTES,
+) -> Connection:
+    """Connect, negotiate versions, and authenticate if `sasl` is given.
+
+    Raises ConnectionLostError, RequestTimedOutError, BrokerError, and what another try does not cure:
+    AuthenticationError (TlsError for what has to do with TLS), UnsupportedVersionError.
+    """
+    connection = await _connected(host, port, client_id, timeout_s, tls, max_response_bytes)
+    try:
+        if tls is None:
+            connection.if_silent(lambda: speaks_tls(host, port, PROBE_TIMEOUT_S))
+        else:
+            connection.if_silent(connection.no_answer)
+        await connection.negotiate(timeout_s)
+        if sasl is not None:
+            await connection.log_in(sasl, timeout_s)
+        else:
+            connection.if_silent(lambda: asks_for_sasl(host, port, tls, PROBE_TIMEOUT_S))
+        connection.established()
+    except BaseException:
+        connection.close("negotiation failed")
+        raise
+    return connection
+
+
+async def _connected(
+    host: str,
+    port: int,
+    client_id: str | None,
+    timeout_s: float,
+    tls: ssl.SSLContext | None,
+    max_response_bytes: int,
+) -> Connection:
+    address = f"{host}:{port}"
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(address, client_id, max_response_bytes), host, port, ssl=tls
+            )
+            return connection
+    except TimeoutError:
+        raise ConnectionLostError(f"no connection to {address} within {timeout_s:g} s") from None
+    except OSError as error:
+        lost = ConnectionLostError(f"cannot connect to {address}: {error.strerror or repr(error)}")
+        failure = await _tls_failure(host, port, error, tls)
+        raise failure or lost from error
+
+
+async def _tls_failure(
+    host: str, port: int, error: OSError, tls: ssl.SSLContext | None
+) -> AuthenticationError | None:
+    """Why the greeting failed, if TLS is the reason: a broker that expects none hangs up without a word."""
+    if tls is None:
+        return None
+    if isinstance(error, ssl.SSLError) and (failure := tls_error(f"{host}:{port}", error)) is not None:
+        return failure
+    hung_up = isinstance(error, ConnectionError | ssl.SSLError) and not isinstance(
+        error, ConnectionRefusedError
+    )
+    return await speaks_plain(host, port, PROBE_TIMEOUT_S) if hung_up else None

@@ -1,0 +1,71 @@
+"""Requests whose shape depends on the version that is chosen per connection, and who coordinates a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ringleader.clients.model import Node, TopicPartition
+from ringleader.protocol.messages import FindCoordinatorRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of one API whose body is built when the version is known."""
+
+    message: Any
+    """The message class."""
+    build: Callable[[int], Any]
+    max_version: int = 32767
+    raw: bool = False
+    """The answer is wanted as a `RawAnswer`: it may be large, and is decoded elsewhere."""
+
+
+class RawAnswer(NamedTuple):
+    """An answer as it came: header and body, without the size."""
+
+    frame: bytes
+    version: int
+
+
+def plain(message: Any) -> Request:
+    """A request that is the same in all versions."""
+    return Request(type(message), lambda _version: message)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Topic -> partitions, in the order of first appearance."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+# ---- FindCoordinator (key 10): one key up to v3, a list from v4 on (KIP-699) ----
+
+
+def find_coordinator(group_id: str) -> Request:
+    """Who coordinates the group."""
+
+    def build(version: int) -> FindCoordinatorRequest:
+        if version >= 4:
+            return FindCoordinatorRequest(key_type=0, coordinator_keys=[group_id])
+        return FindCoordinatorRequest(key=group_id)
+
+    return Request(FindCoordinatorRequest, build)
+
+
+class FoundCoordinator(NamedTuple):
+    """`node` is None when `code` is an error."""
+
+    code: int
+    node: Node | None
+
+
+def found_coordinator(response: Any) -> FoundCoordinator:
+    """The answer about the one group that was asked for."""
+    answer = response.coordinators[0] if response.coordinators else response
+    if answer.error_code:
+        return FoundCoordinator(answer.error_code, None)
+    return FoundCoordinator(0, Node(answer.node_id, answer.host, answer.port))

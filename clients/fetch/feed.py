@@ -1,0 +1,309 @@
+"""One partition of a consumer: where it stands, what has been fetched, records decoded when they are wanted.
+
+No I/O here. Everything that was fetched belongs to the `seat` that it was asked for: a new position is a new
+seat, so an answer for an older one cannot be taken for the present one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Sequence
+from struct import Struct
+
+from ringleader.clients.fetch.errors import CorruptRecordError, PartitionError
+from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.protocol.columns import AbortedTransactions, Columns, append_columns
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, BatchView, Record, parse_header
+
+LATEST, EARLIEST = -1, -2
+"""Times of ListOffsets that stand for the end and the beginning of the log."""
+COMMITTED = 0
+"""A feed's first wish: the group's committed offset."""
+
+_INT32, _INT64 = Struct(">i"), Struct(">q")
+_LENGTH_AT, _LAST_DELTA_AT = 8, 23
+
+_seats = itertools.count(1)
+
+
+class Chunk:
+    """The records of one answer for one partition, from wire batch to wire batch."""
+
+    __slots__ = ("_aborted", "_at", "_data")
+
+    def __init__(self, data: bytes, aborted: Sequence[tuple[int, int]] | None) -> None:
+        """`aborted`: (producer id, first offset) of aborted transactions; None: they are delivered, too."""
+        self._data = data
+        self._at = 0
+        self._aborted = None if aborted is None else AbortedTransactions(aborted)
+
+    @property
+    def left_bytes(self) -> int:
+        """What has not been looked at; 0 when only a batch is left that is cut off."""
+        return len(self._data) - self._at
+
+    def next_view(self, check_crcs: bool) -> tuple[BatchView, bool] | None:
+        """The next batch, and whether its records are to be skipped; None at the end. Raises MalformedError;
+        `at` then stays before the batch."""
+        data, start = self._data, self._at
+        if len(data) - start < HEADER_BYTES:
+            self._at = len(data)
+            return None
+        header = parse_header(data, start)
+        view = BatchView(data, start, header)
+        if view.end > len(data):
+            self._at = len(data)  # cut off, as Kafka allows for the last one
+            return None
+        if check_crcs:
+            view.check_crc()
+        self._at = view.end
+        skip = self._aborted.drops(view) if self._aborted is not None else False
+        return view, skip or header.is_control
+
+    def end_of_bad(self, position: int) -> int:
+        """First offset after the batch that cannot be read, as far as its header can be trusted."""
+        data, start = self._data, self._at
+        if len(data) - start < HEADER_BYTES:
+            return position + 1
+        (base,) = _INT64.unpack_from(data, start)
+        (delta,) = _INT32.unpack_from(data, start + _LAST_DELTA_AT)
+        after = int(base + delta + 1)
+        return after if base <= position < after else position + 1
+
+
+def end_of(data: bytes) -> int | None:
+    """The offset after the last whole batch; None when there is none. Looks at no more than needed."""
+    at, last, size = 0, -1, len(data)
+    length_of = _INT32.unpack_from
+    while size - at >= HEADER_BYTES:
+        (length,) = length_of(data, at + _LENGTH_AT)
+        if length < HEADER_BYTES - OVERHEAD_BYTES or at + OVERHEAD_BYTES + length > size:
+            break
+        last = at
+        at += OVERHEAD_BYTES + length
+    if last < 0:
+        return None
+    return int(_INT64.unpack_from(data, last)[0] + length_of(data, last + _LAST_DELTA_AT)[0] + 1)
+
+
+def decode(view: BatchView) -> list[Record]:
+    """All records of a batch. Raises MalformedError."""
+    columns = Columns()
+    append_columns(view, columns)
+    return list(
+        map(Record, columns.offsets, columns.timestamps_ms, columns.keys, columns.values, columns.headers)
+    )
+
+
+class Feed:
+    """One assigned partition."""
+
+    def __init__(self, place: TopicPartition) -> None:
+        self.place = place
+        self.topic, self.partition = place
+        self.paused = False
+        """By the application."""
+        self.held = True
+        """Nothing is fetched or delivered: it has just been assigned, or is being given up."""
+        self.high_watermark = -1
+        self.end_offset = -1
+        """Where readers of this isolation level come to the end; -1: not known yet."""
+        self.log_start_offset = -1
+        self.behind = True
+        """Whether there should be more to fetch at once."""
+        self.not_before_s = 0.0
+        """No request before that time of the loop."""
+        self.floor_bytes = 0
+        """A batch is known to need so much."""
+        self.replica = -1
+        """Node that the leader told to fetch from (KIP-392); -1: the leader itself."""
+        self.replica_until_s = 0.0
+        self.committed: int | None = None
+        """What was committed last, as far as known."""
+        self.wish = COMMITTED
+        """Without a position: where to begin (COMMITTED, EARLIEST, LATEST)."""
+        self._new_seat()
+
+    def _new_seat(self) -> None:
+        self.seat = next(_seats)
+        self.position: int | None = None
+        """Offset of the next record to hand out; None until it is known."""
+        self.epoch = -1
+        """Leader epoch of the last record handed out."""
+        self.consumed: int | None = None
+        """Offset after what the application has processed."""
+        self.consumed_epoch = -1
+        self.fetch_offset = -1
+        self.fetch_epoch = -1
+        """Leader epoch of the last record fetched; -1: nothing to validate by."""
+        self.validate = False
+        """The leader epoch has changed: ask whether the log still holds what was read (KIP-320)."""
+        self.asked = False
+        """A request is under way."""
+        self.stuck = False
+        """What was fetched ends in a batch that cannot be read: no use to fetch on."""
+        self.error: PartitionError | None = None
+        self.behind = True
+        self._drop()
+
+    def _drop(self) -> None:
+        self._chunks: deque[Chunk] = deque()
+        self.view: BatchView | None = None
+        """The batch that is to be decoded next."""
+        self._records: list[Record] = []
+        self._start = 0
+        self._batch_next = -1
+        self._batch_epoch = -1
+
+    # ---- where it stands ----
+
+    def place_at(self, offset: int, epoch: int = -1) -> None:
+        """A position, and a new seat: all that was fetched or asked for is of no use any more."""
+        self._new_seat()
+        self.position = self.consumed = self.fetch_offset = offset
+        self.epoch = self.consumed_epoch = self.fetch_epoch = epoch
+
+    def unplace(self, wish: int) -> None:
+        """The position is to be looked up."""
+        self._new_seat()
+        self.wish = wish
+
+    def refetch(self) -> None:
+        """Drop what was fetched and not handed out; the position stays."""
+        position, epoch, consumed, consumed_epoch = (
+            self.position,
+            self.epoch,
+            self.consumed,
+            self.consumed_epoch,
+        )
+        assert position is not None
+        self.place_at(position, epoch)
+        self.consumed, self.consumed_epoch = consumed, consumed_epoch
+
+    def fail(self, error: PartitionError) -> None:
+        """Told to the application when what is buffered has been handed out."""
+        self.error = error
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Fetched and not decoded."""
+        return sum(chunk.left_bytes for chunk in self._chunks)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether it may be fetched at all."""
+        return (
+            self.position is not None
+            and not self.asked
+            and not self.paused
+            and not self.held
+            and not self.stuck
+            and not self.validate
+            and self.error is None
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether there may be something to hand out, or an error to tell."""
+        if self.paused or self.held:
+            return False
+        return bool(self._chunks) or self.view is not None or self.has_records or self.error is not None
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there are decoded records."""
+        return self._start < len(self._records)
+
+    @property
+    def lag(self) -> int | None:
+        """Records from the position to the end, as of the last answer."""
+        if self.position is None or self.end_offset < 0:
+            return None
+        return max(0, self.end_offset - self.position)
+
+    @property
+    def progress(self) -> OffsetAndMetadata | None:
+        """What may be committed."""
+        return None if self.consumed is None else OffsetAndMetadata(self.consumed, "", self.consumed_epoch)
+
+    def settled(self, next_offset: int, epoch: int) -> None:
+        """The application has processed everything before that offset."""
+        self.consumed, self.consumed_epoch = next_offset, epoch
+
+    # ---- what was fetched ----
+
+    def add(self, chunk: Chunk, next_offset: int | None) -> None:
+        """An answer; `next_offset`: what to fetch next, None when its bytes make no sense."""
+        self._chunks.append(chunk)
+        if next_offset is None:
+            self.stuck = True
+        else:
+            self.fetch_offset = next_offset
+
+    def advance(self, check_crcs: bool) -> BatchView | None:
+        """The next batch with records for the application, to be decoded; None when there is none, or when it
+        cannot be read: then `error` is set. Batches without such records move the position."""
+        if self.has_records:
+            return None
+        while self.view is None and self.error is None and self._chunks:
+            chunk = self._chunks[0]
+            try:
+                found = chunk.next_view(check_crcs)
+            except MalformedError as error:
+                self._corrupt(chunk.end_of_bad(self._at()), error)
+                return None
+            if found is None:
+                self._chunks.popleft()
+                continue
+            view, skip = found
+            if view.header.next_offset <= self._at():
+                continue
+            if not skip and view.header.record_count:
+                self.view = view
+            else:
+                self._skip_to(view.header.next_offset, view.header.leader_epoch)
+        return self.view
+
+    def _skip_to(self, offset: int, epoch: int) -> None:
+        if self.consumed == self.position:
+            self.consumed, self.consumed_epoch = offset, epoch
+        self.position, self.epoch = offset, epoch
+
+    def put(self, view: BatchView, records: list[Record]) -> None:
+        """The records of the batch that `advance` gave."""
+        self.view = None
+        position = self._at()
+        if view.header.base_offset < position:
+            records = [record for record in records if record.offset >= position]
+        self._records, self._start = records, 0
+        self._batch_next, self._batch_epoch = view.header.next_offset, view.header.leader_epoch
+        if not records:
+            self._skip_to(self._batch_next, self._batch_epoch)
+
+    def unreadable(self, view: BatchView, why: MalformedError) -> None:
+        """The batch that `advance` gave cannot be decoded."""
+        self.view = None
+        self._corrupt(max(view.header.next_offset, self._at() + 1), why)
+
+    def _corrupt(self, next_offset: int, why: MalformedError) -> None:
+        self.stuck = True
+        self.error = CorruptRecordError(*self.place, self._at(), next_offset, why.reason)
+
+    def pop(self, limit: int) -> list[Record]:
+        """Up to that many of the decoded records: now they are in the application's hands."""
+        records, start = self._records, self._start
+        stop = min(len(records), start + limit)
+        if stop == start:
+            return []
+        self.epoch = self._batch_epoch
+        if stop == len(records):
+            self.position, self._records, self._start = self._batch_next, [], 0
+            return records if start == 0 else records[start:]
+        self.position, self._start = records[stop].offset, stop
+        return records[start:stop]
+
+    def _at(self) -> int:
+        assert self.position is not None
+        return self.position

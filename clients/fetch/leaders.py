@@ -1,0 +1,309 @@
+"""Who leads which partition, kept up to date; and what leaders know about offsets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster, TopicMetadata
+from ringleader.clients.connection.requests import Request, by_topic, plain
+from ringleader.clients.errors import BrokerError, ClientError, RetriableError
+from ringleader.clients.model import Node, TopicPartition
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochRequestOffsetForLeaderPartition,
+    OffsetForLeaderEpochRequestOffsetForLeaderTopic,
+)
+
+logger = logging.getLogger("ringleader.clients.consumer")
+
+MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.LISTENER_NOT_FOUND,
+    }
+)
+"""Answers that say: look again who leads the partition."""
+
+DEFAULT_MAX_AGE_MS = 300_000
+REFRESH_MS, REFRESH_MAX_MS = 100, 1_000
+
+
+@dataclass(slots=True)
+class _Led:
+    node: Node | None
+    epoch: int
+    topic_id: bytes
+
+
+class Leaders:
+    """Leaders of the partitions of some topics. `run` keeps them fresh; belongs to the cluster's loop.
+
+    `on_change(place, epoch changed, topic is another one)` is called for each partition after each look.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        on_change: Callable[[TopicPartition, bool, bool], None],
+        on_refused: Callable[[str, int], None],
+        max_age_ms: int = DEFAULT_MAX_AGE_MS,
+    ) -> None:
+        """`on_refused(topic, code)`: the cluster does not let this client see the topic."""
+        self._cluster = cluster
+        self._on_change = on_change
+        self._on_refused = on_refused
+        self._max_age_s = max_age_ms / 1000
+        self._led: dict[TopicPartition, _Led] = {}
+        self._brokers: Mapping[int, Node] = {}
+        self._wanted: set[str] = set()
+        self._guests: set[str] = set()
+        self._missing: set[str] = set()
+        self._wake = asyncio.Event()
+        self._looked = asyncio.Event()
+        self._backoff = Backoff(REFRESH_MS, REFRESH_MAX_MS, random.random)
+
+    def watch(self, topics: Iterable[str]) -> None:
+        """The topics to know about from now on."""
+        self._wanted = set(topics) | self._guests
+        for place in [place for place in self._led if place[0] not in self._wanted]:
+            del self._led[place]
+        if any(topic not in {place[0] for place in self._led} for topic in self._wanted):
+            self._wake.set()
+
+    def also(self, topics: Iterable[str]) -> None:
+        """More topics to know about."""
+        self._guests.update(topics)
+        self.watch(self._wanted)
+
+    def node(self, place: TopicPartition) -> Node | None:
+        """Who leads it; None: not known, and being looked up."""
+        led = self._led.get(place)
+        if led is None or led.node is None:
+            self._wake.set()
+            return None
+        return led.node
+
+    def broker(self, node_id: int) -> Node | None:
+        """A broker by its id."""
+        return self._brokers.get(node_id)
+
+    def epoch(self, place: TopicPartition) -> int:
+        """The leader epoch; -1: not known."""
+        led = self._led.get(place)
+        return -1 if led is None else led.epoch
+
+    def stale(self, place: TopicPartition) -> None:
+        """What is known about this partition does not hold any more."""
+        led = self._led.get(place)
+        if led is not None:
+            led.node = None
+        self._wake.set()
+
+    async def looked(self) -> None:
+        """Wait for the next look, if there is reason for one."""
+        self._wake.set()
+        await self._looked.wait()
+
+    async def run(self) -> None:
+        """Look when asked to, and when what is known is old."""
+        while True:
+            try:
+                async with asyncio.timeout(self._max_age_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+            if self._wanted:
+                await self._look()
+            # Who is refused by a broker whose metadata are old must not ask all the time.
+            await asyncio.sleep(self._backoff.next_ms() / 1000)
+
+    async def _look(self) -> None:
+        wanted = sorted(self._wanted)
+        try:
+            metadata = await self._cluster.metadata(wanted)
+        except (RetriableError, BrokerError) as error:
+            logger.warning("the topics' leaders cannot be looked up: %s", error)
+            self._wake.set()
+            return
+        self._brokers = metadata.brokers
+        complete = True
+        for name in wanted:
+            topic = metadata.topics.get(name)
+            if topic is None or name not in self._wanted:
+                continue
+            complete = self._take(topic) and complete
+        if complete:
+            self._backoff.reset()
+        else:
+            self._wake.set()  # whoever waits for a leader is woken by one only
+        self._looked.set()
+        self._looked = asyncio.Event()
+
+    def _take(self, topic: TopicMetadata) -> bool:
+        """Learn about one topic; whether there is no reason to look again soon."""
+        if topic.error_code:
+            self._cannot_see(topic.name, topic.error_code)
+            return topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if topic.name in self._missing:
+            self._missing.discard(topic.name)
+            logger.info("topic %s is there now", topic.name)
+        complete = True
+        for part in topic.partitions:
+            place = (topic.name, part.partition)
+            node = self._brokers.get(part.leader)
+            led = self._led.get(place)
+            changed = again = False
+            if led is None:
+                self._led[place] = _Led(node, part.leader_epoch, topic.id)
+            else:
+                again = led.topic_id != topic.id
+                # A broker that lags behind may still tell of an earlier leader.
+                if part.leader_epoch < led.epoch and part.leader_epoch >= 0 and not again:
+                    complete = complete and led.node is not None
+                    continue
+                changed = part.leader_epoch > led.epoch
+                led.node, led.epoch, led.topic_id = node, part.leader_epoch, topic.id
+            complete = complete and node is not None
+            self._on_change(place, changed, again)
+        return complete
+
+    def _cannot_see(self, topic: str, code: int) -> None:
+        for place, led in self._led.items():
+            if place[0] == topic:
+                led.node = None
+        if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            self._on_refused(topic, code)
+        elif topic not in self._missing:
+            self._missing.add(topic)
+            logger.warning("topic %s cannot be read now (%s): waiting for it", topic, error_name(code))
+
+    # ---- offsets ----
+
+    async def list_offsets(
+        self, times: Mapping[TopicPartition, int], committed_only: bool
+    ) -> tuple[dict[TopicPartition, tuple[int, int, int]], dict[TopicPartition, int]]:
+        """By partition: (offset, timestamp in ms, leader epoch) of the first record at or after that time;
+        and the error codes of those that cannot tell. Partitions without a leader are in neither.
+
+        ListOffsets (API 2). Raises no errors of brokers and connections: those partitions are left out.
+        """
+        found: dict[TopicPartition, tuple[int, int, int]] = {}
+        errors: dict[TopicPartition, int] = {}
+
+        def request(places: list[TopicPartition]) -> Request:
+            topics = [
+                ListOffsetsRequestListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsRequestListOffsetsPartition(
+                            partition_index=p,
+                            current_leader_epoch=self.epoch((topic, p)),
+                            timestamp=times[topic, p],
+                        )
+                        for p in partitions
+                    ],
+                )
+                for topic, partitions in by_topic(places).items()
+            ]
+            return plain(
+                ListOffsetsRequest(replica_id=-1, isolation_level=int(committed_only), topics=topics)
+            )
+
+        for answer in await self._ask(times, request):
+            for topic in answer.topics:
+                for part in topic.partitions:
+                    place = (topic.name, part.partition_index)
+                    if part.error_code:
+                        errors[place] = part.error_code
+                    else:
+                        found[place] = (part.offset, part.timestamp, part.leader_epoch)
+        self._note(errors)
+        return found, errors
+
+    async def epoch_ends(
+        self, epochs: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        """By partition: where that leader epoch ends (-1: the leader does not know it); and error codes.
+
+        OffsetForLeaderEpoch (API 23, KIP-320).
+        """
+        found: dict[TopicPartition, int] = {}
+        errors: dict[TopicPartition, int] = {}
+
+        def request(places: list[TopicPartition]) -> Request:
+            topics = [
+                OffsetForLeaderEpochRequestOffsetForLeaderTopic(
+                    topic=topic,
+                    partitions=[
+                        OffsetForLeaderEpochRequestOffsetForLeaderPartition(
+                            partition=p,
+                            current_leader_epoch=self.epoch((topic, p)),
+                            leader_epoch=epochs[topic, p],
+                        )
+                        for p in partitions
+                    ],
+                )
+                for topic, partitions in by_topic(places).items()
+            ]
+            return plain(OffsetForLeaderEpochRequest(replica_id=-1, topics=topics))
+
+        for answer in await self._ask(epochs, request):
+            for topic in answer.topics:
+                for part in topic.partitions:
+                    place = (topic.topic, part.partition)
+                    if part.error_code:
+                        errors[place] = part.error_code
+                    else:
+                        found[place] = part.end_offset
+        self._note(errors)
+        return found, errors
+
+    def _note(self, errors: Mapping[TopicPartition, int]) -> None:
+        for place, code in errors.items():
+            if code in MOVED:
+                self.stale(place)
+
+    async def _ask(
+        self, places: Iterable[TopicPartition], request: Callable[[list[TopicPartition]], Request]
+    ) -> list[Any]:
+        """The answers of all leaders that answer."""
+        by_node: dict[Node, list[TopicPartition]] = {}
+        for place in places:
+            node = self.node(place)
+            if node is not None:
+                by_node.setdefault(node, []).append(place)
+
+        async def one(node: Node, asked: list[TopicPartition]) -> Any | None:
+            try:
+                return await self._cluster.send(node, request(asked))
+            except RetriableError as error:
+                logger.info("%s does not tell offsets: %s", node, error)
+                for place in asked:
+                    self.stale(place)
+                return None
+            except ClientError as error:
+                logger.warning("%s does not tell offsets: %s", node, error)
+                return None
+
+        answers = await asyncio.gather(*(one(node, asked) for node, asked in by_node.items()))
+        return [answer for answer in answers if answer is not None]

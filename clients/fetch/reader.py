@@ -1,0 +1,300 @@
+"""Reads assigned partitions: what is fetched becomes batches, one partition after the other.
+
+Knows nothing of groups: partitions are added and dropped by whoever owns the reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
+from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
+from ringleader.clients.fetch.feed import Feed, decode
+from ringleader.clients.fetch.fetcher import Fetcher
+from ringleader.clients.fetch.hands import Hands
+from ringleader.clients.fetch.leaders import MOVED, Leaders
+from ringleader.clients.fetch.model import Batch, ConsumerSettings
+from ringleader.clients.fetch.positions import Committed, Placer
+from ringleader.clients.model import TopicPartition
+from ringleader.protocol.errors import KafkaError, MalformedError, error_name
+from ringleader.protocol.records import BatchView, Record
+
+logger = logging.getLogger("ringleader.clients.consumer")
+
+INLINE_RECORDS = 4_096
+"""A larger batch takes some milliseconds to decode, and is decoded in a thread."""
+INLINE_BYTES = 256 * 1024
+"""So is one with more compressed bytes."""
+
+
+class Reader:
+    """Belongs to the event loop it is made in. `start` it, `close` it."""
+
+    def __init__(self, cluster: Cluster, settings: ConsumerSettings, committed: Committed) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self.hands = Hands()
+        self.something = asyncio.Event()
+        """Set when there may be something to hand out, or to tell."""
+        self.broken: BaseException | None = None
+        self.records = self.batches = 0
+        self._leaders = Leaders(cluster, self._changed, self._refused, settings.metadata_max_age_ms)
+        self.fetcher = Fetcher(
+            cluster, self._leaders, settings.fetching(), self._on_ready, self._on_out_of_range
+        )
+        self.feeds = self.fetcher.feeds
+        self._placer = Placer(
+            self.feeds,
+            self._leaders,
+            committed,
+            settings.auto_offset_reset,
+            settings.committed_only,
+            self._placed,
+        )
+        self._ready: dict[TopicPartition, Feed] = {}
+        """Partitions with something to hand out, in the order of their turns."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin."""
+        for name, work in (
+            ("leaders", self._leaders.run()),
+            ("positions", self._placer.run()),
+            ("fetches", self.fetcher.run()),
+        ):
+            self._tasks.append(asyncio.create_task(self._guard(work), name=f"consumer {name}"))
+
+    async def close(self) -> None:
+        """End, with all connections."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._cluster.close()
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            trace = None if isinstance(error, AuthenticationError) else error
+            logger.error("the consumer cannot go on: %s", error, exc_info=trace)
+            self.broken = error
+            self.something.set()
+
+    # ---- partitions come and go ----
+
+    def add(self, places: Iterable[TopicPartition]) -> None:
+        """Partitions from now on; nothing is fetched before `release`."""
+        for place in places:
+            self.feeds[place] = Feed(place)
+        self._leaders.watch({topic for topic, _ in self.feeds})
+
+    def release(self, places: Iterable[TopicPartition]) -> None:
+        """Fetch and hand out."""
+        for place in places:
+            if (feed := self.feeds.get(place)) is not None:
+                feed.held = False
+                self._placed(feed)
+        self._placer.kick()
+
+    def hold(self, places: Iterable[TopicPartition]) -> None:
+        """Neither fetch nor hand out any more."""
+        for place in places:
+            if (feed := self.feeds.get(place)) is not None:
+                feed.held = True
+                self._ready.pop(place, None)
+
+    def drop(self, places: Iterable[TopicPartition]) -> None:
+        """These are not read any more; what was fetched is forgotten."""
+        for place in places:
+            self._ready.pop(place, None)
+            self.feeds.pop(place, None)
+        self._leaders.watch({topic for topic, _ in self.feeds})
+        self.fetcher.kick()
+
+    def feed(self, place: TopicPartition) -> Feed:
+        """Raises NotAssignedError."""
+        feed = self.feeds.get(place)
+        if feed is None:
+            raise NotAssignedError(f"{place[0]}-{place[1]} is not assigned to this consumer now")
+        return feed
+
+    # ---- where to read ----
+
+    def seek(self, place: TopicPartition, offset: int) -> None:
+        """Go on there; what was fetched is dropped, and an answer under way is not taken."""
+        self.feed(place).place_at(offset)
+        self._ready.pop(place, None)
+        self._placed(self.feeds[place])
+
+    def seek_by_time(self, place: TopicPartition, time: int) -> None:
+        """Go on at the beginning or the end of the log (EARLIEST, LATEST), as of when it is looked up."""
+        self.feed(place).unplace(time)
+        self._ready.pop(place, None)
+        self._placer.kick()
+
+    def pause(self, place: TopicPartition) -> None:
+        """Hand nothing out; what was fetched is kept."""
+        self.feed(place).paused = True
+        self._ready.pop(place, None)
+
+    def resume(self, place: TopicPartition) -> None:
+        """The end of `pause`."""
+        self.feed(place).paused = False
+        self._placed(self.feeds[place])
+
+    async def offsets(
+        self, times: Mapping[TopicPartition, int], timeout_s: float
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """(offset, timestamp in ms) of the first record at or after each time; (-1, -1) for none.
+
+        Raises BrokerError, and RetriableError when time is over.
+        """
+        self._leaders.also({topic for topic, _ in times})
+        found: dict[TopicPartition, tuple[int, int]] = {}
+        left = dict(times)
+        why = "no leader"
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    answers, errors = await self._leaders.list_offsets(left, self._settings.committed_only)
+                    found |= {place: answer[:2] for place, answer in answers.items()}
+                    left = {place: time for place, time in left.items() if place not in found}
+                    if not left:
+                        return found
+                    for (topic, partition), code in errors.items():
+                        why = error_name(code)
+                        if code not in MOVED and not KafkaError(code).retriable:
+                            raise BrokerError(f"cannot tell offsets of {topic}-{partition}: {why}", code)
+                    await self._leaders.looked()
+        except TimeoutError:
+            names = ", ".join(f"{topic}-{partition}" for topic, partition in left)
+            raise RetriableError(f"offsets of {names} not known within {timeout_s:g} s: {why}") from None
+
+    # ---- what the parts tell ----
+
+    def _changed(self, place: TopicPartition, epoch_changed: bool, another_topic: bool) -> None:
+        feed = self.feeds.get(place)
+        if feed is None:
+            return
+        if another_topic and feed.position is not None:
+            self._ready.pop(place, None)
+            self._placer.made_anew(feed)
+        elif epoch_changed and feed.position is not None and feed.fetch_epoch >= 0:
+            feed.validate = True
+        if feed.position is None or feed.validate:
+            self._placer.kick()
+        self.fetcher.want(feed)
+        self.fetcher.kick()
+
+    def _refused(self, topic: str, code: int) -> None:
+        for feed in self.feeds.values():
+            if feed.topic == topic and feed.error is None:
+                why = f"the cluster does not show this topic: {error_name(code)}"
+                feed.fail(PartitionError(*feed.place, feed.position, why, code))
+                self._on_ready(feed)
+
+    def _placed(self, feed: Feed) -> None:
+        if feed.consumed is not None and feed.consumed != feed.committed:
+            # Who begins at the end and reads nothing must find its place again after a restart.
+            self.hands.passed(feed)
+        if feed.position is None or feed.validate:
+            self._placer.kick()
+        self.fetcher.want(feed)
+        if feed.ready:
+            self._on_ready(feed)
+
+    def _on_ready(self, feed: Feed) -> None:
+        if feed.ready and self.feeds.get(feed.place) is feed:
+            self._ready.setdefault(feed.place, feed)
+            self.something.set()
+
+    def _on_out_of_range(self, feed: Feed) -> None:
+        self._placer.out_of_range(feed)
+        self.fetcher.want(feed)
+
+    # ---- handing out ----
+
+    async def pick(self, limit: int) -> Batch | None:
+        """The next partition's batch, now in the application's hands; None when there is nothing. Raises
+        PartitionError. Nothing is awaited after records were taken: a cancelled call loses none."""
+        while self._ready:
+            feed = next(iter(self._ready.values()))
+            view = feed.advance(self._settings.check_crcs)
+            if view is not None and _heavy(view):
+                await self._decode_aside(feed, view)
+                continue
+            batch = self._take(feed, limit)
+            if batch is not None:
+                return batch
+            if feed.error is not None and not feed.held and not feed.paused:
+                raise feed.error
+        return None
+
+    def pick_now(self, limit: int) -> Batch | None:
+        """As `pick`, of what takes no thread to decode; errors wait for their next turn."""
+        for place, feed in list(self._ready.items()):
+            view = feed.advance(self._settings.check_crcs)
+            if (view is None or _heavy(view)) and not feed.has_records:
+                if not feed.ready:
+                    del self._ready[place]
+                continue
+            batch = self._take(feed, limit)
+            if batch is not None:
+                return batch
+        return None
+
+    def _take(self, feed: Feed, limit: int) -> Batch | None:
+        """Records out of the buffer, from one or more of its batches; then it is another partition's turn."""
+        consumed = feed.consumed
+        records = feed.pop(limit)
+        while len(records) < limit:
+            view = feed.advance(self._settings.check_crcs)
+            if view is None or _heavy(view):
+                break
+            try:
+                feed.put(view, decode(view))
+            except MalformedError as error:
+                feed.unreadable(view, error)
+                break
+            more = feed.pop(limit - len(records))
+            records = records + more if records else more
+        self._ready.pop(feed.place, None)
+        self._on_ready(feed)
+        self.fetcher.taken(feed)
+        if not records:
+            if feed.consumed != consumed:
+                self.hands.passed(feed)
+            return None
+        self.hands.take(feed)
+        self.batches += 1
+        self.records += len(records)
+        position = feed.position or 0
+        lag = max(0, feed.end_offset - position)
+        return Batch(feed.topic, feed.partition, records, position, feed.high_watermark, lag)
+
+    async def _decode_aside(self, feed: Feed, view: BatchView) -> None:
+        """Decode in a thread, so that the loop goes on; unless the feed has moved on meanwhile, it has the
+        records then."""
+        records: list[Record] = []
+        failure: MalformedError | None = None
+        try:
+            records = await asyncio.to_thread(decode, view)
+        except MalformedError as error:
+            failure = error
+        if feed.view is not view:
+            return
+        if failure is None:
+            feed.put(view, records)
+        else:
+            feed.unreadable(view, failure)
+
+
+def _heavy(view: BatchView) -> bool:
+    header = view.header
+    if header.record_count > INLINE_RECORDS:
+        return True
+    return bool(header.compression) and header.batch_length > INLINE_BYTES

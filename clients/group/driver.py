@@ -1,0 +1,421 @@
+"""Runs a member machine: its own thread with its own event loop for connections, heartbeats and commits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import Request
+from ringleader.clients.errors import (
+    AuthenticationError,
+    BrokerError,
+    MembershipOverError,
+    RetriableError,
+    UnsupportedVersionError,
+)
+from ringleader.clients.group import processes
+from ringleader.clients.group.actions import (
+    Action,
+    CancelRevoked,
+    ComputeAssignment,
+    Disconnect,
+    Over,
+    PrepareJoin,
+    Say,
+    Send,
+    TellAssigned,
+    TellLost,
+    TellRevoked,
+)
+from ringleader.clients.group.callbacks import Listener, Teller
+from ringleader.clients.group.callers import Caller
+from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.state import Phase
+from ringleader.clients.group.work import WorkGate
+from ringleader.clients.metrics import MemberMetrics, member_metrics
+from ringleader.clients.model import MemberInfo, MemberProtocol, Node, OffsetAndMetadata, TopicPartition
+from ringleader.clients.offsets.commits import Saver
+
+logger = logging.getLogger("ringleader.clients.group.membership")
+
+GROUP_LANE = "group"
+"""The coordinator's connection is kept apart: a parked JoinGroup holds back everything behind it."""
+
+JOINING_LANE = "joining"
+"""So what a cooperative member commits while it joins again goes over another one."""
+
+JOINING_PHASES = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
+
+LOOP_ENDED = "the application's event loop has ended"
+
+T = TypeVar("T")
+
+
+Leader = Callable[[Cluster, str, list[MemberInfo]], Awaitable[Mapping[str, bytes]]]
+"""Computes the assignment in the driver's own loop, with the driver's view of the cluster."""
+
+Watch = Callable[["Driver", Cluster], Coroutine[Any, Any, None]]
+"""Runs in the driver's loop while the member lives."""
+
+BeforeJoin = Callable[[Cluster], Awaitable[None]]
+"""Runs in the driver's loop before each JoinGroup, for at most the request timeout and what the rebalance
+under way allows. What it raises is logged, and the member joins all the same."""
+
+
+class Driver:
+    """One member on its way through its life. `start` it once; `ended` is set when its thread is about to go.
+
+    `leader` takes the place of `listener.assign`; `watch` runs in the driver's loop while the member lives;
+    `before_join` is awaited there before each JoinGroup.
+    """
+
+    def __init__(
+        self,
+        make_cluster: Callable[[], Cluster],
+        settings: MemberSettings,
+        protocols: Sequence[MemberProtocol],
+        listener: Listener,
+        *,
+        client_id: str = "",
+        leader: Leader | None = None,
+        watch: Watch | None = None,
+        before_join: BeforeJoin | None = None,
+    ) -> None:
+        self.settings = settings
+        self._name = f"group {settings.group_id}, client {client_id}"
+        self.machine = MemberMachine(settings, protocols, random.random)
+        self.ended = threading.Event()
+        self._ready = threading.Event()
+        self._make_cluster = make_cluster
+        self._before_join = before_join
+        # A cooperative member may have commits on their way, and they are to be in before it joins.
+        self.machine.prepares = before_join is not None or settings.cooperative
+        self._client_id = client_id
+        self.gate = WorkGate()
+        self._teller = Teller(self._name, listener, self.gate, self._step)
+        self.saver = Saver(self, self._name, self._teller.post)
+        self._leader = leader
+        self._watch = watch
+        self._caller: Caller | None = None
+        self._cluster: Cluster | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+        self._waking = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._revoking: tuple[int, asyncio.Task[None]] | None = None
+        self._preparing: asyncio.Task[None] | None = None
+        self._changed: asyncio.Event | None = None
+        self._over: asyncio.Event | None = None
+        self._thread = threading.Thread(
+            target=self._run, name=f"group member {settings.group_id}", daemon=True
+        )
+
+    # ---- from any thread ----
+
+    def start(self, caller: Caller, on_ended: Callable[[], None]) -> None:
+        """Start the thread and join the group. Callbacks go to `caller`; `on_ended` is called at the end, in
+        the driver's thread."""
+        self._caller = self._teller.caller = caller
+        self._on_ended = on_ended
+        processes.began(self)
+        self._thread.start()
+        self._ready.wait()
+
+    def submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Run it in the driver's loop. Raises MembershipOverError when the member is not running."""
+        with self._lock:
+            if self._closed or self._loop is None:
+                raise MembershipOverError(self.over_text())
+            return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+    def leave(self, reason: str, hold_ms: int, silently: bool) -> None:
+        """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
+        self._call(lambda: self.machine.leave(reason, self.now_ms(), hold_ms, silently))
+
+    def abandon(self, reason: str) -> None:
+        """Begin to leave, without waiting for an application that is gone. A static member falls silent, as
+        it may be back."""
+        self.leave(reason, 0, silently=self.settings.group_instance_id is not None)
+
+    def orphan(self) -> None:
+        """This is a copy of the process, without the thread: the member is that of the other process."""
+        # Copied as they were, perhaps in the hands of a thread that is not here.
+        self._lock, self._closed, self.ended = threading.Lock(), True, threading.Event()
+        self.saver.queue.orphan()
+        self.machine.error = MembershipOverError("it runs in the process that this one was forked from")
+        self.ended.set()
+
+    def rejoin(self, reason: str) -> None:
+        """Make the group rebalance."""
+        self._call(lambda: self.machine.rejoin(reason, self.now_ms()))
+
+    def polled(self) -> None:
+        """The application makes progress."""
+        self.machine.poll.polled(self.now_ms())
+        # The machine looks for progress after it has set its reason: one of the two sees the other.
+        if self.machine.rest_reason and not self._waking:
+            self._waking = True
+            self._call(self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        self.machine.polled(self.now_ms())
+
+    def metrics(self) -> MemberMetrics:
+        """Its figures as of now."""
+        machine, now_ms = self.machine, self.now_ms()
+        polled_ms = machine.poll.polled_ms
+        present = {
+            "group": self.settings.group_id,
+            "client_id": self._client_id,
+            "member_id": machine.member_id,
+            "phase": machine.phase.value,
+            "generation": machine.generation,
+            "commits_waiting": len(self.saver.queue),
+            "offsets_stored": len(self.saver.keeper),
+            "work_in_hand": self.gate.in_hand,
+            "last_poll_age_ms": None if polled_ms is None else now_ms - polled_ms,
+        }
+        return member_metrics(machine.counters, now_ms, present)
+
+    def join_thread(self) -> None:
+        """Wait until the thread is gone; short after `ended`."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def describe(self) -> str:
+        """Where it stands, in words."""
+        trouble = self.machine.link.trouble
+        return f"{self.machine.phase.value}" + (f" ({trouble})" if trouble else "")
+
+    def over_text(self) -> str:
+        """That it is not running, and why."""
+        why = f": {self.machine.error}" if self.machine.error is not None else ""
+        phase = self.machine.phase.value
+        return f"group {self.settings.group_id!r}: this member is not running ({phase}){why}"
+
+    def _call(self, step: Callable[[], None]) -> None:
+        """A step of the machine in the driver's thread."""
+
+        def stepped() -> None:
+            step()
+            self.pump()
+
+        self._step(stepped)
+
+    def _step(self, step: Callable[[], None]) -> None:
+        """Run it in the driver's thread, if it still runs."""
+        with self._lock:
+            if not self._closed and self._loop is not None:
+                self._loop.call_soon_threadsafe(step)
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        finally:
+            self._ready.set()
+            processes.ended(self)
+            self.ended.set()
+            self._on_ended()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._changed, self._over = asyncio.Event(), asyncio.Event()
+        async with self._make_cluster() as cluster:
+            self._cluster = cluster
+            self.saver.queue.open()
+            self._spawn(self.saver.run())
+            if self.settings.auto_commit_interval_ms is not None:
+                self._spawn(self.saver.run_auto_commit(self.settings.auto_commit_interval_ms))
+            self.machine.start(self.now_ms())
+            self.pump()
+            self._ready.set()
+            if self._watch is not None:
+                self._spawn(self._watch(self, cluster))
+            await self._over.wait()
+            with self._lock:
+                self._closed = True
+            self.saver.queue.close()
+            if self._timer is not None:
+                self._timer.cancel()
+            # Let what was handed in before that become tasks; the end of the loop cancels them.
+            await asyncio.sleep(0)
+
+    async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
+        """Ask the coordinator."""
+        assert self._cluster is not None
+        lane = JOINING_LANE if self.machine.phase in JOINING_PHASES else GROUP_LANE
+        return await self._cluster.send(node, request, timeout_ms=timeout_ms, lane=lane)
+
+    async def change(self) -> None:
+        """Wait until the machine has moved."""
+        assert self._changed is not None
+        await self._changed.wait()
+
+    @staticmethod
+    def now_ms() -> int:
+        return int(time.monotonic() * 1000)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def pump(self) -> None:
+        """Do what the machine wants, then sleep until its next deadline."""
+        while actions := self.machine.drain():
+            for action in actions:
+                self._do(action)
+        assert self._changed is not None
+        self._changed.set()
+        self._changed.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline_ms = self.machine.next_deadline()
+        if deadline_ms is not None:
+            wait_s = max(0, deadline_ms - self.now_ms()) / 1000
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tick)
+
+    def _tick(self) -> None:
+        assert self._caller is not None
+        if not self._caller.alive():
+            static = self.settings.group_instance_id is not None
+            self.machine.leave(LOOP_ENDED, self.now_ms(), silently=static)
+        self.machine.tick(self.now_ms())
+        self.pump()
+
+    def _do(self, action: Action) -> None:
+        assert self._cluster is not None
+        assert self._caller is not None
+        assert self._over is not None
+        match action:
+            case Send():
+                self._spawn(self._send(self._cluster, action))
+            case Disconnect():
+                self._cluster.disconnect(action.node, GROUP_LANE)
+            case ComputeAssignment():
+                self._compute(action)
+            case PrepareJoin():
+                if self._preparing is not None:
+                    self._preparing.cancel()
+                self._preparing = self._spawn(self._prepare(action))
+            case TellAssigned():
+                self.saver.keeper.given(action.assigned.generation)
+                self._teller.assigned(action.assigned)
+            case TellRevoked():
+                self._revoking = (action.round, self._spawn(self._revoke(action)))
+            case CancelRevoked():
+                if self._revoking is not None and self._revoking[0] == action.round:
+                    self._revoking[1].cancel()
+                    self._revoking = None
+            case TellLost():
+                self.saver.gone(action.lost)
+                self._teller.lost(action.lost)
+            case Say():
+                logger.log(action.level, "%s: %s", self._name, action.text)
+            case Over():
+                self.saver.keeper.gone()
+                self._teller.over(action.error)
+                self._over.set()
+
+    async def _send(self, cluster: Cluster, action: Send) -> None:
+        lane = "" if action.node is None else GROUP_LANE
+        try:
+            response = await cluster.send(
+                action.node, action.request, timeout_ms=action.timeout_ms, lane=lane
+            )
+        except (UnsupportedVersionError, AuthenticationError) as error:
+            self.machine.refuse(action.ticket, error, self.now_ms())
+        except (RetriableError, BrokerError) as error:
+            self.machine.fail(action.ticket, str(error), self.now_ms())
+        except Exception as error:
+            logger.exception("%s: %s", self._name, action.request.message.__name__)
+            self.machine.fail(action.ticket, repr(error), self.now_ms())
+        else:
+            self.machine.answer(action.ticket, response, self.now_ms())
+        self.pump()
+
+    # ---- callbacks ----
+
+    async def _revoke(self, action: TellRevoked) -> None:
+        """The work in hand ends, `on_revoked` runs, commits are made: then the share is given up."""
+        await self._teller.revoked(action, self.now_ms())
+        await self.saver.settle(self.machine.hold_until_ms)
+        self.saver.gone(action.revoked)
+        self.machine.revoked(action.round, self.now_ms())
+        self.pump()
+
+    async def _prepare(self, action: PrepareJoin) -> None:
+        """What has to be done before JoinGroup."""
+        assert self._cluster is not None
+        if self.machine.held is not None:
+            await self.saver.settle(action.until_ms)
+        if self._before_join is not None:
+            try:
+                async with asyncio.timeout(max(0, action.until_ms - self.now_ms()) / 1000):
+                    await self._before_join(self._cluster)
+            except Exception as error:
+                logger.warning("%s: joining without what was to be known before: %r", self._name, error)
+        self.machine.prepared(action.number, self.now_ms())
+        self.pump()
+
+    def _compute(self, action: ComputeAssignment) -> None:
+        def done(result: Any, error: BaseException | None) -> None:
+            def step() -> None:
+                if error is not None:
+                    self.machine.compute_failed(action.round, error, self.now_ms())
+                elif not _is_assignment(result):
+                    wrong = TypeError(f"assign has to return a dict of member id to bytes, not {result!r}")
+                    self.machine.compute_failed(action.round, wrong, self.now_ms())
+                else:
+                    self.machine.computed(action.round, result, self.now_ms())
+
+            self._call(step)
+
+        if self._leader is not None:
+            self._spawn(self._lead(self._leader, action, done))
+        else:
+            self._teller.assign(action.protocol, action.members, done)
+
+    async def _lead(
+        self,
+        leader: Leader,
+        action: ComputeAssignment,
+        done: Callable[[Any, BaseException | None], None],
+    ) -> None:
+        assert self._cluster is not None
+        try:
+            result = await leader(self._cluster, action.protocol, list(action.members))
+        except Exception as error:
+            done(None, error)
+        else:
+            done(result, None)
+
+    # ---- offsets ----
+
+    def committed(
+        self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
+    ) -> Future[dict[TopicPartition, OffsetAndMetadata]]:
+        """The group's committed offsets."""
+        wanted = None if partitions is None else list(partitions)
+        return self.submit(lambda: self.saver.committed(wanted, timeout_ms))
+
+
+def _is_assignment(result: Any) -> bool:
+    return isinstance(result, Mapping) and all(
+        isinstance(member, str) and isinstance(share, bytes) for member, share in result.items()
+    )

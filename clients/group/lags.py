@@ -1,0 +1,225 @@
+"""How far a group is behind in every partition: committed and end offsets, in bulk, in bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_args
+
+from ringleader.clients.connection.aside import aside
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster, retrying
+from ringleader.clients.connection.overview import Overview, overview
+from ringleader.clients.connection.requests import RawAnswer, Request, by_topic
+from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
+from ringleader.clients.model import Node, TopicPartition
+from ringleader.clients.offsets.requests import fetched_offsets, offset_fetch
+from ringleader.protocol.errors import MalformedError, error_name
+from ringleader.protocol.frames import decode_response
+from ringleader.protocol.messages import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    ListOffsetsResponse,
+    OffsetFetchResponse,
+)
+
+OffsetReset = Literal["earliest", "latest", "none"]
+"""Where a group begins in a partition in which it has committed nothing."""
+RESETS: tuple[str, ...] = get_args(OffsetReset)
+
+EARLIEST, LATEST = -2, -1
+PARTITIONS_PER_REQUEST = 5_000
+"""So that no request or answer holds up the loop for long."""
+
+Offsets = dict[TopicPartition, int]
+
+
+class Lags(NamedTuple):
+    """Topic -> records behind, for each partition. `unknown`: how many could not be learned in time; they
+    count as 0. `why`: what was in the way, in words."""
+
+    behind: Mapping[str, Sequence[int]]
+    unknown: int
+    why: str
+
+
+async def lags_of(
+    cluster: Cluster,
+    group_id: str,
+    seen: Overview,
+    topics: Iterable[str],
+    reset: OffsetReset,
+    timeout_ms: int,
+) -> Lags:
+    """The group's lag in all partitions of these topics. `seen`: an overview of them, with places.
+
+    A partition without a committed offset counts from where `reset` begins: with "latest" and "none" it is
+    not behind. Never raises ClientError: what is not known when the time is over counts as 0.
+    """
+    question = _Question(cluster, seen, timeout_ms)
+    counts = seen.counts(topics)
+    places = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
+    async with asyncio.TaskGroup() as group:
+        ending = group.create_task(question.offsets(places, LATEST))
+        fetching = group.create_task(question.committed(group_id))
+    ends, committed = ending.result(), fetching.result()
+    starts: Offsets = {}
+    if committed is not None and reset == "earliest":
+        starts = await question.offsets([place for place in ends if place not in committed], EARLIEST)
+    behind = {topic: [0] * count for topic, count in counts.items()}
+    known = 0
+    for place, end in ends.items():
+        if committed is None:
+            break
+        begin = committed.get(place, starts.get(place) if reset == "earliest" else end)
+        if begin is not None:
+            known += 1
+            behind[place[0]][place[1]] = max(0, end - begin)
+    return Lags(behind, len(places) - known, question.why)
+
+
+class _Question:
+    """One look at a group's lag, until a deadline. `why`: the newest thing that was in the way."""
+
+    def __init__(self, cluster: Cluster, seen: Overview, timeout_ms: int) -> None:
+        self._cluster = cluster
+        self._seen = seen
+        self._loop = asyncio.get_running_loop()
+        self._deadline_s = self._loop.time() + timeout_ms / 1000
+        self.why = ""
+
+    def _left_ms(self) -> int:
+        return max(1, int((self._deadline_s - self._loop.time()) * 1000))
+
+    async def committed(self, group_id: str) -> Offsets | None:
+        """All committed offsets of the group; None if they cannot be learned."""
+
+        async def ask() -> Offsets:
+            node = await self._cluster.coordinator(group_id)
+            request = offset_fetch(group_id, None, require_stable=False)
+            answer: RawAnswer = await self._cluster.send(
+                node, _raw(request), timeout_ms=min(self._left_ms(), self._cluster.request_timeout_ms)
+            )
+            fetched = await aside(lambda: _fetched(answer))
+            if fetched.code:
+                text = f"offsets of group {group_id!r}: {error_name(fetched.code)}"
+                raise (RetriableError if is_retriable(fetched.code) else BrokerError)(text, fetched.code)
+            for place, code in fetched.errors.items():
+                self.why = f"{place[0]}-{place[1]}: {error_name(code)}"
+            return {place: one.offset for place, one in fetched.offsets.items()}
+
+        try:
+            async with asyncio.timeout_at(self._deadline_s):
+                return await retrying(self._left_ms(), Backoff(50, 500, random.random), ask)
+        except TimeoutError:
+            self.why = self.why or f"the offsets of group {group_id!r} did not come in time"
+        except ClientError as error:
+            self.why = str(error)
+        return None
+
+    async def offsets(self, places: Sequence[TopicPartition], time: int) -> Offsets:
+        """The offsets of these partitions at that time, as far as they can be learned."""
+        found: Offsets = {}
+        refused: set[TopicPartition] = set()
+        backoff = Backoff(50, 500, random.random)
+        try:
+            async with asyncio.timeout_at(self._deadline_s):
+                wanted = list(places)
+                while wanted:
+                    await self._round(wanted, time, found, refused)
+                    wanted = [place for place in wanted if place not in found and place not in refused]
+                    if wanted:
+                        await asyncio.sleep(backoff.next_ms() / 1000)
+                        await self._look_again({topic for topic, _ in wanted})
+        except TimeoutError:
+            self.why = self.why or "a broker did not answer in time"
+        return found
+
+    async def _look_again(self, topics: set[str]) -> None:
+        try:
+            seen = await overview(self._cluster, topics, places=True, timeout_ms=self._left_ms())
+            self._seen = seen._replace(topics={**self._seen.topics, **seen.topics})
+        except ClientError as error:
+            self.why = str(error)
+
+    async def _round(
+        self, wanted: Sequence[TopicPartition], time: int, found: Offsets, refused: set[TopicPartition]
+    ) -> None:
+        """Ask each leader once."""
+        by_leader: dict[Node, list[TopicPartition]] = {}
+        for topic, partition in wanted:
+            one = self._seen.topics.get(topic)
+            if one is None or partition >= len(one.leaders):
+                refused.add((topic, partition))  # gone meanwhile
+                continue
+            node = self._seen.brokers.get(one.leaders[partition])
+            if node is None:
+                self.why = f"{topic}-{partition} has no leader now"
+                continue
+            by_leader.setdefault(node, []).append((topic, partition))
+        async with asyncio.TaskGroup() as group:
+            for node, places in by_leader.items():
+                group.create_task(self._ask(node, places, time, found, refused))
+
+    async def _ask(
+        self,
+        node: Node,
+        places: Sequence[TopicPartition],
+        time: int,
+        found: Offsets,
+        refused: set[TopicPartition],
+    ) -> None:
+        for start in range(0, len(places), PARTITIONS_PER_REQUEST):
+            some = places[start : start + PARTITIONS_PER_REQUEST]
+            try:
+                answer: RawAnswer = await self._cluster.send(node, _list_offsets(some, time))
+                listed = await aside(partial(_decoded, ListOffsetsResponse, answer))
+            except RetriableError as error:
+                self.why = str(error)
+                return
+            except ClientError as error:
+                self.why = str(error)
+                refused.update(some)
+                continue
+            for topic in listed.topics:
+                for part in topic.partitions:
+                    place = (topic.name, part.partition_index)
+                    if part.error_code:
+                        self.why = f"{place[0]}-{place[1]}: {error_name(part.error_code)}"
+                        if not is_retriable(part.error_code):
+                            refused.add(place)
+                    else:
+                        found[place] = part.offset
+
+
+def _raw(request: Request) -> Request:
+    return Request(request.message, request.build, request.max_version, raw=True)
+
+
+def _decoded(message: Any, answer: RawAnswer) -> Any:
+    try:
+        return decode_response(message, answer.frame, answer.version)[1]
+    except MalformedError as error:
+        raise BrokerError(f"an answer cannot be read: {error}") from error
+
+
+def _fetched(answer: RawAnswer) -> Any:
+    return fetched_offsets(_decoded(OffsetFetchResponse, answer))
+
+
+def _list_offsets(places: Sequence[TopicPartition], time: int) -> Request:
+    topics = [
+        ListOffsetsRequestListOffsetsTopic(
+            name=topic,
+            partitions=[
+                ListOffsetsRequestListOffsetsPartition(partition_index=one, timestamp=time)
+                for one in partitions
+            ],
+        )
+        for topic, partitions in by_topic(places).items()
+    ]
+    message = ListOffsetsRequest(replica_id=-1, topics=topics)
+    return Request(ListOffsetsRequest, lambda _version: message, raw=True)

@@ -1,0 +1,437 @@
+"""What a consumer does while it leads its group: compute assignments, and watch what they rest on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+from ringleader.clients.assignors import (
+    ASSIGNORS,
+    Assignment,
+    Assignor,
+    AssignorMember,
+    lag_aware,
+    sticky_user_data,
+)
+from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
+from ringleader.clients.connection.aside import aside
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.overview import ZERO_ID, Overview, in_trouble, overview
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import BrokerError, ClientError, RetriableError
+from ringleader.clients.group.driver import Driver
+from ringleader.clients.group.lags import RESETS, Lags, OffsetReset, lags_of
+from ringleader.clients.group.matching import Choice, in_words
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.state import Phase
+from ringleader.clients.model import Assigned, MemberInfo
+from ringleader.protocol.embedded import Assignment as AssignmentBytes
+from ringleader.protocol.embedded import Subscription
+from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
+from ringleader.protocol.messages import DescribeGroupsRequest
+
+logger = logging.getLogger("ringleader.clients.group.subscription")
+
+LAG_AWARE = lag_aware({}).name
+METADATA_MAX_AGE_MS = 30_000
+LEADER_TIMEOUT_MS = 30_000
+"""How long the leader asks for metadata; the group waits for it."""
+LAG_TIMEOUT_MS = 5_000
+"""How long it asks for lags: what is unknown then counts as 0."""
+CHECK_TIMEOUT_MS = 10_000
+CONFIRM_MS = 200
+"""What seems to be gone is looked at again after so long: a broker that has just started may
+not know it yet."""
+WAITING_MS, WAITING_MAX_MS = 200, 5_000
+"""How often a topic that is not there yet is looked for."""
+INLINE_WORK = 2_000
+"""Members times topics plus partitions up to which an assignment is computed in the driver's loop (some
+milliseconds); more goes to a thread, so that heartbeats go on."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderSettings:
+    """How a member leads. Raises ValueError for what cannot work."""
+
+    metadata_max_age_ms: int = METADATA_MAX_AGE_MS
+    imbalance: float = DEFAULT_IMBALANCE
+    auto_offset_reset: OffsetReset = "earliest"
+    lag_check_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.metadata_max_age_ms <= 0:
+            raise ValueError(f"metadata_max_age_ms has to be above 0, not {self.metadata_max_age_ms}")
+        if self.lag_check_ms is not None and self.lag_check_ms <= 0:
+            raise ValueError(f"lag_check_ms has to be above 0, not {self.lag_check_ms}")
+        if self.auto_offset_reset not in RESETS:
+            raise ValueError(f"auto_offset_reset is one of {RESETS}, not {self.auto_offset_reset!r}")
+        lag_aware({}, self.imbalance)
+
+
+class _Known(NamedTuple):
+    """What an assignment rests on, of one topic. `racks`: None unless somebody in the group has a rack."""
+
+    partitions: int
+    id: bytes = ZERO_ID
+    racks: list[frozenset[str]] | None = None
+
+
+class Leading:
+    """The leader's side of one member. `lead`, `watch` and `before_join` run in the driver's loop."""
+
+    def __init__(self, choice: Choice, settings: LeaderSettings) -> None:
+        self._group_id = ""
+        self._lag_timeout_ms = LAG_TIMEOUT_MS
+        self._choice = choice
+        self._settings = settings
+        self._known: dict[str, _Known] | None = None
+        self._by_rack = False
+        self._members: list[AssignorMember] = []
+        self._shares: Assignment = {}
+        self._asked: Assigned | None = None  # the share for which a rejoin is under way already
+        self._again = False  # there are changes for which no rejoin was asked
+        self._led = asyncio.Event()
+        self._complaint = ""
+        self._turn = 0
+        self._waiting = Backoff(WAITING_MS, WAITING_MAX_MS, random.random)
+
+    # ---- every member ----
+
+    def bind(self, member: MemberSettings) -> None:
+        """The member that this is about; before it starts."""
+        self._group_id = member.group_id
+        self._lag_timeout_ms = min(LAG_TIMEOUT_MS, member.rebalance_timeout_ms // 4)
+
+    async def before_join(self, cluster: Cluster) -> None:
+        """See what matches the pattern now, so that the join can say it. Raises ClientError."""
+        if self._choice.by_pattern:
+            await self._look(cluster, None, lambda _seen: False)
+
+    # ---- computing ----
+
+    async def lead(self, cluster: Cluster, protocol: str, infos: list[MemberInfo]) -> Mapping[str, bytes]:
+        """Each member's partitions."""
+        size = sum(len(info.metadata) for info in infos)
+        members, topics = await _aside(size // 16, lambda: _read_members(infos))
+        by_lag = protocol == LAG_AWARE
+        self._by_rack = not by_lag and any(member.rack for member in members)
+        seen = await self._patiently(cluster, topics, places=self._by_rack or by_lag)
+        before = self._known or {}
+
+        def understand() -> dict[str, _Known]:
+            self._complain(seen, topics)
+            return self._knowledge(seen, topics, before)
+
+        known = self._known = await _aside(len(topics), understand)
+        self._led.set()
+        counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
+        racks = (
+            await _aside(sum(counts.values()), lambda: seen.partition_racks(topics))
+            if self._by_rack
+            else None
+        )
+        assignor = await self._by_lag(cluster, seen, topics) if by_lag else ASSIGNORS[protocol]
+        work = sum(len(member.topics) for member in members) + sum(counts.values())
+
+        def compute() -> tuple[Assignment, dict[str, bytes]]:
+            shares = assignor.assign(members, counts, racks)
+            return shares, {member: AssignmentBytes(share).encode() for member, share in shares.items()}
+
+        shares, encoded = await _aside(work, compute)
+        if by_lag and self._settings.lag_check_ms is not None:
+            self._members, self._shares = members, shares
+        return encoded
+
+    async def _patiently(self, cluster: Cluster, topics: list[str], *, places: bool) -> Overview:
+        """Until there is metadata, or the group has gone on to another round."""
+        self._turn += 1
+        turn = self._turn
+        while True:
+            try:
+                return await overview(cluster, topics, places=places, timeout_ms=LEADER_TIMEOUT_MS)
+            except RetriableError as error:
+                if turn != self._turn:
+                    raise
+                logger.warning("group %s waits for metadata: %s", self._group_id, error)
+
+    async def _by_lag(self, cluster: Cluster, seen: Overview, topics: Iterable[str]) -> Assignor:
+        reset = self._settings.auto_offset_reset
+        lags = await lags_of(cluster, self._group_id, seen, topics, reset, self._lag_timeout_ms)
+        if lags.unknown:
+            logger.warning(
+                "group %s: the lag of %d partitions is not known and counts as 0: %s",
+                self._group_id, lags.unknown, lags.why,
+            )  # fmt: skip
+        return lag_aware(lags.behind, self._settings.imbalance)
+
+    def _knowledge(
+        self, seen: Overview, topics: Iterable[str], before: Mapping[str, _Known]
+    ) -> dict[str, _Known]:
+        racks = seen.partition_racks(topics) if self._by_rack else {}
+        found = {}
+        for topic in topics:
+            one = seen.topics.get(topic)
+            if one is not None and in_trouble(one) and topic in before:
+                found[topic] = before[topic]
+            elif one is None or one.error_code:
+                found[topic] = _Known(0)
+            else:
+                found[topic] = _Known(one.partitions, one.id, racks.get(topic))
+        return found
+
+    def _complain(self, seen: Overview, topics: Iterable[str]) -> None:
+        """One line for topics that cannot be assigned, whenever they are others than before."""
+        troubles: dict[str, list[str]] = {}
+        for topic in topics:
+            one = seen.topics.get(topic)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if one is None else one.error_code
+            if code:
+                troubles.setdefault(error_name(code), []).append(topic)
+        complaint = "; ".join(f"{in_words(named)} ({code})" for code, named in sorted(troubles.items()))
+        if complaint and complaint != self._complaint:
+            logger.warning(
+                "group %s: nobody gets partitions of topics that cannot be seen: %s",
+                self._group_id,
+                complaint,
+            )
+        self._complaint = complaint
+
+    # ---- watching ----
+
+    async def watch(self, driver: Driver, cluster: Cluster) -> None:
+        """Rejoin when topics, or lags, are not any more what the assignment was computed for."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch_topics(driver, cluster))
+            if self._settings.lag_check_ms is not None:
+                group.create_task(self._watch_lags(driver, cluster, self._settings.lag_check_ms))
+
+    async def _watch_topics(self, driver: Driver, cluster: Cluster) -> None:
+        while True:
+            if await self._woken(self._pause_s()):
+                continue  # there is another assignment, and perhaps something to wait for
+            held = driver.machine.held
+            if held is None or held is self._asked:
+                continue
+            leads = held.is_leader
+            if not leads and driver.machine.phase is Phase.STABLE:
+                self._known = None  # of an earlier time as the leader
+            try:
+                if leads and self._known is None:
+                    await self._take_over(cluster)
+                changes = await self._changes(cluster, leads)
+            except RetriableError as error:
+                logger.debug("group %s: topics cannot be looked at now: %s", self._group_id, error)
+            except ClientError as error:
+                logger.warning("group %s: topics cannot be looked at: %s", self._group_id, error)
+            except Exception:
+                logger.exception("group %s: topics cannot be looked at", self._group_id)
+            else:
+                self._again = bool(changes) and not self._rejoin(driver, held, in_words(changes))
+
+    def _rejoin(self, driver: Driver, held: Assigned, reason: str) -> bool:
+        """Unless the group is at it anyway: perhaps that cures it."""
+        if driver.machine.held is not held or driver.machine.phase is not Phase.STABLE:
+            return False
+        self._asked = held
+        driver.rejoin(reason)
+        return True
+
+    async def _woken(self, pause_s: float) -> bool:
+        """Whether the group was led anew before the pause was over."""
+        self._led.clear()
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._led.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _pause_s(self) -> float:
+        """Until the next look: short while something is waited for, and not the same in all members."""
+        pause_ms: float = self._settings.metadata_max_age_ms
+        if self._again:
+            pause_ms = min(pause_ms, WAITING_MS)
+        elif not self._choice.known or any(not one.partitions for one in (self._known or {}).values()):
+            pause_ms = min(pause_ms, self._waiting.next_ms())
+        else:
+            self._waiting.reset()
+        return pause_ms * random.uniform(0.9, 1.1) / 1000
+
+    async def _changes(self, cluster: Cluster, leads: bool) -> list[str]:
+        """What is different now, in words. One request; another one if something seems to be gone."""
+        known = (self._known or {}) if leads else {}
+        if not known and not self._choice.by_pattern:
+            return []
+        topics = None if self._choice.by_pattern else known
+
+        def less(seen: Overview) -> bool:
+            counts = seen.counts(known)
+            return any(counts.get(topic, 0) < one.partitions for topic, one in known.items())
+
+        seen = await self._look(cluster, topics, less, places=leads and self._by_rack)
+
+        def compared() -> list[str]:
+            if leads:
+                self._complain(seen, known)
+            return self._choice.changes() + _differences(known, self._knowledge(seen, known, known))
+
+        return await _aside(len(seen.topics), compared)
+
+    async def _look(
+        self,
+        cluster: Cluster,
+        topics: Iterable[str] | None,
+        less: Callable[[Overview], bool],
+        *,
+        places: bool = False,
+    ) -> Overview:
+        seen = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
+        if await _aside(len(seen.topics), lambda: self._choice.look(seen) or less(seen)):
+            await asyncio.sleep(CONFIRM_MS / 1000)
+            seen = again = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
+            await _aside(len(seen.topics), lambda: self._choice.look(again))
+        return seen
+
+    async def _take_over(self, cluster: Cluster) -> None:
+        """A static leader that came back leads on without having computed anything (KIP-814): the group tells
+        what it subscribes to, and what was given out."""
+        node = await cluster.coordinator(self._group_id)
+        request = plain(DescribeGroupsRequest(groups=[self._group_id]))
+        group = (await cluster.send(node, request)).groups[0]
+        if group.error_code:
+            text = f"group {self._group_id!r} cannot be described: {error_name(group.error_code)}"
+            raise BrokerError(text, group.error_code)
+        infos = [
+            MemberInfo(one.member_id, one.group_instance_id, one.member_metadata) for one in group.members
+        ]
+        members, topics = _read_members(infos)
+        shares = {one.member_id: _partitions(one.member_assignment) for one in group.members}
+        self._by_rack = False
+        counts = {topic: sum(len(share.get(topic, ())) for share in shares.values()) for topic in topics}
+        self._members, self._shares = members, shares
+        self._known = {topic: _Known(count) for topic, count in counts.items()}
+
+    # ---- watching lags ----
+
+    async def _watch_lags(self, driver: Driver, cluster: Cluster, check_ms: int) -> None:
+        while True:
+            await asyncio.sleep(check_ms / 1000)
+            held = driver.machine.held
+            if held is None or not held.is_leader or held is self._asked or held.protocol != LAG_AWARE:
+                continue
+            if driver.machine.phase is not Phase.STABLE or not self._known or not self._shares:
+                continue
+            try:
+                reason = await self._cure(cluster, held.generation)
+            except RetriableError as error:
+                logger.debug("group %s: lags cannot be looked at now: %s", self._group_id, error)
+            except Exception as error:
+                logger.warning("group %s: lags cannot be looked at: %r", self._group_id, error)
+            else:
+                if reason:
+                    self._rejoin(driver, held, reason)
+
+    async def _cure(self, cluster: Cluster, generation: int) -> str:
+        """Why partitions should move, in words; "" if that would not take so much off the member that is
+        furthest behind as `imbalance` lets it have above the mean: a rebalance has its price, too."""
+        known, given = dict(self._known or {}), self._shares
+        counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
+        seen = await overview(cluster, counts, places=True, timeout_ms=CHECK_TIMEOUT_MS)
+        reset, imbalance = self._settings.auto_offset_reset, self._settings.imbalance
+        lags = await lags_of(cluster, self._group_id, seen, counts, reset, self._lag_timeout_ms)
+        if lags.unknown:
+            logger.info("group %s: no look at lags: %s", self._group_id, lags.why)
+            return ""
+        # As if all had given up everything: so the assignment is what it will be when all has moved.
+        members = [
+            replace(one, owned={}, user_data=sticky_user_data(given.get(one.member_id, {}), generation))
+            for one in self._members
+        ]
+        assignor = lag_aware(lags.behind, imbalance)
+        after = await _aside(sum(counts.values()), lambda: assignor.assign(members, counts, None))
+        behind = {member: _sum(lags, share) for member, share in given.items()}
+        most = max(behind, key=lambda member: (behind[member], member))
+        mean = sum(behind.values()) / len(behind)
+        cured = behind[most] - max(_sum(lags, share) for share in after.values())
+        if cured <= imbalance * mean:
+            return ""
+        moving = [
+            f"{topic}-{partition}"
+            for member, share in sorted(given.items())
+            for topic, partitions in share.items()
+            for partition in sorted(set(partitions) - set(after[member].get(topic, ())))
+        ]
+        return f"{most} is {behind[most]} records behind, the mean is {mean:.0f}: moving {in_words(moving)}"
+
+
+def _sum(lags: Lags, share: Mapping[str, Sequence[int]]) -> int:
+    return sum(
+        behind[partition]
+        for topic, partitions in share.items()
+        if (behind := lags.behind.get(topic))
+        for partition in partitions
+        if partition < len(behind)
+    )
+
+
+def _differences(before: Mapping[str, _Known], after: Mapping[str, _Known]) -> list[str]:
+    found = []
+    for topic, was in before.items():
+        now = after[topic]
+        if now.partitions != was.partitions:
+            if not was.partitions:
+                found.append(f"topic {topic} is there, with {now.partitions} partitions")
+            elif not now.partitions:
+                found.append(f"topic {topic} is gone")
+            else:
+                found.append(f"{topic} has {now.partitions} partitions instead of {was.partitions}")
+        elif ZERO_ID not in (was.id, now.id) and was.id != now.id:
+            found.append(f"topic {topic} was deleted and created anew")
+        elif was.racks is not None and now.racks != was.racks:
+            found.append(f"replicas of {topic} are in other racks")
+    return found
+
+
+async def _aside(work: int, run: Callable[[], T]) -> T:
+    """The result, computed in a thread if it is much work."""
+    return run() if work <= INLINE_WORK else await aside(run)
+
+
+def _read_members(infos: Sequence[MemberInfo]) -> tuple[list[AssignorMember], list[str]]:
+    """The members, and all topics that they subscribe to. Members with the same topics share one list."""
+    lists: dict[tuple[str, ...], tuple[str, ...]] = {}
+    members = [_read_member(info, lists) for info in infos]
+    return members, sorted({topic for topics in lists for topic in topics})
+
+
+def _read_member(info: MemberInfo, lists: dict[tuple[str, ...], tuple[str, ...]]) -> AssignorMember:
+    try:
+        said = Subscription.decode(info.metadata)
+    except MalformedError as error:
+        # The others should not pay for it: this one gets nothing.
+        logger.warning("member %s has a subscription that cannot be read: %s", info.member_id, error)
+        said = Subscription([])
+    topics = tuple(said.topics)
+    return AssignorMember(
+        info.member_id,
+        info.group_instance_id,
+        lists.setdefault(topics, topics),
+        said.owned_partitions,
+        said.generation,
+        said.rack_id,
+        said.user_data,
+    )
+
+
+def _partitions(assignment: bytes) -> dict[str, list[int]]:
+    try:
+        return AssignmentBytes.decode(assignment).partitions if assignment else {}
+    except MalformedError:
+        return {}

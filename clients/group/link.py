@@ -1,0 +1,106 @@
+"""The machine's link to its coordinator: where it is, what is on its way, when to try again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.requests import Request
+from ringleader.clients.group.actions import Action, Say, Send
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.model import Node
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request on its way: what it is, and as whom the member sent it."""
+
+    name: str
+    handle: Callable[[Any, Pending, int], None]
+    generation: int
+    member_id: str
+    sent_ms: int
+    found: int
+    """Which finding of the coordinator it was sent to."""
+
+
+class Link:
+    """State of the way to the coordinator. Adds its actions to the list that it is given."""
+
+    def __init__(self, settings: MemberSettings, random: Callable[[], float], actions: list[Action]) -> None:
+        self.coordinator: Node | None = None
+        self.found = 0
+        """How often the coordinator was found: tells the end of an old connection from the present one's."""
+        self.not_before_ms = 0
+        """Nothing is asked again before that time."""
+        self.trouble = ""
+        """What went wrong last, in words; empty when all is well."""
+        self._settings = settings
+        self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        self._actions = actions
+        self._pending: dict[int, Pending] = {}
+        self._tickets = 0
+        self._lost_ms: int | None = None
+
+    def send(
+        self,
+        name: str,
+        request: Request,
+        handle: Callable[[Any, Pending, int], None],
+        identity: tuple[int, str],
+        now_ms: int,
+        timeout_ms: int,
+    ) -> None:
+        """Send to the coordinator; FindCoordinator goes to any broker. `identity`: generation, member id."""
+        self._tickets += 1
+        self._pending[self._tickets] = Pending(name, handle, *identity, now_ms, self.found)
+        node = None if name == "FindCoordinator" else self.coordinator
+        self._actions.append(Send(self._tickets, node, request, timeout_ms))
+
+    def take(self, ticket: int) -> Pending | None:
+        """What the ticket stands for; None when nobody waits for it any more."""
+        return self._pending.pop(ticket, None)
+
+    def waits_for(self, name: str) -> bool:
+        """Whether such a request is on its way."""
+        return any(pending.name == name for pending in self._pending.values())
+
+    def forget(self, *names: str) -> None:
+        """Answers to such requests do not matter any more."""
+        self._pending = {t: pending for t, pending in self._pending.items() if pending.name not in names}
+
+    def forget_all(self) -> None:
+        """No answer matters any more."""
+        self._pending = {}
+
+    def retry_later(self, why: str, now_ms: int) -> None:
+        """It did not work: wait a little longer each time."""
+        self.trouble = why
+        self.not_before_ms = now_ms + self._backoff.next_ms()
+
+    def well(self) -> None:
+        """The coordinator did what it was asked."""
+        self._backoff.reset()
+        self.not_before_ms = 0
+        self.trouble = ""
+
+    def arrived(self, node: Node, now_ms: int) -> None:
+        """This is the coordinator. The backoff stays as it is until the coordinator has done something."""
+        self.coordinator = node
+        self.found += 1
+        again = "" if self._lost_ms is None else f" again after {(now_ms - self._lost_ms) / 1000:.1f} s"
+        self._lost_ms = None
+        self._actions.append(Say(logging.INFO, f"found the coordinator{again}: {node}"))
+
+    def lost(self, why: str, found: int, now_ms: int) -> bool:
+        """The coordinator as of that `found` does not answer, or is none any more. False: old news."""
+        if self.coordinator is None or found != self.found:
+            return False
+        self.coordinator = None
+        self._lost_ms = now_ms
+        self._actions.append(Say(logging.WARNING, f"lost the coordinator: {why}"))
+        self.retry_later(why, now_ms)
+        return True

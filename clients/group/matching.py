@@ -1,0 +1,85 @@
+"""The topics that a member subscribes to: names, or whatever matches a pattern now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ringleader.clients.connection.overview import Overview, in_trouble
+
+SHOWN = 3
+"""Of many changes so many are told in words."""
+
+
+def in_words(changes: Sequence[str]) -> str:
+    """Changes in one line."""
+    rest = len(changes) - SHOWN
+    return "; ".join(changes[:SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+class Choice:
+    """What one member subscribes to. `names` is as of the last look, `announced` what the group was told.
+
+    Exactly one of topics and pattern; the pattern (Python's `re`) has to match the whole name. Raises
+    ValueError.
+    """
+
+    def __init__(self, topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None) -> None:
+        if (topics is None) == (pattern is None):
+            raise ValueError("either topics or a pattern is needed")
+        self._pattern = None if pattern is None else _compiled(pattern)
+        self.names: tuple[str, ...] = ()
+        self.announced: tuple[str, ...] = ()
+        self.known = topics is not None
+        """Whether there is anything to announce yet."""
+        if topics is not None:
+            self.names = tuple(sorted({topics} if isinstance(topics, str) else set(topics)))
+            if not self.names:
+                raise ValueError("no topics to subscribe to")
+
+    @property
+    def by_pattern(self) -> bool:
+        """Whether new topics may match."""
+        return self._pattern is not None
+
+    def announce(self) -> tuple[str, ...]:
+        """The names, as the group is told them now."""
+        self.announced = self.names
+        return self.names
+
+    def look(self, seen: Overview) -> bool:
+        """Take over what matches in an overview of all topics; says whether something is gone.
+
+        The cluster's own topics never match. A topic that is in trouble for the moment stays what it was.
+        """
+        if self._pattern is None:
+            return False
+        match, before = self._pattern.fullmatch, set(self.names)
+        found = {
+            name
+            for name, topic in seen.topics.items()
+            if not topic.internal
+            and (not topic.error_code or (name in before and in_trouble(topic)))
+            and match(name)
+        }
+        self.names, self.known = tuple(sorted(found)), True
+        return not before <= found
+
+    def changes(self) -> list[str]:
+        """How the names differ from what was announced, in words."""
+        if self._pattern is None or self.names == self.announced:
+            return []
+        now, before, pattern = set(self.names), set(self.announced), repr(self._pattern.pattern)
+        return [f"new topic {name} matches {pattern}" for name in sorted(now - before)] + [
+            f"topic {name}, which matched {pattern}, is gone" for name in sorted(before - now)
+        ]
+
+
+def _compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+    if not isinstance(found.pattern, str):
+        raise ValueError(f"a pattern of topic names is a text, not {found.pattern!r}")
+    return found

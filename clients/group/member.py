@@ -1,0 +1,227 @@
+"""What `GroupMember` and `SyncGroupMember` have in common: settings, state, and what needs no waiting."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
+from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
+from ringleader.clients.group.callbacks import Listener
+from ringleader.clients.group.callers import Caller
+from ringleader.clients.group.driver import BeforeJoin, Driver, Leader, Watch
+from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.settings import GivenUp, MemberSettings
+from ringleader.clients.metrics import MemberMetrics
+from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol, Offsets, Revoked
+
+COMMIT_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 30.0
+CLOSE_TIMEOUT_S = 5.0
+"""How long the end waits for a callback that does not return."""
+
+Shares = Mapping[str, bytes]
+AssignCallback = Callable[[str, list[MemberInfo]], "Shares | Awaitable[Shares]"]
+
+
+class Member:
+    """What both kinds of members have in common."""
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        group_id: str,
+        *,
+        protocols: Sequence[MemberProtocol],
+        protocol_type: str = "consumer",
+        assign: AssignCallback | None = None,
+        on_assigned: Callable[[Assigned], Any] | None = None,
+        on_revoked: Callable[[Revoked], Any] | None = None,
+        on_lost: Callable[[Lost], Any] | None = None,
+        on_failed: Callable[[MembershipError], Any] | None = None,
+        session_timeout_ms: int = 45_000,
+        rebalance_timeout_ms: int = 300_000,
+        heartbeat_interval_ms: int = 3_000,
+        request_timeout_ms: int = 30_000,
+        retry_backoff_ms: int = 100,
+        retry_backoff_max_ms: int = 1_000,
+        max_poll_interval_ms: int | None = None,
+        quiesce_timeout_ms: int | None = None,
+        auto_commit_interval_ms: int | None = None,
+        auto_commit_timeout_ms: int = 5_000,
+        group_instance_id: str | None = None,
+        client_id: str = "ringleader-member",
+        tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
+        given_up: GivenUp | None = None,
+        leader: Leader | None = None,
+        watch: Watch | None = None,
+        before_join: BeforeJoin | None = None,
+    ) -> None:
+        """Does not connect yet. Raises ValueError for settings that cannot work.
+
+        `assign(protocol, members)` runs when this member leads: it returns each member's share as bytes.
+        `on_assigned` gets the new share; `on_revoked` has to give it up before the group goes on (the
+        rejoin waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
+        `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
+        its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
+        the share before and not in the new one, and then the member joins once more; the group's `assign`
+        must not give out what another member still holds. `quiesce_timeout_ms`
+        bounds the work in hand (`working`) and `on_revoked` together. With `max_poll_interval_ms` a member
+        whose application does not say `polled` for so long leaves. With `auto_commit_interval_ms` the
+        offsets of `store` are committed by themselves. `leader`, `watch` and `before_join` are for code that
+        works with the cluster from inside of the driver, see `ringleader.clients.group.subscription`.
+        """
+        parse_bootstrap(bootstrap)
+        called = {
+            "assign": assign,
+            "on_assigned": on_assigned,
+            "on_revoked": on_revoked,
+            "on_lost": on_lost,
+            "on_failed": on_failed,
+            "given_up": given_up,
+        }
+        if wrong := [name for name, one in called.items() if one is not None and not callable(one)]:
+            raise ValueError(f"{', '.join(wrong)} has to be something that can be called")
+        if assign is None and leader is None:
+            raise ValueError("an assign callback is needed: any member may become the leader")
+        self.settings = MemberSettings(
+            group_id=group_id,
+            protocol_type=protocol_type,
+            group_instance_id=group_instance_id,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            heartbeat_interval_ms=heartbeat_interval_ms,
+            request_timeout_ms=request_timeout_ms,
+            retry_backoff_ms=retry_backoff_ms,
+            retry_backoff_max_ms=retry_backoff_max_ms,
+            max_poll_interval_ms=max_poll_interval_ms,
+            quiesce_timeout_ms=quiesce_timeout_ms,
+            auto_commit_interval_ms=auto_commit_interval_ms,
+            auto_commit_timeout_ms=auto_commit_timeout_ms,
+            given_up=given_up,
+        )
+
+        def make_cluster() -> Cluster:
+            return Cluster(
+                bootstrap,
+                client_id=client_id,
+                request_timeout_ms=request_timeout_ms,
+                connect_timeout_ms=min(10_000, session_timeout_ms // 3),
+                tls=tls,
+                sasl=sasl,
+            )
+
+        self._assign = assign
+        self._on_assigned, self._on_revoked = on_assigned, on_revoked
+        self._on_lost, self._on_failed = on_lost, on_failed
+        self._share: Assigned | None = None
+        self._driver = Driver(
+            make_cluster,
+            self.settings,
+            protocols,
+            self._listener(),
+            client_id=client_id,
+            leader=leader,
+            watch=watch,
+            before_join=before_join,
+        )
+
+    def _listener(self) -> Listener:
+        raise NotImplementedError
+
+    # ---- what it is ----
+
+    @property
+    def machine(self) -> MemberMachine:
+        """The member as a machine. It is run by the member's own thread: look, and do not touch."""
+        return self._driver.machine
+
+    @property
+    def assigned(self) -> Assigned | None:
+        """The share that this member holds; None from the moment a rebalance asks for all of it."""
+        return self._share
+
+    @property
+    def generation(self) -> int:
+        """Generation of the group that this member is in; -1: none."""
+        return self._driver.machine.generation
+
+    @property
+    def member_id(self) -> str:
+        """The id that the coordinator gave; "" before that."""
+        return self._driver.machine.member_id
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this member leads the generation of its share."""
+        return self._share is not None and self._share.is_leader
+
+    @property
+    def error(self) -> MembershipError | None:
+        """What ended the membership, if an error did."""
+        return self._driver.machine.error
+
+    def metrics(self) -> MemberMetrics:
+        """Its figures as of now."""
+        return self._driver.metrics()
+
+    # ---- what the application says ----
+
+    def polled(self) -> None:
+        """The application makes progress. From any thread, as often as it likes.
+
+        With `max_poll_interval_ms`: a member that has held a share for so long without it leaves the group
+        (`on_lost` with the reason; a static member only falls silent), and joins again at the next one. Time
+        without a share and time in which a revocation waits for the application do not count.
+        `wait_assigned` and the beginning of `working` say it, too.
+        """
+        self._driver.polled()
+
+    def store(self, offsets: Offsets, *, generation: int | None = None) -> None:
+        """These are processed: what auto-commit commits. From any thread; asks nobody.
+
+        What was stored for a share goes with it if it is lost. `generation`: of the share that the work
+        belongs to. Raises CommitFailedError if that is over, or if there is no share.
+        """
+        self._driver.saver.store(offsets, generation)
+
+    def commit_nowait(
+        self,
+        offsets: Offsets,
+        *,
+        generation: int | None = None,
+        on_done: Callable[[ClientError | None], None] | None = None,
+    ) -> None:
+        """Commit in one try, without waiting for it. From any thread.
+
+        It stands in the same queue as `commit`: neither overtakes the other. Those that wait next to each
+        other are made as one, the newest offset of each partition counts. `on_done` runs where callbacks run
+        and is told the error, or None; without it a failure is a line in the log. Raises MembershipOverError.
+        """
+        self._driver.saver.commit_nowait(offsets, generation, on_done)
+
+    def _describe(self) -> str:
+        return f"group {self.settings.group_id!r}: {self._driver.describe()}"
+
+    def _check_new(self, caller: object) -> None:
+        if caller is not None:
+            raise MembershipError(f"group {self.settings.group_id!r}: this member was started before")
+
+    def _check_wait(self, caller: Caller | None) -> None:
+        """RuntimeError where it would wait for itself. Before the start it may wait: another task starts."""
+        if caller is not None and caller.inside():
+            group = self.settings.group_id
+            raise RuntimeError(f"group {group!r}: a callback cannot wait for a share: that comes after it")
+
+    def _share_if_any(self) -> Assigned | None:
+        """The share if there is one, None if one may come; raises why none will come."""
+        if self._share is not None:
+            return self._share
+        if self.error is not None:
+            raise self.error
+        if self._driver.ended.is_set():
+            raise MembershipOverError(f"group {self.settings.group_id!r}: this member has left")
+        return None

@@ -1,0 +1,252 @@
+"""`GroupMember`: a place in a Kafka group for any service, for any `protocol_type`.
+
+The member keeps its connection and heartbeats on a thread of its own; whatever the application does, its
+membership goes on. `GroupMember` is for asyncio, `SyncGroupMember` for code without an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from ringleader.clients.errors import MembershipError, MembershipOverError
+from ringleader.clients.group.callbacks import Listener
+from ringleader.clients.group.callers import LoopCaller
+from ringleader.clients.group.driver import LOOP_ENDED
+from ringleader.clients.group.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, STOP_TIMEOUT_S, Member
+from ringleader.clients.group.sync_membership import SyncGroupMember
+from ringleader.clients.model import (
+    Assigned,
+    Lost,
+    MemberInfo,
+    MemberProtocol,
+    OffsetAndMetadata,
+    Offsets,
+    Revoked,
+    TopicPartition,
+)
+
+__all__ = [
+    "Assigned",
+    "GroupMember",
+    "Lost",
+    "MemberInfo",
+    "MemberProtocol",
+    "OffsetAndMetadata",
+    "Revoked",
+    "SyncGroupMember",
+]
+
+T = TypeVar("T")
+
+
+class GroupMember(Member):
+    """A member for asyncio. Callbacks may be coroutine functions; they run in the loop that called `start`,
+    one after the other. An async context manager: starts, and leaves at the end.
+    """
+
+    _caller: LoopCaller | None = None
+    _closed = False
+
+    def _listener(self) -> Listener:
+        self._waiters: set[asyncio.Future[None]] = set()
+        return Listener(
+            self._run_assigned,
+            self._run_asked,
+            self._run_revoked,
+            self._run_lost,
+            self._run_over,
+            self._assign,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start the thread and begin to join; does not wait for the share."""
+        self._check_new(self._caller)
+        caller = LoopCaller(lambda: self._driver.abandon(LOOP_ENDED))
+        self._caller = caller
+        self._driver.start(caller, lambda: caller.call(self._wake))
+
+    async def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
+        """The share, as soon as there is one and `on_assigned` has returned.
+
+        Raises TimeoutError with what is in the way, and what ended the membership; RuntimeError in a callback
+        that would wait for itself, and in another event loop than that of `start`.
+        """
+        self.polled()
+        try:
+            async with asyncio.timeout(timeout_s):
+                while (share := self._share_if_any()) is None:
+                    await self._wait()
+                return share
+        except TimeoutError:
+            raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s") from None
+
+    def working(self) -> AbstractAsyncContextManager[Assigned]:
+        """`async with member.working() as share:` is a piece of work that a revocation waits for.
+
+        Its beginning waits for a share (and raises what `wait_assigned` raises); while a revocation is under
+        way none begins. `on_revoked` is called when all work in hand has ended, or the time for it is over.
+        Work inside of the same task's work is a part of it. Raises RuntimeError in a callback.
+        """
+        return _Working(self)
+
+    async def commit(
+        self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> None:
+        """Commit {("topic", 0): next offset to read} as a member of the present generation.
+
+        `generation`: that of the share that the work belongs to; if it is over, CommitFailedError, without a
+        request. Repeats what Kafka calls retriable until the time is over. Commits are made in the order in
+        which they were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError (for
+        example OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
+        """
+        await self._result(self._driver.saver.commit(offsets, generation, int(timeout_s * 1000)))
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets: of these partitions, or of all; those without one are left out."""
+        return await self._result(self._driver.committed(partitions, int(timeout_s * 1000)))
+
+    async def rejoin(self, reason: str) -> None:
+        """Make the group rebalance, for example because a `metadata` callable has new things to say."""
+        self._driver.rejoin(reason)
+
+    async def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Give up the share (`on_revoked` gets at most `timeout_s`), leave the group (the answer gets as much
+        again, but at least 1 s and at most 5 s), end the thread.
+
+        From inside of a callback, or of work in hand, it begins to leave and returns at once.
+        """
+        self._driver.leave(reason or "asked to", int(timeout_s * 1000), silently=False)
+        await self._finish()
+
+    async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Leave and end the thread; a static member (`group_instance_id`) ends without leaving, as it will be
+        back. May be called at any time and more than once."""
+        silently = self.settings.group_instance_id is not None
+        self._driver.leave("stopped", int(timeout_s * 1000), silently)
+        await self._finish()
+
+    async def _finish(self) -> None:
+        if self._caller is None or self._caller.inside() or self._driver.gate.holds(_owner()):
+            return
+        if not self._caller.at_home():
+            await asyncio.to_thread(self._driver.ended.wait)
+            self._caller.dismiss()
+            return
+        while not self._driver.ended.is_set():
+            await self._wait()
+        if not self._closed:
+            self._closed = True
+            await self._caller.close(CLOSE_TIMEOUT_S)
+            self._driver.join_thread()
+
+    # ---- waiting ----
+
+    async def _begin_work(self, owner: Hashable) -> Assigned:
+        if self._caller is not None and self._caller.inside():
+            raise RuntimeError("no work may begin inside of a callback: it would wait for itself")
+        self.polled()
+        while (share := self._driver.gate.enter(owner)) is None:
+            self._share_if_any()  # raises when there will be none
+            await self._wait()
+        return share
+
+    async def _wait(self) -> None:
+        """Until something changes."""
+        self._check_wait(self._caller)
+        if self._caller is not None and not self._caller.at_home():
+            raise RuntimeError(f"group {self.settings.group_id!r}: ask in the event loop that called start")
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _result(self, future: Future[T]) -> T:
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if future.cancelled() and task is not None and not task.cancelling():
+                raise MembershipOverError(f"{self._describe()}: it ended meanwhile") from None
+            raise
+
+    # ---- jobs: in the caller's loop ----
+
+    async def _run_assigned(self, assigned: Assigned, closings: int) -> None:
+        try:
+            await _call(self._on_assigned, assigned)
+        finally:
+            self._share = assigned
+            self._driver.gate.open(assigned, closings)
+            self._wake()
+
+    def _run_asked(self, revoked: Revoked) -> None:
+        if not revoked.partial:
+            self._share = None
+
+    async def _run_revoked(self, revoked: Revoked) -> None:
+        self._run_asked(revoked)
+        await _call(self._on_revoked, revoked)
+
+    async def _run_lost(self, lost: Lost) -> None:
+        if not lost.partial:
+            self._share = None
+        await _call(self._on_lost, lost)
+
+    async def _run_over(self, error: MembershipError | None) -> None:
+        self._share = None
+        self._wake()
+        if error is not None:
+            await _call(self._on_failed, error)
+
+
+class _Working(AbstractAsyncContextManager[Assigned]):
+    """A piece of work. Between the moment it counts and the beginning of its body nothing is awaited, so a
+    cancelled task leaves no count behind."""
+
+    def __init__(self, member: GroupMember) -> None:
+        self._member = member
+        self._owner: Hashable = None
+
+    async def __aenter__(self) -> Assigned:
+        self._owner = _owner()
+        return await self._member._begin_work(self._owner)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._member._driver.gate.exit(self._owner)
+
+
+def _owner() -> Hashable:
+    return asyncio.current_task()
+
+
+async def _call(callback: Callable[[Any], Any] | None, argument: object) -> None:
+    if callback is not None:
+        result = callback(argument)
+        if inspect.isawaitable(result):
+            await result

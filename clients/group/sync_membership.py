@@ -1,0 +1,166 @@
+"""`SyncGroupMember`: the same as `GroupMember` for code without an event loop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from ringleader.clients.errors import MembershipError, MembershipOverError
+from ringleader.clients.group.callbacks import Listener
+from ringleader.clients.group.callers import ThreadCaller
+from ringleader.clients.group.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, STOP_TIMEOUT_S, Member
+from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
+
+T = TypeVar("T")
+
+
+class SyncGroupMember(Member):
+    """A member for code without an event loop. Callbacks run in a thread of the member, one after the other;
+    `on_revoked` may block, or return a `concurrent.futures.Future` that is done when the share is given up. A
+    context manager: starts, and leaves at the end.
+    """
+
+    _caller: ThreadCaller | None = None
+
+    def _listener(self) -> Listener:
+        self._changed = threading.Condition()
+        return Listener(
+            self._run_assigned,
+            self._run_asked,
+            self._run_revoked,
+            self._run_lost,
+            self._run_over,
+            self._assign,
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the threads and begin to join; does not wait for the share."""
+        self._check_new(self._caller)
+        self._caller = ThreadCaller()
+        self._driver.start(self._caller, self._wake)
+
+    def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
+        """As `GroupMember.wait_assigned`."""
+        self.polled()
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while (share := self._share_if_any()) is None:
+                left_s = None if deadline_s is None else deadline_s - time.monotonic()
+                self._check_wait(self._caller)
+                if left_s is not None and left_s <= 0:
+                    raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s")
+                self._changed.wait(left_s)
+            return share
+
+    @contextmanager
+    def working(self) -> Iterator[Assigned]:
+        """As `GroupMember.working`, with `with`; the work of one thread inside of its own is a part of it."""
+        share, owner = self._begin_work(), threading.get_ident()
+        try:
+            yield share
+        finally:
+            self._driver.gate.exit(owner)
+
+    def _begin_work(self) -> Assigned:
+        if self._caller is not None and self._caller.inside():
+            raise RuntimeError("no work may begin inside of a callback: it would wait for itself")
+        self.polled()
+        with self._changed:
+            while (share := self._driver.gate.enter(threading.get_ident())) is None:
+                self._share_if_any()  # raises when there will be none
+                self._check_wait(self._caller)
+                self._changed.wait()
+        return share
+
+    def commit(
+        self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> None:
+        """As `GroupMember.commit`."""
+        self._result(self._driver.saver.commit(offsets, generation, int(timeout_s * 1000)))
+
+    def committed(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """As `GroupMember.committed`."""
+        return self._result(self._driver.committed(partitions, int(timeout_s * 1000)))
+
+    def rejoin(self, reason: str) -> None:
+        """As `GroupMember.rejoin`."""
+        self._driver.rejoin(reason)
+
+    def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """As `GroupMember.leave`."""
+        self._driver.leave(reason or "asked to", int(timeout_s * 1000), silently=False)
+        self._finish()
+
+    def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """As `GroupMember.stop`."""
+        silently = self.settings.group_instance_id is not None
+        self._driver.leave("stopped", int(timeout_s * 1000), silently)
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._caller is None or self._caller.inside() or self._driver.gate.holds(threading.get_ident()):
+            return
+        self._driver.ended.wait()
+        self._caller.close(CLOSE_TIMEOUT_S)
+        self._driver.join_thread()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _result(self, future: Future[T]) -> T:
+        try:
+            return future.result()
+        except CancelledError:
+            raise MembershipOverError(f"{self._describe()}: it ended meanwhile") from None
+
+    # ---- jobs: in the callbacks' thread ----
+
+    def _run_assigned(self, assigned: Assigned, closings: int) -> None:
+        try:
+            if self._on_assigned is not None:
+                self._on_assigned(assigned)
+        finally:
+            with self._changed:
+                self._share = assigned
+                self._driver.gate.open(assigned, closings)
+                self._changed.notify_all()
+
+    def _run_asked(self, revoked: Revoked) -> None:
+        if not revoked.partial:
+            with self._changed:
+                self._share = None
+
+    def _run_revoked(self, revoked: Revoked) -> Any:
+        self._run_asked(revoked)
+        return None if self._on_revoked is None else self._on_revoked(revoked)
+
+    def _run_lost(self, lost: Lost) -> None:
+        if not lost.partial:
+            with self._changed:
+                self._share = None
+        if self._on_lost is not None:
+            self._on_lost(lost)
+
+    def _run_over(self, error: MembershipError | None) -> None:
+        with self._changed:
+            self._share = None
+            self._changed.notify_all()
+        if error is not None and self._on_failed is not None:
+            self._on_failed(error)

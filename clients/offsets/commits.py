@@ -1,0 +1,182 @@
+"""A member's commits: those that the application asks for, and those of what it has stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+
+from ringleader.clients.errors import ClientError, CommitFailedError, MembershipOverError
+from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
+from ringleader.clients.offsets.commit_queue import Commit, CommitQueue
+from ringleader.clients.offsets.committing import Host, Positions
+from ringleader.clients.offsets.stored import Keeper, Stored
+from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.errors import MalformedError
+
+logger = logging.getLogger("ringleader.clients.group.membership")
+
+CONSUMER = "consumer"
+OnDone = Callable[[ClientError | None], None]
+
+
+class Saver:
+    """`tell(name, run)` runs a callback of the application. `name` begins its log lines."""
+
+    def __init__(self, host: Host, name: str, tell: Callable[[str, Callable[[], None]], None]) -> None:
+        self._host = host
+        self._name = name
+        self._tell = tell
+        self._settings = host.machine.settings
+        self.keeper = Keeper(self._settings.group_id, host.machine.holds)
+        self.queue = CommitQueue(host.machine.counters, host.now_ms, host.over_text)
+        self._positions = Positions(host)
+        self._saving = False
+        self._order = threading.Lock()
+        """So that what is stored never gets into the queue behind a commit that came later."""
+
+    # ---- from any thread ----
+
+    def commit(self, offsets: Offsets, generation: int | None, timeout_ms: int) -> Future[None]:
+        """Commit in turn, with retries."""
+        future: Future[None] = Future()
+
+        def end(error: Exception | None) -> None:
+            if future.set_running_or_notify_cancel():
+                future.set_result(None) if error is None else future.set_exception(error)
+
+        commit = self._commit(offsets, timeout_ms, repeats=True)
+        commit.ends.append(end)
+        future.add_done_callback(lambda done: commit.drop() if done.cancelled() else None)
+        self._add(commit, generation)
+        return future
+
+    def commit_nowait(self, offsets: Offsets, generation: int | None, on_done: OnDone | None) -> None:
+        """Commit in turn, in one try."""
+        commit = self._commit(offsets, self._settings.request_timeout_ms, repeats=False)
+        if on_done is None:
+            commit.warn = self._warn
+        else:
+            heard = on_done
+            commit.ends.append(lambda error: self._tell("on_done", lambda: heard(_client_error(error))))
+        self._add(commit, generation)
+
+    def store(self, offsets: Offsets, generation: int | None) -> None:
+        """These are processed."""
+        self.keeper.store(checked(offsets), generation)
+
+    def _add(self, commit: Commit, generation: int | None) -> None:
+        present = commit.identity[0]
+        if generation not in (None, present) and not self._host.machine.holds(generation):
+            group = f"group {self._settings.group_id!r}"
+            text = f"{group}: generation {generation} is over, this is generation {present}"
+            commit.end(CommitFailedError(text))
+            return
+        with self._order:
+            self.keeper.replaced(commit.offsets)
+            taken = self.queue.add(commit)
+        if not taken:
+            raise MembershipOverError(self._host.over_text())
+
+    def _commit(self, offsets: Offsets, timeout_ms: int, repeats: bool) -> Commit:
+        machine = self._host.machine
+        shrinks = machine.shrinks  # before the generation: what changes meanwhile makes it older, not newer
+        identity = (machine.generation, machine.member_id)
+        return Commit(checked(offsets), identity, self._host.now_ms(), timeout_ms, repeats, shrinks=shrinks)
+
+    def _warn(self, error: Exception | None) -> None:
+        if error is not None:
+            logger.warning("%s: a commit failed: %s", self._name, error)
+
+    # ---- in the driver's loop ----
+
+    async def run(self) -> None:
+        """Make commits, while the member lives."""
+        await self.queue.run(self._positions.commit)
+
+    async def run_auto_commit(self, interval_ms: int) -> None:
+        """Commit what is stored, again and again."""
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            if not self._saving and self._host.machine.held is not None:
+                self._save(self._settings.request_timeout_ms, repeats=False)
+
+    def _save(self, timeout_ms: int, repeats: bool) -> Commit | None:
+        with self._order:
+            stored = self.keeper.stored()
+            if not stored:
+                return None
+            commit = self._commit(stored, timeout_ms, repeats)
+            commit.ends.append(lambda error: self._saved(stored, error))
+            self._saving = self.queue.add(commit)
+        return commit
+
+    def _saved(self, stored: Stored, error: Exception | None) -> None:
+        self._saving = False
+        if error is None:
+            self.keeper.committed(stored)
+        else:
+            logger.warning("%s: auto-commit of %d partitions failed: %s", self._name, len(stored), error)
+
+    async def settle(self, until_ms: int) -> None:
+        """Commit what is stored, and wait for all commits asked for so far; at most `auto_commit_timeout_ms`,
+        and less than until then."""
+        now_ms = self._host.now_ms()
+        # Something has to be left for the rest: a revocation that ends late is a lost share.
+        bound_ms = min(self._settings.auto_commit_timeout_ms, (until_ms - now_ms) * 9 // 10)
+        if bound_ms <= 0:
+            return
+        last = None
+        if self._settings.auto_commit_interval_ms is not None:
+            last = self._save(bound_ms, repeats=True)
+        if last is None:
+            if not len(self.queue):
+                return
+            last = self._commit({}, bound_ms, repeats=True)  # it comes to its end when all before it have
+            self.queue.add(last)
+        ended = asyncio.get_running_loop().create_future()
+        last.ends.append(lambda _error: None if ended.done() else ended.set_result(None))
+        try:
+            async with asyncio.timeout(bound_ms / 1000):
+                await ended
+        except TimeoutError:
+            logger.warning("%s: commits have not ended within %.1f s", self._name, bound_ms / 1000)
+
+    def gone(self, share: Revoked | Lost) -> None:
+        """What was stored for that share, or part of one, is not this member's business any more."""
+        machine = self._host.machine
+        places = _partitions(share.assignment) if self._settings.protocol_type == CONSUMER else None
+        dropped = self.keeper.gone(places if share.partial else None)
+        if share.partial and machine.held is not None:
+            self.keeper.given(machine.held.generation)
+        if dropped:
+            logger.warning(
+                "%s: %d stored offsets of generation %d were not committed",
+                self._name,
+                dropped,
+                share.generation,
+            )
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets."""
+        return await self._positions.committed(partitions, timeout_ms)
+
+
+def _partitions(assignment: bytes) -> list[TopicPartition] | None:
+    try:
+        shares = Assignment.decode(assignment).partitions if assignment else {}
+    except MalformedError:
+        return None
+    return [(topic, partition) for topic, found in shares.items() for partition in found]
+
+
+def _client_error(error: Exception | None) -> ClientError | None:
+    if error is None or isinstance(error, ClientError):
+        return error
+    wrapped = ClientError(f"the commit could not be made: {error!r}")
+    wrapped.__cause__ = error
+    return wrapped

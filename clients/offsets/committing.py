@@ -1,0 +1,208 @@
+"""A member's offsets: committed and fetched at the coordinator, with retries until time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.requests import Request
+from ringleader.clients.errors import (
+    BrokerError,
+    ClientError,
+    CommitFailedError,
+    CoordinatorUnavailableError,
+    MembershipOverError,
+    RebalanceInProgressError,
+    RetriableError,
+)
+from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.state import OVER, Phase
+from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
+from ringleader.clients.offsets.commit_queue import Commit
+from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.offsets.verdicts import Verdict, commit_error, judge_commit, judge_fetch
+from ringleader.protocol.errors import ErrorCode, error_name
+
+COMMITTING = (Phase.STABLE, Phase.REVOKING)
+BETWEEN = (Phase.ASSIGNING, Phase.SYNCING)
+"""Between JoinGroup and SyncGroup the coordinator takes no commits, of nobody."""
+
+
+class Host(Protocol):
+    """What runs the machine, as seen from here."""
+
+    machine: MemberMachine
+
+    def now_ms(self) -> int: ...
+
+    def pump(self) -> None:
+        """Do what the machine wants."""
+
+    async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
+        """Ask the coordinator."""
+
+    async def change(self) -> None:
+        """Wait until the machine has moved."""
+
+    def over_text(self) -> str:
+        """That the member is not running, and why."""
+
+
+class Positions:
+    """Belongs to the driver's event loop."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._settings = host.machine.settings
+
+    async def commit(self, commit: Commit) -> None:
+        """Make it, as the member and in the generation that it says, or in a later one that still has all of
+        that share; with retries or in one try."""
+        settings, host = self._settings, self._host
+        tries = _Tries(host, commit.deadline_ms)
+        left = dict(commit.offsets)
+        while left:
+            identity = await self._ready(commit)
+            request = offset_commit(settings.group_id, *identity, settings.group_instance_id, left)
+            sent_ms = host.now_ms()
+            response = await tries.ask(request, commit.may_repeat)
+            if response is None:
+                continue
+            errors = commit_errors(response)
+            verdict, code = judge_commit(errors)
+            if verdict is Verdict.MEMBERSHIP:
+                host.machine.commit_refused(code, *identity, host.now_ms())
+                host.pump()
+                if self._comes_again(code, identity):
+                    verdict = Verdict.RETRY
+            else:
+                host.machine.contact(sent_ms)
+            left = {place: value for place, value in left.items() if place in errors}
+            if verdict is not Verdict.DONE:
+                error = commit_error(code, settings.group_id, identity[0], errors)
+                await tries.after(verdict, error, commit.may_repeat)
+
+    def _comes_again(self, code: int, identity: tuple[int, str]) -> bool:
+        """Whether the group has only gone on to a generation in which this member keeps what it has."""
+        return (
+            self._settings.cooperative
+            and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS)
+            and identity[1] == self._host.machine.member_id
+            and self._host.machine.holds(identity[0])
+        )
+
+    async def _ready(self, commit: Commit) -> tuple[int, str]:
+        """Wait until the coordinator may take it: as whom. Raises what makes it impossible."""
+        machine, deadline_ms = self._host.machine, commit.deadline_ms
+        while True:
+            self._check(commit)
+            if machine.phase not in BETWEEN:
+                return machine.generation, machine.member_id
+            try:
+                async with asyncio.timeout(max(0, deadline_ms - self._host.now_ms()) / 1000):
+                    await self._host.change()
+            except TimeoutError:
+                text = (
+                    f"group {self._settings.group_id!r}: no commit while this member is {machine.phase.value}"
+                )
+                raise RebalanceInProgressError(text) from None
+
+    def _check(self, commit: Commit) -> None:
+        machine, identity = self._host.machine, commit.identity
+        group = f"group {self._settings.group_id!r}"
+        if machine.phase in OVER:
+            raise MembershipOverError(f"{group}: this member is not running ({machine.phase.value})")
+        if machine.rest_reason:
+            raise CommitFailedError(f"{group}: this member is out of the group: {machine.rest_reason}")
+        # A cooperative member may commit while it joins again, in the generation that it still holds.
+        holds = machine.phase in COMMITTING or machine.held is not None
+        if not holds or identity[0] < 0:
+            raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
+        generation, member_id = identity
+        lasts = machine.holds(generation) and commit.shrinks == machine.shrinks
+        if member_id != machine.member_id or not (generation == machine.generation or lasts):
+            now = machine.generation
+            raise CommitFailedError(f"{group}: generation {identity[0]} is over, this is generation {now}")
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets: of all partitions (None) or of these; those without one left out."""
+        request = offset_fetch(self._settings.group_id, None if partitions is None else list(partitions))
+        tries = _Tries(self._host, self._host.now_ms() + timeout_ms)
+        while True:
+            response = await tries.ask(request)
+            if response is None:
+                continue
+            fetched = fetched_offsets(response)
+            verdict, code = judge_fetch(fetched.code, fetched.errors)
+            if verdict is Verdict.DONE:
+                return dict(fetched.offsets)
+            text = f"group {self._settings.group_id!r}: cannot fetch offsets: {error_name(code)}"
+            kind = BrokerError if verdict is Verdict.REFUSED else RetriableError
+            await tries.after(verdict, kind(text, code))
+
+
+class _Tries:
+    """Asks the coordinator until there is an answer to go on with, or time is over."""
+
+    def __init__(self, host: Host, deadline_ms: int) -> None:
+        settings = host.machine.settings
+        self._host = host
+        self._group = f"group {settings.group_id!r}"
+        self._request_timeout_ms = settings.request_timeout_ms
+        self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
+        self._deadline_ms = deadline_ms
+        self._found = 0
+        self._refusal: ClientError | None = None  # the last answer that said to try again
+
+    async def ask(self, request: Request, again: Callable[[], bool] = lambda: True) -> Any | None:
+        """The answer; None when the connection failed: try again. Raises what is to be raised when time is
+        over, or when there is to be no other try."""
+        node = await self._coordinator()
+        timeout_ms = min(self._request_timeout_ms, max(1, self._left_ms()))
+        try:
+            return await self._host.ask(node, request, timeout_ms)
+        except RetriableError as error:
+            if self._left_ms() <= 0:  # the caller's time is over, which says nothing about the coordinator
+                raise self._refusal or error from None
+            await self.after(Verdict.FIND, error, again)
+            return None
+
+    async def after(
+        self, verdict: Verdict, error: ClientError, again: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Go on after that verdict, or raise."""
+        if verdict is Verdict.FIND:
+            self._host.machine.coordinator_lost(str(error), self._found, self._host.now_ms())
+            self._host.pump()
+        elif verdict is not Verdict.RETRY:
+            raise error
+        else:
+            self._refusal = error
+        wait_ms = self._backoff.next_ms()
+        if wait_ms >= self._left_ms() or not again():
+            raise error
+        await asyncio.sleep(wait_ms / 1000)
+
+    async def _coordinator(self) -> Node:
+        machine = self._host.machine
+        while (node := machine.coordinator) is None:
+            if machine.phase in OVER:
+                raise MembershipOverError(
+                    f"{self._group}: this member is not running ({machine.phase.value})"
+                )
+            try:
+                async with asyncio.timeout(max(0, self._left_ms()) / 1000):
+                    await self._host.change()
+            except TimeoutError:
+                trouble = machine.link.trouble
+                raise CoordinatorUnavailableError(f"{self._group}: no coordinator: {trouble}") from None
+        self._found = machine.link.found
+        return node
+
+    def _left_ms(self) -> int:
+        return self._deadline_ms - self._host.now_ms()
