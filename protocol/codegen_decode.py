@@ -103,12 +103,25 @@ class _Decode(Writer):
         if spec.array:
             return self.array(name, spec)
         if not isinstance(spec.type, str):
-            self.flush()
+            return self.struct(name, spec)
+        return self.sized(name, spec)
+
+    def struct(self, name: str, spec: FieldSpec) -> str:
+        assert not isinstance(spec.type, str)
+        self.flush()
+        if not covers(spec.nullable, self.version):
             expression = self.struct_body(spec.type)
             target = self.name(name)
             self.put(f"{target} = {expression}")
             return target
-        return self.sized(name, spec)
+        target = self.name(name)
+        self.put(f"{target}: {self.annotation(spec)} | None = None")
+        self.put("pos += 1")
+        self.put("if data[pos - 1] < 128:  # one byte in front, below 0 for null")
+        self.indent += 1
+        self.put(f"{target} = {self.struct_body(spec.type)}")
+        self.indent -= 1
+        return target
 
     def size(self, name: str, spec: FieldSpec) -> tuple[str, bool]:
         """Read a length or count; returns its name, and whether it is held plus one (compact)."""

@@ -82,11 +82,26 @@ class _Encode(Writer):
         elif spec.array:
             self.array(value, name, spec)
         elif not isinstance(spec.type, str):
-            local = self.name(name)
-            self.put(f"{local} = {value}")
-            self.struct_body(spec.type, local)
+            self.struct(value, name, spec)
         else:
             self.sized(value, name, spec)
+
+    def struct(self, value: str, name: str, spec: FieldSpec) -> None:
+        assert not isinstance(spec.type, str)
+        local = self.name(name)
+        self.put(f"{local} = {value}")
+        if not covers(spec.nullable, self.version):
+            self.struct_body(spec.type, local)
+            return
+        self.flush()
+        self.put(f"if {local} is None:")
+        self.put(f'    {self.out}.append(b"\\xff")')
+        self.put("else:")
+        self.indent += 1
+        self.pieces.append('b"\\x01"')
+        self.struct_body(spec.type, local)
+        self.flush()
+        self.indent -= 1
 
     def length(self, expression: str, spec: FieldSpec) -> None:
         """Add the length or count `expression` in the form that the field has."""

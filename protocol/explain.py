@@ -92,7 +92,7 @@ class _Walk:
             self.array(spec, path)
         elif isinstance(spec.type, str):
             self.sized(spec, path)
-        else:
+        elif not covers(spec.nullable, self.version) or self.take(1, path, "the value")[0] < 128:
             self.struct(spec.type, f"{path}.")
 
     def length(self, spec: FieldSpec, path: str, what: str) -> int:

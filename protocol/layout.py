@@ -43,7 +43,7 @@ def smallest_field(spec: FieldSpec, version: int, flexible: bool) -> int:
     if spec.array:
         return 1 if flexible else 4
     if not isinstance(spec.type, str):
-        return smallest(spec.type, version, flexible)
+        return 1 if covers(spec.nullable, version) else smallest(spec.type, version, flexible)
     if flexible and spec.compact:
         return 1
     return 2 if spec.type == "string" else 4

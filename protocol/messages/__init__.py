@@ -56,6 +56,11 @@ from ringleader.protocol.messages.data import (
     ProduceResponseTopicProduceResponse,
 )
 from ringleader.protocol.messages.groups import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DeleteGroupsResponseDeletableGroupResult,
@@ -198,6 +203,11 @@ __all__ = [
     "ApiVersionsResponseApiVersion",
     "ApiVersionsResponseFinalizedFeatureKey",
     "ApiVersionsResponseSupportedFeatureKey",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatRequestTopicPartitions",
+    "ConsumerGroupHeartbeatResponse",
+    "ConsumerGroupHeartbeatResponseAssignment",
+    "ConsumerGroupHeartbeatResponseTopicPartitions",
     "CreatePartitionsRequest",
     "CreatePartitionsRequestCreatePartitionsAssignment",
     "CreatePartitionsRequestCreatePartitionsTopic",

@@ -1,8 +1,11 @@
-"""Membership of groups: find the coordinator, join, sync, heartbeat, leave; describe, list, delete groups."""
+"""Membership of groups: find the coordinator, join, sync, heartbeat, leave; describe, list, delete groups.
+
+Last the one request of members of the newer protocol (KIP-848).
+"""
 
 from __future__ import annotations
 
-from ringleader.protocol.schema import LAST, Message, array, field, message, struct
+from ringleader.protocol.schema import LAST, ZERO_UUID, Message, array, field, message, struct
 
 
 @message(key=10, versions=(0, 4), flexible=3, kind="request")
@@ -304,4 +307,71 @@ class DeleteGroupsResponse(Message):
     throttle_time_ms: int = field("int32", default=0)
     results: list[DeleteGroupsResponseDeletableGroupResult] = array(
         DeleteGroupsResponseDeletableGroupResult, factory=list
+    )
+
+
+@struct
+class ConsumerGroupHeartbeatRequestTopicPartitions:
+    """One of `ConsumerGroupHeartbeatRequest.topic_partitions`."""
+
+    topic_id: bytes = field("uuid", default=ZERO_UUID)
+    partitions: list[int] = array("int32", factory=list)
+
+
+@message(key=68, versions=(0, 1), flexible=0, kind="request")
+class ConsumerGroupHeartbeatRequest(Message):
+    """Join a group of the consumer protocol, stay in it, tell what is owned, leave it.
+
+    `member_epoch` 0 joins, -1 leaves, -2 leaves as a static member that will be back. The member makes its
+    id, from version 1 on. Null, and -1 as `rebalance_timeout_ms`: as in the request before.
+
+    ConsumerGroupHeartbeat, API 68, v0-1; KIP-848, KIP-1082.
+    """
+
+    group_id: str = field("string", default="")
+    member_id: str = field("string", default="")
+    member_epoch: int = field("int32", default=0)
+    instance_id: str | None = field("string", nullable=(0, LAST), default=None)
+    rack_id: str | None = field("string", nullable=(0, LAST), default=None)
+    rebalance_timeout_ms: int = field("int32", default=-1)
+    subscribed_topic_names: list[str] | None = array("string", nullable=(0, LAST), default=None)
+    subscribed_topic_regex: str | None = field("string", versions=(1, LAST), nullable=(1, LAST), default=None)
+    server_assignor: str | None = field("string", nullable=(0, LAST), default=None)
+    topic_partitions: list[ConsumerGroupHeartbeatRequestTopicPartitions] | None = array(
+        ConsumerGroupHeartbeatRequestTopicPartitions, nullable=(0, LAST), default=None
+    )
+
+
+@struct
+class ConsumerGroupHeartbeatResponseTopicPartitions:
+    """One of `ConsumerGroupHeartbeatResponseAssignment.topic_partitions`."""
+
+    topic_id: bytes = field("uuid", default=ZERO_UUID)
+    partitions: list[int] = array("int32", factory=list)
+
+
+@struct
+class ConsumerGroupHeartbeatResponseAssignment:
+    """`ConsumerGroupHeartbeatResponse.assignment`."""
+
+    topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = array(
+        ConsumerGroupHeartbeatResponseTopicPartitions, factory=list
+    )
+
+
+@message(key=68, versions=(0, 1), flexible=0, kind="response")
+class ConsumerGroupHeartbeatResponse(Message):
+    """The member's epoch, when to beat again, and its assignment if there is news of it (null: none).
+
+    ConsumerGroupHeartbeat, API 68, v0-1; KIP-848, KIP-1082.
+    """
+
+    throttle_time_ms: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+    error_message: str | None = field("string", nullable=(0, LAST), default=None)
+    member_id: str | None = field("string", nullable=(0, LAST), default=None)
+    member_epoch: int = field("int32", default=0)
+    heartbeat_interval_ms: int = field("int32", default=0)
+    assignment: ConsumerGroupHeartbeatResponseAssignment | None = field(
+        ConsumerGroupHeartbeatResponseAssignment, nullable=(0, LAST), default=None
     )

@@ -110,7 +110,11 @@ class _Writer:
             one = FieldSpec(spec.type, False, spec.versions, None, None, None, False, True, None)
             for index, item in enumerate(value or []):
                 self.field(item, one, f"{path}[{index}]")
+        elif not isinstance(spec.type, str) and value is None:
+            self.out += b"\xff"
         elif not isinstance(spec.type, str):
+            if covers(spec.nullable, self.version):
+                self.out += b"\x01"
             self.struct(value, f"{path}.")
         elif spec.type in _FORMATS:
             self.out += struct.pack(f">{_FORMATS[spec.type]}", value)
