@@ -23,7 +23,7 @@ from confluent_kafka import Producer as Confluent
 from bench.report import median
 from ringleader.clients.admin import Admin
 from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.produce import Producer, SinkSettings
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings
 from ringleader.spark_bridge.sink.rows import sink_rows
 from tests.interop.kafka import BENCH_JVM, KafkaBroker
 
@@ -47,9 +47,9 @@ def arrow_batch(with_keys: bool) -> Any:
 def write_ours(broker: KafkaBroker, topic: str, batch: Any, batches: int) -> None:
     """As a task of the sink."""
     endpoint = Endpoint(((broker.host, broker.port),))
-    producer = Producer(SinkSettings(endpoint, topic, batch_bytes=BATCH_BYTES))
+    producer = SinkProducer(SinkSettings(endpoint=endpoint, topic=topic, batch_bytes=BATCH_BYTES))
     for _ in range(batches):
-        producer.write(sink_rows(batch, False))
+        producer.write_rows(sink_rows(batch, False))
     producer.flush()
     producer.close()
 

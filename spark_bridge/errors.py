@@ -15,7 +15,3 @@ class SourceError(Exception):
 
 class FetchError(Exception):
     """Records of a range could not be read; the message says which and why."""
-
-
-class SinkError(Exception):
-    """Rows could not be written; the message says which and why."""

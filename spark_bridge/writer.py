@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 
 from ringleader.spark_bridge.options.build import OptionsError
 from ringleader.spark_bridge.options.sink import sink_options
-from ringleader.spark_bridge.sink.produce import Producer, SinkSettings
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings
 from ringleader.spark_bridge.sink.rows import check_schema, sink_rows
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ class _Writer:
         self._settings = SinkSettings.of(parsed)
 
     def write(self, iterator: Iterator[Any]) -> Written:
-        """Write a task's Arrow batches. Raises SinkError: then nothing is promised of any of its rows."""
-        producer = Producer(self._settings)
+        """Write a task's Arrow batches. Raises ProduceError: then nothing is promised of any of its rows."""
+        producer = SinkProducer(self._settings)
         with_topics = self._settings.topic is None
         try:
             for batch in iterator:
-                producer.write(sink_rows(batch, with_topics))
+                producer.write_rows(sink_rows(batch, with_topics))
             producer.flush()
         finally:
             producer.close()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable
 from typing import TypeVar, cast
 
+from ringleader.clients.errors import ConnectionLostError
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
 from ringleader.protocol.frames import decode_response, encode_request
 from ringleader.protocol.messages import (
@@ -40,7 +41,7 @@ _LENGTH = struct.Struct(">i")
 R = TypeVar("R", bound=Message)
 
 
-class WireError(Exception):
+class WireError(ConnectionLostError):
     """A connection could not be made or broke, or an answer did not come in time."""
 
 

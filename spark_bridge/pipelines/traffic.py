@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ringleader.spark_bridge.sink.partitioner import murmur2
+from ringleader.clients.produce.partitioner import murmur2
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,91 +1,46 @@
-"""The executor side of the sink: writes a task's rows, at least once and in order within each partition.
-
-Batches go out as they fill, several ahead of their answers. What a broker did not take is sent again in the
-same order; with a producer id the broker drops what it has already. One thread per instance, no other.
-"""
+"""The executor side of the sink: writes a task's rows, over connections that outlive the task."""
 
 from __future__ import annotations
 
-import logging
-import random
-import time
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.producer import Producer, ProduceSettings
 from ringleader.protocol.compression import Compression
-from ringleader.protocol.errors import ErrorCode, error_name
-from ringleader.protocol.messages import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    ProduceRequest,
-    ProduceRequestPartitionProduceData,
-    ProduceRequestTopicProduceData,
-    ProduceResponse,
-    ProduceResponsePartitionProduceResponse,
-)
-from ringleader.spark_bridge.errors import SinkError
 from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.network.wire import WireError, retriable
 from ringleader.spark_bridge.network.wires import Wires
-from ringleader.spark_bridge.sharing.offsets import TopicPartition
-from ringleader.spark_bridge.sink.batch_builder import BatchBuilder, RowSizes, RowTooLargeError, row_sizes
-from ringleader.spark_bridge.sink.lanes import Batch, Lane
-from ringleader.spark_bridge.sink.partitioner import StickyPartitions, partitions_of_keys
-from ringleader.spark_bridge.sink.rows import SinkRows
+from ringleader.spark_bridge.sink.rows import by_topic
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options.sink import SinkOptions
 
-logger = logging.getLogger("ringleader.spark")
 
-_TAKEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
-_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-# A topic with one of these will not be there, however long one waits.
-_HOPELESS = (
-    ErrorCode.INVALID_TOPIC_EXCEPTION,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-    ErrorCode.POLICY_VIOLATION,
-)
-
-
-@dataclass(frozen=True)
-class SinkSettings:
-    """What a task must know; plain values, so that pickling is cheap."""
+@dataclass(frozen=True, kw_only=True)
+class SinkSettings(ProduceSettings):
+    """What a task must know."""
 
     endpoint: Endpoint
     topic: str | None = None
-    acks: int = -1
-    idempotent: bool = True
-    codec: Compression = Compression.NONE
-    batch_bytes: int = 1_000_000
-    max_request_bytes: int = 1_048_576
-    buffer_bytes: int = 32 * 1024 * 1024
-    max_in_flight: int = 5
-    request_timeout_ms: int = 30_000
-    delivery_timeout_s: float = 120.0
-    max_block_s: float = 15.0
-    retry_backoff_s: float = 0.1
+    prefix: str = "kafka."
 
     @classmethod
     def of(cls, options: SinkOptions) -> SinkSettings:
         """The part of the options that executors need."""
         return cls(
-            options.endpoint,
-            options.topic,
-            -1 if options.acks == "all" else 1,
-            options.idempotent,
-            Compression[options.compression_type.upper()],
-            options.batch_size_bytes,
-            options.max_request_bytes,
-            options.buffer_bytes,
-            options.max_in_flight,
-            options.request_timeout_ms,
-            options.delivery_timeout_ms / 1000,
-            options.max_block_ms / 1000,
-            options.retry_backoff_ms / 1000,
+            endpoint=options.endpoint,
+            topic=options.topic,
+            acks=-1 if options.acks == "all" else 1,
+            idempotent=options.idempotent,
+            codec=Compression[options.compression_type.upper()],
+            batch_bytes=options.batch_size_bytes,
+            max_request_bytes=options.max_request_bytes,
+            buffer_bytes=options.buffer_bytes,
+            max_in_flight=options.max_in_flight,
+            request_timeout_ms=options.request_timeout_ms,
+            delivery_timeout_s=options.delivery_timeout_ms / 1000,
+            max_block_s=options.max_block_ms / 1000,
+            retry_backoff_s=options.retry_backoff_ms / 1000,
         )
 
 
@@ -97,350 +52,14 @@ def close_wires() -> None:
     _wires.close()
 
 
-class _Topic:
-    """How many partitions a topic has, and which one rows without a key fill now."""
-
-    def __init__(self, count: int, available: list[int]) -> None:
-        self.count = count
-        # Neither tests nor users want a fixed choice: tasks should begin at different partitions.
-        self.sticky = StickyPartitions(available or list(range(count)), random.Random())
-
-
-class Producer:
-    """Writes rows until ``flush``, which returns when brokers have acknowledged them all.
-
-    Raises SinkError, and then nothing is promised of any row.
-    """
+class SinkProducer(Producer):
+    """Writes the rows of a task until ``flush``; connections that owe no answer stay for the next task."""
 
     def __init__(self, settings: SinkSettings) -> None:
-        self._settings = settings
-        self._wire = _wires.get(settings.endpoint)
-        self._topics: dict[str, _Topic] = {}
-        self._lanes: dict[TopicPartition, Lane] = {}
-        # Lanes with batches to send, and what each node has been sent and not answered.
-        self._waiting: dict[TopicPartition, Lane] = {}
-        self._in_flight: dict[int, deque[list[Batch]]] = {}
-        self._identity: tuple[int, int] | None = None
-        self.rows = 0
-        self.bytes = 0
+        super().__init__(_wires.get(settings.endpoint), settings)
+        self._topic = settings.topic
 
-    def write(self, rows: SinkRows) -> None:
-        """Take rows; full batches go out, the rest waits for ``flush`` or more rows."""
-        if not len(rows):
-            return
-        self.rows += len(rows)
-        for topic, some in self._by_topic(rows):
-            self._write(topic, some)
-        if sum(lane.builder.size_bytes for lane in self._lanes.values()) > self._settings.buffer_bytes:
-            self._close_all()
-        self._pump()
-
-    def flush(self) -> None:
-        """Send everything, and wait until all of it is acknowledged."""
-        self._close_all()
-        self._pump()
-        while self._in_flight or self._waiting:
-            self._step()
-
-    def close(self) -> None:
-        """Forget what is on its way. Connections that owe no answer stay for the next task."""
-        self._wire.drop_waiting()
-
-    # -- rows to batches
-
-    def _by_topic(self, rows: SinkRows) -> Iterator[tuple[str, SinkRows]]:
-        if self._settings.topic is not None:
-            yield self._settings.topic, rows
-            return
-        import pyarrow.compute as pc
-
-        if rows.topics is None or rows.topics.null_count:
-            raise SinkError("a row has no topic: the column 'topic' is null")
-        topics = pc.unique(rows.topics).to_pylist()
-        for topic in topics:
-            some = rows if len(topics) == 1 else rows.take(pc.indices_nonzero(pc.equal(rows.topics, topic)))
-            yield topic, some
-
-    def _write(self, topic: str, rows: SinkRows) -> None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        known = self._topics.get(topic) or self._find_topic(topic)
-        if rows.keys is None and rows.partitions is None:
-            self._spread(topic, known, rows)
-            return
-        targets = rows.partitions
-        if rows.keys is not None and (targets is None or targets.null_count):
-            by_key = partitions_of_keys(rows.keys, known.count)
-            targets = by_key if targets is None else pc.coalesce(targets.cast(pa.int32()), by_key)
-        # Sorted by partition, stably and nulls last: a partition's rows keep their order.
-        rows = rows.take(pc.array_sort_indices(targets))
-        counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in pc.value_counts(targets)}
-        at = 0
-        for target in sorted(number for number in counts if number is not None):
-            if not 0 <= target < known.count:
-                raise SinkError(
-                    f"a row names partition {target} of topic {topic}, which has partitions 0 to "
-                    f"{known.count - 1}"
-                )
-            self._fill(self._lane((topic, target)), rows.slice(at, at + counts[target]))
-            at += counts[target]
-        if None in counts:
-            self._spread(topic, known, rows.slice(at, len(rows)))
-
-    def _spread(self, topic: str, known: _Topic, rows: SinkRows) -> None:
-        """Rows without a key: one partition until its batch is full, then the next."""
-        sizes, at = row_sizes(rows), 0
-        while at < len(rows):
-            lane = self._lane((topic, known.sticky.current))
-            at = self._take(lane, rows, sizes, at)
-            if lane.builder.full:
-                self._close(lane)
-                known.sticky.move_on()
-
-    def _fill(self, lane: Lane, rows: SinkRows) -> None:
-        sizes, at = row_sizes(rows), 0
-        while at < len(rows):
-            at = self._take(lane, rows, sizes, at)
-            if lane.builder.full:
-                self._close(lane)
-
-    def _take(self, lane: Lane, rows: SinkRows, sizes: RowSizes, at: int) -> int:
-        try:
-            return lane.builder.fill(rows, sizes, at)
-        except RowTooLargeError as error:
-            raise SinkError(
-                f"a row for topic {lane.topic} takes {error.size_bytes} bytes; kafka.max.request.size is "
-                f"{self._settings.max_request_bytes}. Raise it, and the topic's max.message.bytes with it."
-            ) from None
-
-    def _lane(self, tp: TopicPartition) -> Lane:
-        found = self._lanes.get(tp)
-        if found is None:
-            settings = self._settings
-            limit = min(settings.batch_bytes, settings.max_request_bytes)
-            builder = BatchBuilder(limit, settings.max_request_bytes)
-            found = self._lanes[tp] = Lane(*tp, builder, settings.idempotent)
-        return found
-
-    def _close(self, lane: Lane) -> None:
-        """A batch is full: it may go."""
-        identity = self._identify() if self._settings.idempotent else (-1, -1)
-        batch = lane.close(int(time.time() * 1000), self._settings.codec, *identity, time.monotonic())
-        self.bytes += len(batch.data)
-        self._waiting[lane.topic, lane.partition] = lane
-        self._pump()
-
-    def _close_all(self) -> None:
-        for lane in self._lanes.values():
-            if lane.builder.count:
-                self._close(lane)
-
-    # -- batches to brokers
-
-    def _pump(self) -> None:
-        self._send_ready()
-        while self._waiting:
-            self._step()
-
-    def _step(self) -> None:
-        """One answer, or a moment's patience where none is to come."""
-        if self._in_flight:
-            node = min(self._in_flight, key=lambda found: self._in_flight[found][0][0].first_s)
-            self._receive(node)
-        else:
-            self._wait_for_leaders()
-        self._send_ready()
-
-    def _send_ready(self) -> None:
-        """Requests to all leaders that may have more, one batch of a partition in each."""
-        more = True
-        while more:
-            more = False
-            for node, batches in self._ready().items():
-                more = self._send(node, batches) or more
-
-    def _ready(self) -> dict[int, list[Batch]]:
-        found: dict[int, list[Batch]] = {}
-        sizes: dict[int, int] = {}
-        for tp, lane in self._waiting.items():
-            node = self._wire.leader(tp)
-            if (
-                node is None
-                or not lane.may_send(node)
-                or len(self._in_flight.get(node, ())) >= self._settings.max_in_flight
-            ):
-                continue
-            batch = lane.queue[0]
-            size = sizes.get(node, 0) + len(batch.data)
-            if node not in found or size <= self._settings.max_request_bytes:
-                found.setdefault(node, []).append(batch)
-                sizes[node] = size
-        return found
-
-    def _send(self, node: int, batches: list[Batch]) -> bool:
-        """Whether it went out; otherwise the batches wait on."""
-        for batch in batches:
-            lane = self._lanes[batch.topic, batch.partition]
-            lane.sent(batch, node)
-            if not lane.queue:
-                del self._waiting[batch.topic, batch.partition]
-        self._in_flight.setdefault(node, deque()).append(batches)
-        try:
-            connection = self._wire.connection(node)
-            connection.send(self._request(batches), connection.version(ProduceRequest))
-        except WireError as error:
-            self._node_failed(node, str(error))
-            return False
-        return True
-
-    def _request(self, batches: list[Batch]) -> ProduceRequest:
-        topics: dict[str, list[ProduceRequestPartitionProduceData]] = {}
-        for batch in batches:
-            entry = ProduceRequestPartitionProduceData(index=batch.partition, records=batch.data)
-            topics.setdefault(batch.topic, []).append(entry)
-        return ProduceRequest(
-            acks=self._settings.acks,
-            timeout_ms=self._settings.request_timeout_ms,
-            topic_data=[
-                ProduceRequestTopicProduceData(name=name, partition_data=of) for name, of in topics.items()
-            ],
-        )
-
-    # -- answers
-
-    def _receive(self, node: int) -> None:
-        try:
-            response = self._wire.connection(node).receive(ProduceResponse)
-        except WireError as error:
-            self._node_failed(node, str(error))
-            return
-        batches = self._in_flight[node].popleft()
-        if not self._in_flight[node]:
-            del self._in_flight[node]
-        answers = {
-            (topic.name, entry.index): entry
-            for topic in response.responses
-            for entry in topic.partition_responses
-        }
-        refused: set[str] = set()
-        for batch in batches:
-            lane = self._lanes[batch.topic, batch.partition]
-            lane.in_flight -= 1
-            answer = answers.get((batch.topic, batch.partition))
-            if answer is None:
-                raise SinkError(f"the broker did not answer for {batch.name}")
-            if answer.error_code in _TAKEN:
-                lane.taken(batch)
-                if not lane.queue:
-                    self._waiting.pop((lane.topic, lane.partition), None)
-            elif self._refused(lane, batch, answer):
-                refused.add(batch.topic)
-        if refused:
-            self._refresh(refused)
-
-    def _refused(self, lane: Lane, batch: Batch, answer: ProduceResponsePartitionProduceResponse) -> bool:
-        """What to do about a batch that was not taken; whether to look for leaders anew. Raises SinkError."""
-        code = answer.error_code
-        if code in _TOO_LARGE and batch.count > 1:
-            self._again(lane, *batch.halves())
-            return False
-        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and lane.behind(batch):
-            self._again(lane, batch)
-            return False
-        why = error_name(code) + (f" ({answer.error_message})" if answer.error_message else "")
-        if code in _TOO_LARGE:
-            raise SinkError(
-                f"a row for topic {batch.topic} takes {len(batch.data)} bytes, more than the topic's "
-                f"max.message.bytes: {why}"
-            )
-        if not retriable(code) or code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            raise SinkError(f"rows cannot be written to {batch.name}: {why}")
-        self._check_late(batch, why)
-        self._wire.forget((batch.topic, batch.partition))
-        self._again(lane, batch)
-        return True
-
-    def _again(self, lane: Lane, *batches: Batch) -> None:
-        lane.back(*batches)
-        self._waiting[lane.topic, lane.partition] = lane
-
-    def _node_failed(self, node: int, why: str) -> None:
-        """Nobody knows what became of the requests under way: send them again."""
-        self._wire.drop(node)
-        topics: set[str] = set()
-        for batches in self._in_flight.pop(node, ()):
-            for batch in batches:
-                self._check_late(batch, why)
-                lane = self._lanes[batch.topic, batch.partition]
-                lane.in_flight -= 1
-                self._again(lane, batch)
-                topics.add(batch.topic)
-        logger.info("node %d did not take batches, they are sent again: %s", node, why)
-        self._refresh(topics)
-
-    def _check_late(self, batch: Batch, why: str) -> None:
-        waited_s = time.monotonic() - batch.first_s
-        if waited_s > self._settings.delivery_timeout_s:
-            raise SinkError(
-                f"rows for {batch.name} were not taken within {waited_s:.0f} s (kafka.delivery.timeout.ms): "
-                f"{why}"
-            )
-
-    # -- metadata and identity
-
-    def _wait_for_leaders(self) -> None:
-        for lane in self._waiting.values():
-            self._check_late(lane.queue[0], "the partition has no leader, or no broker answers")
-        self._refresh({topic for topic, _ in self._waiting})
-
-    def _refresh(self, topics: set[str]) -> None:
-        time.sleep(self._settings.retry_backoff_s)
-        try:
-            self._wire.refresh(topics)
-        except WireError as error:
-            logger.info("no broker answers: %s", error)
-
-    def _find_topic(self, topic: str) -> _Topic:
-        """Partitions of a topic; asks for it to be made where brokers do that. Raises SinkError."""
-        deadline = time.monotonic() + self._settings.max_block_s
-        while True:
-            why = f"topic {topic} does not exist, and the brokers do not make it"
-            try:
-                code = self._wire.refresh([topic], create=True).get(topic, 0)
-                if code in _HOPELESS:
-                    raise SinkError(f"topic {topic} cannot be written to: {error_name(code)}")
-            except WireError as error:
-                why = f"topic {topic} cannot be looked up: {error}"
-            known = [partition for _, partition in self._wire.partitions([topic])]
-            if known:
-                available = [number for number in known if self._wire.leader((topic, number)) is not None]
-                found = self._topics[topic] = _Topic(max(known) + 1, available)
-                return found
-            if time.monotonic() >= deadline:
-                raise SinkError(f"{why} (waited {self._settings.max_block_s:.0f} s, kafka.max.block.ms)")
-            time.sleep(self._settings.retry_backoff_s)
-
-    def _identify(self) -> tuple[int, int]:
-        """The producer id and epoch of this task, asked for once."""
-        if self._identity is not None:
-            return self._identity
-        deadline = time.monotonic() + self._settings.max_block_s
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
-        while True:
-            try:
-                answer = self._wire.ask_any(request, InitProducerIdResponse)
-                if not answer.error_code:
-                    self._identity = answer.producer_id, answer.producer_epoch
-                    return self._identity
-                why = error_name(answer.error_code)
-                if not retriable(answer.error_code):
-                    raise SinkError(
-                        f"the brokers give no producer id: {why}. Set kafka.enable.idempotence=false to "
-                        "write without one."
-                    )
-            except WireError as error:
-                why = str(error)
-            if time.monotonic() >= deadline:
-                raise SinkError(f"no producer id could be had: {why}")
-            time.sleep(self._settings.retry_backoff_s)
+    def write_rows(self, rows: ArrowRows) -> None:
+        """Take rows, each for the topic of the options or its own. Raises ProduceError."""
+        for topic, some in by_topic(rows, self._topic):
+            self.write(topic, some)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.producer import ProduceError
 from ringleader.protocol.records import varint
 from ringleader.spark_bridge.options.build import OptionsError
 
@@ -49,39 +50,22 @@ def check_schema(schema: StructType, topic: str | None) -> None:
         raise OptionsError(" ".join(reasons))
 
 
-@dataclass(slots=True)
-class SinkRows:
-    """Rows as columns of one length; None for a column that is not there, or holds nothing but nulls."""
+def by_topic(rows: ArrowRows, topic: str | None) -> Iterator[tuple[str, ArrowRows]]:
+    """The rows of each topic; all of them go to ``topic`` where the option names one. Raises ProduceError."""
+    if topic is not None:
+        yield topic, rows
+        return
+    import pyarrow.compute as pc
 
-    values: Any
-    """``pyarrow`` array of binary."""
-    keys: Any = None
-    """As ``values``."""
-    tails: Any = None
-    """``pyarrow`` array of binary, never null: each record's headers, as they stand at its end."""
-    topics: Any = None
-    """Array of string."""
-    partitions: Any = None
-    """Array of int32."""
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def slice(self, start: int, stop: int) -> SinkRows:
-        """A run of rows."""
-        count = stop - start
-        return self._each(lambda found: found.slice(start, count))
-
-    def take(self, indices: Any) -> SinkRows:
-        """The rows of these indices."""
-        return self._each(lambda found: found.take(indices))
-
-    def _each(self, change: Callable[[Any], Any]) -> SinkRows:
-        columns = (self.values, self.keys, self.tails, self.topics, self.partitions)
-        return SinkRows(*[None if found is None else change(found) for found in columns])
+    if rows.topics is None or rows.topics.null_count:
+        raise ProduceError("a record has no topic: the column 'topic' is null")
+    topics = pc.unique(rows.topics).to_pylist()
+    for name in topics:
+        some = rows if len(topics) == 1 else rows.take(pc.indices_nonzero(pc.equal(rows.topics, name)))
+        yield name, some
 
 
-def sink_rows(batch: Any, with_topics: bool) -> SinkRows:
+def sink_rows(batch: Any, with_topics: bool) -> ArrowRows:
     """The columns of a ``pyarrow.RecordBatch``. ``with_topics``: whether the column ``topic`` counts."""
     import pyarrow as pa
 
@@ -92,7 +76,7 @@ def sink_rows(batch: Any, with_topics: bool) -> SinkRows:
 
     values, keys, headers = column("value"), column("key"), column("headers")
     topics, partitions = column("topic") if with_topics else None, column("partition")
-    return SinkRows(
+    return ArrowRows(
         pa.nulls(batch.num_rows, pa.binary()) if values is None else values.cast(pa.binary()),
         None if keys is None else keys.cast(pa.binary()),
         None if headers is None else pa.array([_tail(found) for found in headers.to_pylist()], pa.binary()),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.produce import Producer, SinkSettings, close_wires
-from ringleader.spark_bridge.sink.rows import SinkRows
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_wires
 from tests.support.daemon import Daemon
 
 ROWS, PART, PARTITIONS, KILLS = 30_000, 500, 3, 3
@@ -33,8 +33,13 @@ def test_a_daemon_that_is_killed_and_comes_back_has_every_row_once(tmp_path: Pat
     values = [b"%06d" % number + b"." * 200 for number in range(ROWS)]
     with Daemon(tmp_path, topics=[f"t:{PARTITIONS}"]) as daemon:
         host, port = daemon.bootstrap.split(":")
-        producer = Producer(
-            SinkSettings(Endpoint(((host, int(port)),)), "t", batch_bytes=20_000, delivery_timeout_s=100.0)
+        producer = SinkProducer(
+            SinkSettings(
+                endpoint=Endpoint(((host, int(port)),)),
+                topic="t",
+                batch_bytes=20_000,
+                delivery_timeout_s=100.0,
+            )
         )
         kills = [ROWS * number // (KILLS + 1) for number in range(1, KILLS + 1)]
         restarts: list[threading.Thread] = []
@@ -46,7 +51,7 @@ def test_a_daemon_that_is_killed_and_comes_back_has_every_row_once(tmp_path: Pat
                 restarts.append(threading.Thread(target=daemon.start))
                 restarts[-1].start()
             partitions = pa.array([(at // PART) % PARTITIONS] * PART, pa.int32())
-            producer.write(SinkRows(pa.array(values[at : at + PART]), None, None, None, partitions))
+            producer.write_rows(ArrowRows(pa.array(values[at : at + PART]), None, None, None, partitions))
             if restarts and restarts[-1].is_alive():
                 restarts[-1].join(60)
         producer.flush()

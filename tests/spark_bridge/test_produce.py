@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.partitioner import partition_of_key
+from ringleader.clients.produce.producer import ProduceError
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import ProduceRequest
 from ringleader.protocol.records import BatchHeader, iter_batches
 from ringleader.protocol.schema import Message
-from ringleader.spark_bridge.errors import SinkError
 from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.partitioner import partition_of_key
-from ringleader.spark_bridge.sink.produce import Producer, SinkSettings, close_wires
-from ringleader.spark_bridge.sink.rows import SinkRows
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_wires
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
 
@@ -36,8 +36,8 @@ def broker() -> Iterator[SinkBroker]:
 
 def settings(broker: SinkBroker, **changes: Any) -> SinkSettings:
     plain = SinkSettings(
-        Endpoint(((broker.host, broker.port),), request_timeout_ms=5_000),
-        "t",
+        endpoint=Endpoint(((broker.host, broker.port),), request_timeout_ms=5_000),
+        topic="t",
         batch_bytes=1_000,
         max_request_bytes=4_000,
         delivery_timeout_s=20.0,
@@ -56,9 +56,9 @@ def rows(
     keys: Sequence[bytes | None] | None = None,
     partitions: list[int | None] | None = None,
     topics: list[str | None] | None = None,
-) -> SinkRows:
+) -> ArrowRows:
     some = None if keys is None else pa.array(keys, pa.binary())
-    return SinkRows(
+    return ArrowRows(
         pa.array(found, pa.binary()),
         some,
         None,
@@ -67,11 +67,11 @@ def rows(
     )
 
 
-def write(told: SinkSettings, *parts: SinkRows) -> Producer:
-    producer = Producer(told)
+def write(told: SinkSettings, *parts: ArrowRows) -> SinkProducer:
+    producer = SinkProducer(told)
     try:
         for part in parts:
-            producer.write(part)
+            producer.write_rows(part)
         producer.flush()
     finally:
         producer.close()
@@ -84,7 +84,7 @@ def log(broker: SinkBroker, topic: str = "t") -> list[bytes]:
     return [value for value in found if value is not None]
 
 
-def all_to(partition: int, count: int) -> SinkRows:
+def all_to(partition: int, count: int) -> ArrowRows:
     return rows(values(count), partitions=[partition] * count)
 
 
@@ -130,23 +130,23 @@ def test_partition_topic_and_null_as_each_row_says(broker: SinkBroker) -> None:
     [
         (rows([b"a"], partitions=[3]), "partition 3 of topic t, which has partitions 0 to 2"),
         (rows([b"a"], partitions=[-1]), "partition -1 of topic t"),
-        (rows([b"a" * 5_000]), r"a row for topic t takes 50\d\d bytes; kafka\.max\.request\.size is 4000"),
+        (rows([b"a" * 5_000]), r"a record for topic t takes 50\d\d bytes; kafka\.max\.request\.size is 4000"),
     ],
 )
-def test_a_row_that_cannot_go_is_a_sentence(broker: SinkBroker, part: SinkRows, said: str) -> None:
-    with pytest.raises(SinkError, match=said):
+def test_a_row_that_cannot_go_is_a_sentence(broker: SinkBroker, part: ArrowRows, said: str) -> None:
+    with pytest.raises(ProduceError, match=said):
         write(settings(broker), part)
 
 
 def test_a_row_without_a_topic_is_a_sentence(broker: SinkBroker) -> None:
-    with pytest.raises(SinkError, match="the column 'topic' is null"):
+    with pytest.raises(ProduceError, match="the column 'topic' is null"):
         write(settings(broker, topic=None), rows([b"a", b"b"], topics=["t", None]))
-    with pytest.raises(SinkError, match="the column 'topic' is null"):
+    with pytest.raises(ProduceError, match="the column 'topic' is null"):
         write(settings(broker, topic=None), rows([b"a"]))
 
 
 def test_a_topic_is_made_only_by_a_broker_that_makes_topics(broker: SinkBroker) -> None:
-    with pytest.raises(SinkError, match="topic new does not exist, and the brokers do not make it"):
+    with pytest.raises(ProduceError, match="topic new does not exist, and the brokers do not make it"):
         write(settings(broker, topic="new"), rows([b"a"]))
     broker.creates.add("new")
     write(settings(broker, topic="new", max_block_s=5.0), rows([b"a"]))
@@ -268,20 +268,22 @@ def test_a_batch_too_large_for_the_topic_is_halved(broker: SinkBroker) -> None:
     )
     write(settings(broker), all_to(0, 100))
     assert broker.values("t", 0) == values(100)
-    with pytest.raises(SinkError, match=r"a row for topic t takes 5\d\d bytes, .*max\.message\.bytes"):
+    with pytest.raises(ProduceError, match=r"a record for topic t takes 5\d\d bytes, .*max\.message\.bytes"):
         write(settings(broker), rows([b"x" * 500]))
 
 
 def test_what_does_not_pass_fails_the_task(broker: SinkBroker) -> None:
     broker.refuse = lambda topic, partition, header: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    with pytest.raises(SinkError, match="rows cannot be written to t-0: TOPIC_AUTHORIZATION_FAILED"):
+    with pytest.raises(ProduceError, match="records cannot be written to t-0: TOPIC_AUTHORIZATION_FAILED"):
         write(settings(broker), all_to(0, 1))
     broker.refuse = lambda topic, partition, header: ErrorCode.NOT_ENOUGH_REPLICAS
-    with pytest.raises(SinkError, match=r"t-0 were not taken .*delivery\.timeout\.ms\): NOT_ENOUGH_REPLICAS"):
+    with pytest.raises(
+        ProduceError, match=r"t-0 were not taken .*delivery\.timeout\.ms\): NOT_ENOUGH_REPLICAS"
+    ):
         write(settings(broker, delivery_timeout_s=0.02), all_to(0, 1))
     broker.refuse = lambda topic, partition, header: 0
     broker.topics["t"][0].leader = 9
-    with pytest.raises(SinkError, match="no leader"):
+    with pytest.raises(ProduceError, match="no leader"):
         write(settings(broker, delivery_timeout_s=0.02), all_to(0, 1))
 
 
@@ -289,7 +291,7 @@ def test_a_broker_that_has_lost_the_sequence_fails_the_task(broker: SinkBroker) 
     broker.refuse = lambda topic, partition, header: (
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if header.base_sequence > 30 else 0
     )
-    with pytest.raises(SinkError, match="OUT_OF_ORDER_SEQUENCE_NUMBER"):
+    with pytest.raises(ProduceError, match="OUT_OF_ORDER_SEQUENCE_NUMBER"):
         write(settings(broker), all_to(0, 100))
 
 
@@ -297,7 +299,7 @@ def test_a_failed_task_leaves_no_answer_for_the_next(broker: SinkBroker) -> None
     broker.refuse = lambda topic, partition, header: (
         ErrorCode.TOPIC_AUTHORIZATION_FAILED if header.base_sequence > 30 else 0
     )
-    with pytest.raises(SinkError):
+    with pytest.raises(ProduceError):
         write(settings(broker), all_to(0, 200))
     broker.refuse = lambda topic, partition, header: 0
     write(settings(broker), all_to(1, 200))
@@ -316,9 +318,9 @@ def test_every_codec_arrives(broker: SinkBroker, codec: Compression) -> None:
 def test_many_partitions_stay_within_the_buffer(broker: SinkBroker) -> None:
     broker.topics["t"] = {number: Partition() for number in range(40)}
     told = settings(broker, buffer_bytes=5_000)
-    producer = Producer(told)
+    producer = SinkProducer(told)
     for start in range(0, 800, 40):
-        producer.write(rows(values(40, start), partitions=list(range(40))))
+        producer.write_rows(rows(values(40, start), partitions=list(range(40))))
     assert sum(lane.builder.size_bytes for lane in producer._lanes.values()) <= 5_000
     producer.flush()
     producer.close()
@@ -326,7 +328,9 @@ def test_many_partitions_stay_within_the_buffer(broker: SinkBroker) -> None:
 
 
 def test_nobody_there_is_a_sentence() -> None:
-    told = SinkSettings(Endpoint((("127.0.0.1", 1),)), "t", max_block_s=0.0, retry_backoff_s=0.001)
-    with pytest.raises(SinkError, match="topic t cannot be looked up: cannot connect"):
+    told = SinkSettings(
+        endpoint=Endpoint((("127.0.0.1", 1),)), topic="t", max_block_s=0.0, retry_backoff_s=0.001
+    )
+    with pytest.raises(ProduceError, match="topic t cannot be looked up: cannot connect"):
         write(told, rows([b"a"]))
     close_wires()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.spark_bridge.sink.partitioner import partition_of_key
+from ringleader.clients.produce.partitioner import partition_of_key
 from ringleader.testing.coordinator import Coordinator
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

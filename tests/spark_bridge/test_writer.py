@@ -19,8 +19,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ringleader.clients.produce.producer import ProduceError
 from ringleader.spark_bridge.batch import RingleaderBatchReader
-from ringleader.spark_bridge.errors import SinkError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.options.build import OptionsError
 from ringleader.spark_bridge.options.sink import sink_options
@@ -178,7 +178,7 @@ def test_a_task_that_fails_closes_what_it_opened(coordinator: Coordinator) -> No
     writer = RingleaderWriter(given, ROW, False)
     good = pa.RecordBatch.from_pydict({"value": pa.array(["a"] * 10)})
     bad = pa.RecordBatch.from_pydict({"value": pa.array(["a"]), "partition": pa.array([5], pa.int32())})
-    with pytest.raises(SinkError, match="partition 5 of topic t, which has partitions 0 to 1"):
+    with pytest.raises(ProduceError, match="partition 5 of topic t, which has partitions 0 to 1"):
         writer.write(iter([good, bad]))
     assert writer.write(iter([good])).rows == 10
     # Nothing of the failed task had filled a batch.

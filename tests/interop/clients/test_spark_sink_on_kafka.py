@@ -12,11 +12,12 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.producer import ProduceError
 from ringleader.protocol.compression import Compression
-from ringleader.spark_bridge.errors import SinkError
 from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.produce import Producer, SinkSettings, close_wires
-from ringleader.spark_bridge.sink.rows import SinkRows, sink_rows
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.rows import sink_rows
 from tests.interop.kafka import KafkaBroker, tool
 
 TOOLS = "org.apache.kafka.tools."
@@ -46,20 +47,20 @@ async def make(bootstrap: str, topics: dict[str, int]) -> None:
 
 
 def settings(broker: KafkaBroker, topic: str) -> SinkSettings:
-    return SinkSettings(Endpoint(((broker.host, broker.port),)), topic, max_block_s=5.0)
+    return SinkSettings(endpoint=Endpoint(((broker.host, broker.port),)), topic=topic, max_block_s=5.0)
 
 
-def write(told: SinkSettings, *parts: SinkRows) -> None:
-    producer = Producer(told)
+def write(told: SinkSettings, *parts: ArrowRows) -> None:
+    producer = SinkProducer(told)
     try:
         for part in parts:
-            producer.write(part)
+            producer.write_rows(part)
         producer.flush()
     finally:
         producer.close()
 
 
-def rows(values: Sequence[str], keys: Sequence[str] | None = None) -> SinkRows:
+def rows(values: Sequence[str], keys: Sequence[str] | None = None) -> ArrowRows:
     headers = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
     columns = {"value": pa.array(values, pa.string())}
     if keys is not None:
@@ -139,10 +140,10 @@ def test_batches_too_large_for_a_topic_are_cut(broker: KafkaBroker) -> None:
     values = [f"{number:05d}{'.' * 1_000}" for number in range(700)]
     write(settings(broker, "small"), rows(values))
     assert [value for *_, value in java_reads(broker, "small", len(values))] == values
-    with pytest.raises(SinkError, match=r"a row for topic small takes 30\d\d\d bytes"):
+    with pytest.raises(ProduceError, match=r"a record for topic small takes 30\d\d\d bytes"):
         write(settings(broker, "small"), rows(["." * 30_000]))
 
 
 def test_a_topic_that_nobody_makes_is_a_sentence(broker: KafkaBroker, tmp_path: Path) -> None:
-    with pytest.raises(SinkError, match="topic nowhere does not exist, and the brokers do not make it"):
+    with pytest.raises(ProduceError, match="topic nowhere does not exist, and the brokers do not make it"):
         write(replace(settings(broker, "nowhere"), max_block_s=0.2), rows(["a"]))

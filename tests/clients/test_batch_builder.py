@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.batch_builder import FRAME_BYTES, BatchBuilder, RowTooLargeError
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import Record, build_batch, check_batch, iter_batches
-from ringleader.spark_bridge.sink.batch_builder import FRAME_BYTES, BatchBuilder, RowTooLargeError, row_sizes
-from ringleader.spark_bridge.sink.rows import SinkRows, sink_rows
+from ringleader.spark_bridge.sink.rows import sink_rows
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 NOW_MS = 1_700_000_000_000
 
 
-def columns(rows: list[Row]) -> SinkRows:
+def columns(rows: list[Row]) -> ArrowRows:
     """Through an Arrow batch as Spark hands it over."""
     headers = [[{"key": name, "value": value} for name, value in found] or None for _, _, found in rows]
     batch = pa.RecordBatch.from_arrays(
@@ -47,7 +48,7 @@ def test_the_same_bytes_as_the_plain_builder(rows: list[Row], cut: int) -> None:
     builder = BatchBuilder(1_000_000, 1_000_000)
     for part in filter(None, (rows[:cut], rows[cut:])):
         found = columns(part)
-        assert builder.fill(found, row_sizes(found), 0) == len(part)
+        assert builder.fill(found, found.sizes(), 0) == len(part)
     built = builder.build(NOW_MS, producer_id=7, producer_epoch=1, base_sequence=5)
     assert built == plain(rows, producer_id=7, producer_epoch=1, base_sequence=5)
     assert builder.count == 0
@@ -57,7 +58,7 @@ def test_long_rows_have_long_lengths() -> None:
     rows: list[Row] = [(b"k" * 70_000, b"v" * 100_000, []), (None, b"", []), (b"", None, [])]
     builder = BatchBuilder(1_000_000, 1_000_000)
     found = columns(rows)
-    assert builder.fill(found, row_sizes(found), 0) == 3
+    assert builder.fill(found, found.sizes(), 0) == 3
     assert builder.build(NOW_MS) == plain(rows)
 
 
@@ -66,7 +67,7 @@ def test_every_codec(codec: Compression) -> None:
     rows: list[Row] = [(b"%d" % n, b"v" * 100, []) for n in range(50)]
     builder = BatchBuilder(1_000_000, 1_000_000)
     found = columns(rows)
-    builder.fill(found, row_sizes(found), 0)
+    builder.fill(found, found.sizes(), 0)
     built = builder.build(NOW_MS, codec)
     check_batch(built)
     (view,) = iter_batches(built)
@@ -78,7 +79,7 @@ def test_batches_are_cut_at_their_limit() -> None:
     rows: list[Row] = [(None, b"v" * (100 - FRAME_BYTES), []) for _ in range(25)]
     builder = BatchBuilder(1_000, 10_000)
     found = columns(rows)
-    sizes, stops = row_sizes(found), [0]
+    sizes, stops = found.sizes(), [0]
     while stops[-1] < len(rows):
         stops.append(builder.fill(found, sizes, stops[-1]))
         assert builder.full == (stops[-1] != 25)
@@ -90,7 +91,7 @@ def test_a_row_larger_than_a_batch_goes_alone() -> None:
     rows: list[Row] = [(None, b"a", []), (None, b"b" * 5_000, []), (None, b"c", [])]
     builder = BatchBuilder(1_000, 10_000)
     found = columns(rows)
-    sizes = row_sizes(found)
+    sizes = found.sizes()
     assert builder.fill(found, sizes, 0) == 1
     assert builder.fill(found, sizes, 1) == 1
     assert builder.full
@@ -104,5 +105,5 @@ def test_a_row_larger_than_a_batch_goes_alone() -> None:
 def test_a_row_larger_than_a_request_is_refused() -> None:
     found = columns([(None, b"b" * 5_000, [])])
     with pytest.raises(RowTooLargeError) as caught:
-        BatchBuilder(1_000, 4_000).fill(found, row_sizes(found), 0)
+        BatchBuilder(1_000, 4_000).fill(found, found.sizes(), 0)
     assert 5_000 < caught.value.size_bytes < 5_100

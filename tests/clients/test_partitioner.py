@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.spark_bridge.sink.partitioner import (
+from ringleader.clients.produce.partitioner import (
     StickyPartitions,
     murmur2,
     partition_of_key,

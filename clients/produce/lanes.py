@@ -5,9 +5,9 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
+from ringleader.clients.produce.batch_builder import BatchBuilder
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.records import Record, build_batch, iter_batches
-from ringleader.spark_bridge.sink.batch_builder import BatchBuilder
 
 _SEQUENCES = 2**31
 """Sequence numbers start at 0 again after the highest int32."""

@@ -1,0 +1,433 @@
+"""Writes records, at least once and in order within each partition: for the Spark sink and the command line.
+
+Batches go out as they fill, several ahead of their answers. What a broker did not take is sent again in the
+same order; with a producer id the broker drops what it has already. One thread per instance, no other.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from ringleader.clients.errors import ClientError, ConnectionLostError, is_retriable
+from ringleader.clients.model import TopicPartition
+from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
+from ringleader.clients.produce.lanes import Batch, Lane
+from ringleader.clients.produce.partitioner import StickyPartitions
+from ringleader.protocol.compression import Compression
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+)
+from ringleader.protocol.schema import Message
+
+logger = logging.getLogger("ringleader.clients.produce")
+
+_TAKEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+# A topic with one of these will not be there, however long one waits.
+_HOPELESS = (
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.POLICY_VIOLATION,
+)
+
+R = TypeVar("R", bound=Message)
+
+
+class ProduceError(ClientError):
+    """Records could not be written; the message says which and why."""
+
+
+class Connection(Protocol):
+    """A blocking connection to one broker. Raises ConnectionLostError."""
+
+    def version(self, request: type[Message], highest: int | None = None) -> int:
+        """The version that is spoken."""
+
+    def send(self, request: Message, version: int) -> None:
+        """Send without waiting for the answer."""
+
+    def receive(self, response: type[R], in_place: bool = False) -> R:
+        """The answer to the oldest request that has none yet."""
+
+
+class Wire(Protocol):
+    """Blocking connections to a cluster, and who leads which partition. Raises ConnectionLostError."""
+
+    def refresh(self, topics: Iterable[str], create: bool = False) -> dict[str, int]:
+        """Ask who leads these topics' partitions; the error code of each topic that has one."""
+
+    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """The partitions of these topics as of the last ``refresh``."""
+
+    def leader(self, tp: TopicPartition) -> int | None:
+        """The node that leads a partition as of the last ``refresh``; None when unknown or none."""
+
+    def forget(self, tp: TopicPartition) -> None:
+        """A node said that it does not lead this partition."""
+
+    def connection(self, node: int) -> Connection:
+        """The connection to a node, made when needed."""
+
+    def ask_any(self, request: Message, response: type[R], highest: int | None = None) -> R:
+        """Ask whichever broker answers."""
+
+    def drop(self, node: int) -> None:
+        """Close the connection to a node."""
+
+    def drop_waiting(self) -> None:
+        """Close connections that still owe an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProduceSettings:
+    """How records are written; plain values, so that pickling is cheap."""
+
+    acks: int = -1
+    idempotent: bool = True
+    codec: Compression = Compression.NONE
+    batch_bytes: int = 1_000_000
+    max_request_bytes: int = 1_048_576
+    buffer_bytes: int = 32 * 1024 * 1024
+    max_in_flight: int = 5
+    request_timeout_ms: int = 30_000
+    delivery_timeout_s: float = 120.0
+    max_block_s: float = 15.0
+    retry_backoff_s: float = 0.1
+    prefix: str = ""
+    """What the user writes before the names of Kafka's properties; sentences name them."""
+
+
+class _Topic:
+    """How many partitions a topic has, and which one rows without a key fill now."""
+
+    def __init__(self, count: int, available: list[int]) -> None:
+        self.count = count
+        # Neither tests nor users want a fixed choice: tasks should begin at different partitions.
+        self.sticky = StickyPartitions(available or list(range(count)), random.Random())
+
+
+class Producer:
+    """Writes rows until ``flush``, which returns when brokers have acknowledged them all.
+
+    Raises ProduceError, and then nothing is promised of any row.
+    """
+
+    def __init__(self, wire: Wire, settings: ProduceSettings) -> None:
+        self._settings = settings
+        self._wire = wire
+        self._topics: dict[str, _Topic] = {}
+        self._lanes: dict[TopicPartition, Lane] = {}
+        # Lanes with batches to send, and what each node has been sent and not answered.
+        self._waiting: dict[TopicPartition, Lane] = {}
+        self._in_flight: dict[int, deque[list[Batch]]] = {}
+        self._identity: tuple[int, int] | None = None
+        self.rows = 0
+        self.bytes = 0
+
+    def write(self, topic: str, rows: Rows) -> None:
+        """Take records; full batches go out, the rest waits for ``flush`` or more records."""
+        if not len(rows):
+            return
+        self.rows += len(rows)
+        known = self._topics.get(topic) or self._find_topic(topic)
+        for target, some in rows.by_partition(known.count):
+            if target is None:
+                self._spread(topic, known, some)
+            elif 0 <= target < known.count:
+                self._fill(self._lane((topic, target)), some)
+            else:
+                raise ProduceError(
+                    f"a record names partition {target} of topic {topic}, which has partitions 0 to "
+                    f"{known.count - 1}"
+                )
+        if sum(lane.builder.size_bytes for lane in self._lanes.values()) > self._settings.buffer_bytes:
+            self._close_all()
+        self._pump()
+
+    def flush(self) -> None:
+        """Send everything, and wait until all of it is acknowledged."""
+        self._close_all()
+        self._pump()
+        while self._in_flight or self._waiting:
+            self._step()
+
+    def close(self) -> None:
+        """Forget what is on its way. Connections that owe no answer stay for the next task."""
+        self._wire.drop_waiting()
+
+    # -- rows to batches
+
+    def _spread(self, topic: str, known: _Topic, rows: Rows) -> None:
+        """Rows without a key: one partition until its batch is full, then the next."""
+        sizes, at = rows.sizes(), 0
+        while at < len(rows):
+            lane = self._lane((topic, known.sticky.current))
+            at = self._take(lane, rows, sizes, at)
+            if lane.builder.full:
+                self._close(lane)
+                known.sticky.move_on()
+
+    def _fill(self, lane: Lane, rows: Rows) -> None:
+        sizes, at = rows.sizes(), 0
+        while at < len(rows):
+            at = self._take(lane, rows, sizes, at)
+            if lane.builder.full:
+                self._close(lane)
+
+    def _take(self, lane: Lane, rows: Rows, sizes: RowSizes, at: int) -> int:
+        try:
+            return lane.builder.fill(rows, sizes, at)
+        except RowTooLargeError as error:
+            raise ProduceError(
+                f"a record for topic {lane.topic} takes {error.size_bytes} bytes; "
+                f"{self._settings.prefix}max.request.size is "
+                f"{self._settings.max_request_bytes}. Raise it, and the topic's max.message.bytes with it."
+            ) from None
+
+    def _lane(self, tp: TopicPartition) -> Lane:
+        found = self._lanes.get(tp)
+        if found is None:
+            settings = self._settings
+            limit = min(settings.batch_bytes, settings.max_request_bytes)
+            builder = BatchBuilder(limit, settings.max_request_bytes)
+            found = self._lanes[tp] = Lane(*tp, builder, settings.idempotent)
+        return found
+
+    def _close(self, lane: Lane) -> None:
+        """A batch is full: it may go."""
+        identity = self._identify() if self._settings.idempotent else (-1, -1)
+        batch = lane.close(int(time.time() * 1000), self._settings.codec, *identity, time.monotonic())
+        self.bytes += len(batch.data)
+        self._waiting[lane.topic, lane.partition] = lane
+        self._pump()
+
+    def _close_all(self) -> None:
+        for lane in self._lanes.values():
+            if lane.builder.count:
+                self._close(lane)
+
+    # -- batches to brokers
+
+    def _pump(self) -> None:
+        self._send_ready()
+        while self._waiting:
+            self._step()
+
+    def _step(self) -> None:
+        """One answer, or a moment's patience where none is to come."""
+        if self._in_flight:
+            node = min(self._in_flight, key=lambda found: self._in_flight[found][0][0].first_s)
+            self._receive(node)
+        else:
+            self._wait_for_leaders()
+        self._send_ready()
+
+    def _send_ready(self) -> None:
+        """Requests to all leaders that may have more, one batch of a partition in each."""
+        more = True
+        while more:
+            more = False
+            for node, batches in self._ready().items():
+                more = self._send(node, batches) or more
+
+    def _ready(self) -> dict[int, list[Batch]]:
+        found: dict[int, list[Batch]] = {}
+        sizes: dict[int, int] = {}
+        for tp, lane in self._waiting.items():
+            node = self._wire.leader(tp)
+            if (
+                node is None
+                or not lane.may_send(node)
+                or len(self._in_flight.get(node, ())) >= self._settings.max_in_flight
+            ):
+                continue
+            batch = lane.queue[0]
+            size = sizes.get(node, 0) + len(batch.data)
+            if node not in found or size <= self._settings.max_request_bytes:
+                found.setdefault(node, []).append(batch)
+                sizes[node] = size
+        return found
+
+    def _send(self, node: int, batches: list[Batch]) -> bool:
+        """Whether it went out; otherwise the batches wait on."""
+        for batch in batches:
+            lane = self._lanes[batch.topic, batch.partition]
+            lane.sent(batch, node)
+            if not lane.queue:
+                del self._waiting[batch.topic, batch.partition]
+        self._in_flight.setdefault(node, deque()).append(batches)
+        try:
+            connection = self._wire.connection(node)
+            connection.send(self._request(batches), connection.version(ProduceRequest))
+        except ConnectionLostError as error:
+            self._node_failed(node, str(error))
+            return False
+        return True
+
+    def _request(self, batches: list[Batch]) -> ProduceRequest:
+        topics: dict[str, list[ProduceRequestPartitionProduceData]] = {}
+        for batch in batches:
+            entry = ProduceRequestPartitionProduceData(index=batch.partition, records=batch.data)
+            topics.setdefault(batch.topic, []).append(entry)
+        return ProduceRequest(
+            acks=self._settings.acks,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=[
+                ProduceRequestTopicProduceData(name=name, partition_data=of) for name, of in topics.items()
+            ],
+        )
+
+    # -- answers
+
+    def _receive(self, node: int) -> None:
+        try:
+            response = self._wire.connection(node).receive(ProduceResponse)
+        except ConnectionLostError as error:
+            self._node_failed(node, str(error))
+            return
+        batches = self._in_flight[node].popleft()
+        if not self._in_flight[node]:
+            del self._in_flight[node]
+        answers = {
+            (topic.name, entry.index): entry
+            for topic in response.responses
+            for entry in topic.partition_responses
+        }
+        refused: set[str] = set()
+        for batch in batches:
+            lane = self._lanes[batch.topic, batch.partition]
+            lane.in_flight -= 1
+            answer = answers.get((batch.topic, batch.partition))
+            if answer is None:
+                raise ProduceError(f"the broker did not answer for {batch.name}")
+            if answer.error_code in _TAKEN:
+                lane.taken(batch)
+                if not lane.queue:
+                    self._waiting.pop((lane.topic, lane.partition), None)
+            elif self._refused(lane, batch, answer):
+                refused.add(batch.topic)
+        if refused:
+            self._refresh(refused)
+
+    def _refused(self, lane: Lane, batch: Batch, answer: ProduceResponsePartitionProduceResponse) -> bool:
+        """Settle a batch that was not taken; whether to look for leaders anew. Raises ProduceError."""
+        code = answer.error_code
+        if code in _TOO_LARGE and batch.count > 1:
+            self._again(lane, *batch.halves())
+            return False
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and lane.behind(batch):
+            self._again(lane, batch)
+            return False
+        why = error_name(code) + (f" ({answer.error_message})" if answer.error_message else "")
+        if code in _TOO_LARGE:
+            raise ProduceError(
+                f"a record for topic {batch.topic} takes {len(batch.data)} bytes, more than the topic's "
+                f"max.message.bytes: {why}"
+            )
+        if not is_retriable(code) or code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            raise ProduceError(f"records cannot be written to {batch.name}: {why}")
+        self._check_late(batch, why)
+        self._wire.forget((batch.topic, batch.partition))
+        self._again(lane, batch)
+        return True
+
+    def _again(self, lane: Lane, *batches: Batch) -> None:
+        lane.back(*batches)
+        self._waiting[lane.topic, lane.partition] = lane
+
+    def _node_failed(self, node: int, why: str) -> None:
+        """Nobody knows what became of the requests under way: send them again."""
+        self._wire.drop(node)
+        topics: set[str] = set()
+        for batches in self._in_flight.pop(node, ()):
+            for batch in batches:
+                self._check_late(batch, why)
+                lane = self._lanes[batch.topic, batch.partition]
+                lane.in_flight -= 1
+                self._again(lane, batch)
+                topics.add(batch.topic)
+        logger.info("node %d did not take batches, they are sent again: %s", node, why)
+        self._refresh(topics)
+
+    def _check_late(self, batch: Batch, why: str) -> None:
+        waited_s = time.monotonic() - batch.first_s
+        if waited_s > self._settings.delivery_timeout_s:
+            raise ProduceError(
+                f"records for {batch.name} were not taken within {waited_s:.0f} s "
+                f"({self._settings.prefix}delivery.timeout.ms): "
+                f"{why}"
+            )
+
+    # -- metadata and identity
+
+    def _wait_for_leaders(self) -> None:
+        for lane in self._waiting.values():
+            self._check_late(lane.queue[0], "the partition has no leader, or no broker answers")
+        self._refresh({topic for topic, _ in self._waiting})
+
+    def _refresh(self, topics: set[str]) -> None:
+        time.sleep(self._settings.retry_backoff_s)
+        try:
+            self._wire.refresh(topics)
+        except ConnectionLostError as error:
+            logger.info("no broker answers: %s", error)
+
+    def _find_topic(self, topic: str) -> _Topic:
+        """Partitions of a topic; asks for it to be made where brokers do that. Raises ProduceError."""
+        deadline = time.monotonic() + self._settings.max_block_s
+        while True:
+            why = f"topic {topic} does not exist, and the brokers do not make it"
+            try:
+                code = self._wire.refresh([topic], create=True).get(topic, 0)
+                if code in _HOPELESS:
+                    raise ProduceError(f"topic {topic} cannot be written to: {error_name(code)}")
+            except ConnectionLostError as error:
+                why = f"topic {topic} cannot be looked up: {error}"
+            known = [partition for _, partition in self._wire.partitions([topic])]
+            if known:
+                available = [number for number in known if self._wire.leader((topic, number)) is not None]
+                found = self._topics[topic] = _Topic(max(known) + 1, available)
+                return found
+            if time.monotonic() >= deadline:
+                raise ProduceError(
+                    f"{why} (waited {self._settings.max_block_s:.0f} s, {self._settings.prefix}max.block.ms)"
+                )
+            time.sleep(self._settings.retry_backoff_s)
+
+    def _identify(self) -> tuple[int, int]:
+        """The producer id and epoch of this task, asked for once."""
+        if self._identity is not None:
+            return self._identity
+        deadline = time.monotonic() + self._settings.max_block_s
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
+        while True:
+            try:
+                answer = self._wire.ask_any(request, InitProducerIdResponse)
+                if not answer.error_code:
+                    self._identity = answer.producer_id, answer.producer_epoch
+                    return self._identity
+                why = error_name(answer.error_code)
+                if not is_retriable(answer.error_code):
+                    raise ProduceError(
+                        f"the brokers give no producer id: {why}. Set "
+                        f"{self._settings.prefix}enable.idempotence=false to write without one."
+                    )
+            except ConnectionLostError as error:
+                why = str(error)
+            if time.monotonic() >= deadline:
+                raise ProduceError(f"no producer id could be had: {why}")
+            time.sleep(self._settings.retry_backoff_s)
