@@ -18,8 +18,9 @@ from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
+from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import PartitionError
-from ringleader.clients.fetch.feed import Chunk, Feed, end_of
+from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name

@@ -12,7 +12,7 @@ from typing import Any
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, TopicMetadata
 from ringleader.clients.connection.requests import Request, by_topic, plain
-from ringleader.clients.errors import BrokerError, ClientError, RetriableError
+from ringleader.clients.errors import BrokerError, ClientError, RetriableError, UnsupportedVersionError
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
@@ -42,6 +42,9 @@ MOVED = frozenset(
     }
 )
 """Answers that say: look again who leads the partition."""
+
+CANNOT_VALIDATE = frozenset({ErrorCode.UNSUPPORTED_VERSION, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
+"""Answers of brokers without OffsetForLeaderEpoch for consumers: before 2.3 it was for other brokers only."""
 
 DEFAULT_MAX_AGE_MS = 300_000
 REFRESH_MS, REFRESH_MAX_MS = 100, 1_000
@@ -80,6 +83,7 @@ class Leaders:
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
         self._backoff = Backoff(REFRESH_MS, REFRESH_MAX_MS, random.random)
+        self._without_epochs: set[Node] = set()
 
     def watch(self, topics: Iterable[str]) -> None:
         """The topics to know about from now on."""
@@ -229,7 +233,9 @@ class Leaders:
                 ListOffsetsRequest(replica_id=-1, isolation_level=int(committed_only), topics=topics)
             )
 
-        for answer in await self._ask(times, request):
+        answers, not_served = await self._ask(times, request)
+        errors |= dict.fromkeys(not_served, int(ErrorCode.UNSUPPORTED_VERSION))
+        for answer in answers:
             for topic in answer.topics:
                 for part in topic.partitions:
                     place = (topic.name, part.partition_index)
@@ -243,7 +249,8 @@ class Leaders:
     async def epoch_ends(
         self, epochs: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        """By partition: where that leader epoch ends (-1: the leader does not know it); and error codes.
+        """By partition: where that leader epoch ends (-1: the leader does not know it, or does not serve this
+        API: there is nothing to validate by); and error codes.
 
         OffsetForLeaderEpoch (API 23, KIP-320).
         """
@@ -267,16 +274,33 @@ class Leaders:
             ]
             return plain(OffsetForLeaderEpochRequest(replica_id=-1, topics=topics))
 
-        for answer in await self._ask(epochs, request):
+        answers, not_served = await self._ask(epochs, request)
+        for place in not_served:
+            self._cannot_validate(place)
+            found[place] = -1
+        for answer in answers:
             for topic in answer.topics:
                 for part in topic.partitions:
                     place = (topic.topic, part.partition)
-                    if part.error_code:
+                    if part.error_code in CANNOT_VALIDATE:
+                        self._cannot_validate(place)
+                        found[place] = -1
+                    elif part.error_code:
                         errors[place] = part.error_code
                     else:
                         found[place] = part.end_offset
         self._note(errors)
         return found, errors
+
+    def _cannot_validate(self, place: TopicPartition) -> None:
+        node = self.node(place)
+        if node is not None and node not in self._without_epochs:
+            self._without_epochs.add(node)
+            logger.warning(
+                "%s does not serve OffsetForLeaderEpoch: after a change of leader its partitions are read on "
+                "without validation",
+                node,
+            )
 
     def _note(self, errors: Mapping[TopicPartition, int]) -> None:
         for place, code in errors.items():
@@ -285,8 +309,9 @@ class Leaders:
 
     async def _ask(
         self, places: Iterable[TopicPartition], request: Callable[[list[TopicPartition]], Request]
-    ) -> list[Any]:
-        """The answers of all leaders that answer."""
+    ) -> tuple[list[Any], list[TopicPartition]]:
+        """The answers of all leaders that answer, and the partitions whose leaders do not serve this API."""
+        not_served: list[TopicPartition] = []
         by_node: dict[Node, list[TopicPartition]] = {}
         for place in places:
             node = self.node(place)
@@ -301,9 +326,12 @@ class Leaders:
                 for place in asked:
                     self.stale(place)
                 return None
+            except UnsupportedVersionError:
+                not_served.extend(asked)
+                return None
             except ClientError as error:
                 logger.warning("%s does not tell offsets: %s", node, error)
                 return None
 
         answers = await asyncio.gather(*(one(node, asked) for node, asked in by_node.items()))
-        return [answer for answer in answers if answer is not None]
+        return [answer for answer in answers if answer is not None], not_served

@@ -12,8 +12,9 @@ from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
+from ringleader.clients.fetch.buffer import decode
 from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
-from ringleader.clients.fetch.feed import Feed, decode
+from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.hands import Hands
 from ringleader.clients.fetch.leaders import MOVED, Leaders

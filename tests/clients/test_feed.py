@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from ringleader.clients.fetch.buffer import Chunk, decode, end_of
 from ringleader.clients.fetch.errors import CorruptRecordError
-from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, Chunk, Feed, decode, end_of
+from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, Feed
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import Compression, Record, build_batch
 

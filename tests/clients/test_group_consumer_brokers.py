@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.fetch.errors import CorruptRecordError, LogTruncatedError
+from ringleader.clients.fetch.errors import CorruptRecordError, LogTruncatedError, PartitionError
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
@@ -254,6 +254,39 @@ async def test_a_committed_position_is_validated() -> None:
     async with reader(world, {PLACE: OffsetAndMetadata(9, "", 0)}) as one:
         assert await take(one, 1) == [6]
         assert world.asked[0] == (2, 6)
+
+
+@pytest.mark.parametrize("how", ["not served", "refused"])
+async def test_a_broker_that_cannot_validate_is_read_on(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Without OffsetForLeaderEpoch, or one that brokers before 2.3 keep to themselves."""
+    world = World()
+    part = OffsetForLeaderEpochResponseEpochEndOffset(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    topic = OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic="t", partitions=[part])
+    refused = OffsetForLeaderEpochResponse(topics=[topic])
+    for broker in world.brokers:
+        if how == "not served":
+            del broker.versions[23]
+        else:
+            broker.handlers[23] = lambda _request, _version, _id: refused
+    world.append(4)
+    async with reader(world, {PLACE: OffsetAndMetadata(1, "", 0)}) as one:
+        assert await take(one, 3) == [1, 2, 3]
+        for node in (2, 1, 2):
+            world.elect(node)
+            world.append(1)
+            await take(one, 1)
+    lines = [line for line in caplog.messages if "OffsetForLeaderEpoch" in line]
+    assert len(lines) == 2  # one about each broker
+    assert "read on without validation" in lines[0]
+
+
+async def test_a_broker_that_cannot_tell_where_the_log_begins() -> None:
+    world = World()
+    for broker in world.brokers:
+        del broker.versions[2]
+    async with reader(world) as one:
+        with pytest.raises(PartitionError, match="does not tell its offsets: UNSUPPORTED_VERSION"):
+            await take(one, 1)
 
 
 async def test_a_follower_that_is_nearer(monkeypatch: pytest.MonkeyPatch) -> None:
