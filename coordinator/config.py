@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ringleader.coordinator.config_text import (
-    ENV_PREFIX,
     Option,
     SettingsError,
     dotted,
@@ -89,17 +87,13 @@ def _unique(topics: tuple[TopicSpec, ...]) -> tuple[TopicSpec, ...]:
 
 
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
-TopicsField = Annotated[
-    tuple[TopicSpec, ...], NoDecode, BeforeValidator(parse_topics), AfterValidator(_unique)
-]
+TopicsField = Annotated[tuple[TopicSpec, ...], BeforeValidator(parse_topics), AfterValidator(_unique)]
 
 
-class Settings(BaseSettings, GroupSettings, TransactionSettings, TopicSettings):
+class Settings(GroupSettings, TransactionSettings, TopicSettings):
     """Everything an operator may change. The descriptions are the documentation (docs/settings.md)."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, frozen=True, extra="forbid", validate_default=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     # --- the node ---
     listen: AddressField = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,14 @@ def test_missing_and_huge_files_are_one_sentence(tmp_path: Path) -> None:
 def test_wrong_environment_names_the_variable() -> None:
     with pytest.raises(SettingsError, match="environment RINGLEADER_NODE_ID: should be a valid integer"):
         load_settings(environ={"RINGLEADER_NODE_ID": "one"})
+
+
+def test_variables_of_the_process_are_read_once_and_in_the_form_of_flags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RINGLEADER_LISTEN", "127.0.0.1:0")
+    monkeypatch.setenv("RINGLEADER_TOPIC", "a:1,b:2")
+    settings = load_settings(environ=os.environ)
+    assert settings.listen == Address("127.0.0.1", 0)
+    assert settings.topic == (TopicSpec("a", 1), TopicSpec("b", 2))
+    assert Settings().listen == Address("127.0.0.1", 9092)
