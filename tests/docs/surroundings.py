@@ -1,0 +1,34 @@
+"""The programs that fragments of pages stand in: what the page says of them in words."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+HEAD = """\
+import asyncio
+from ringleader import *
+
+async def main():
+"""
+TAIL = """
+asyncio.run(main())
+"""
+SURROUNDINGS = {
+    "member": """\
+    async with consumer_member("127.0.0.1:9092", "fragments", ["orders"]) as member:
+        await member.wait_assigned()
+""",
+    "consumer": """\
+    options = {"auto_offset_reset": "earliest"}
+    async with GroupConsumer("127.0.0.1:9092", "fragments", ["orders"], **options) as consumer:
+        await consumer.getone(10)
+""",
+    "main": "",
+}
+
+
+def whole(name: str, fragment: str) -> str:
+    """A program with the fragment in it."""
+    around = SURROUNDINGS[name]
+    depth = 8 if around else 4
+    return HEAD + around + indent(fragment, " " * depth) + TAIL

@@ -1,0 +1,67 @@
+"""README and docs: what they say to type is typed, and what they show comes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.docs.environment import Environment, bash
+from tests.docs.fences import LANGUAGES, PAGES, ROOT, WITH_NAME, WORDS, Fence, fences
+from tests.docs.process import Process
+from tests.docs.reading import Reader, ask, program
+
+ALL = {str(page.relative_to(ROOT)): fences(page) for page in PAGES}
+WITH_SPARK = [name for name, found in ALL.items() if any(one.how == "spark" for one in found)]
+RUN = [name for name, found in ALL.items() if any(not one.how.startswith("not: ") for one in found)]
+EVERY = [one for found in ALL.values() for one in found]
+
+pytestmark = pytest.mark.long
+
+
+@contextmanager
+def reading(directory: Path, ours: Path, spark: Process | None = None) -> Iterator[Reader]:
+    reader = Reader(directory, Environment(directory / "env", ours), spark)
+    try:
+        yield reader
+        reader.close()
+    finally:
+        reader.kill()
+
+
+@pytest.mark.parametrize("page", [name for name in RUN if name not in WITH_SPARK])
+def test_a_page(page: str, ours: Path, tmp_path: Path) -> None:
+    with reading(tmp_path, ours) as reader:
+        reader.read(ALL[page])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", WITH_SPARK)
+def test_a_page_with_spark(page: str, ours: Path, spark: Process, tmp_path: Path) -> None:
+    with reading(tmp_path, ours, spark) as reader:
+        try:
+            reader.read(ALL[page])
+        finally:
+            ask(spark, "for query in spark.streams.active:\n    query.stop()")
+
+
+@pytest.mark.parametrize("fence", EVERY, ids=lambda one: one.where)
+def test_a_fence_is_run_or_says_why_not(fence: Fence) -> None:
+    assert fence.language in LANGUAGES, f"no fence without a language: {fence.language!r}"
+    assert fence.how in WORDS or fence.how.startswith(WITH_NAME)
+    if fence.how.startswith("not: "):
+        assert len(fence.how.split()) >= 4, "why not?"
+    if fence.language == "python":
+        compile(program(fence), fence.where, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    elif fence.language == "json":
+        json.loads(fence.text)
+    elif fence.language == "toml":
+        tomllib.loads(fence.text)
+    elif fence.language == "sh":
+        subprocess.run([bash(), "-n", "-c", fence.text], check=True)
