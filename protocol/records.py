@@ -291,7 +291,7 @@ def build_batch(
         if delta <= last:
             raise ValueError(f"offset {record.offset} does not ascend")
         last = delta
-        out.append(_encode_record(record, delta, record.timestamp_ms - base_timestamp))
+        out.append(encode_record(record, delta, record.timestamp_ms - base_timestamp))
     body = compress(compression, b"".join(out))
     attributes = compression | (_TRANSACTIONAL if transactional else 0) | (_CONTROL if control else 0)
     header = _HEADER.pack(
@@ -313,7 +313,8 @@ def build_batch(
     return b"".join((header[:17], _CRC.pack(crc), header[CRC_START:], body))
 
 
-def _encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:
+def encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:
+    """One record as it stands in a batch; its own offset and time are not looked at."""
     out = [b"\x00", varint(timestamp_delta), varint(offset_delta)]
     _put_bytes(out, record.key)
     _put_bytes(out, record.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ringleader.clients.produce.batch_builder import BatchBuilder
 from ringleader.protocol.compression import Compression
@@ -11,6 +12,15 @@ from ringleader.protocol.records import Record, build_batch, iter_batches
 
 _SEQUENCES = 2**31
 """Sequence numbers start at 0 again after the highest int32."""
+
+
+class Written(NamedTuple):
+    """What a partition has taken. ``first_offset`` to ``last_offset`` may hold records of others, and are -1
+    while no broker has told."""
+
+    records: int
+    first_offset: int
+    last_offset: int
 
 
 class Batch:
@@ -67,6 +77,7 @@ class Lane:
         self._node: int | None = None
         self._halted = False
         self._rows = 0
+        self.written = Written(0, -1, -1)
 
     def may_send(self, node: int) -> bool:
         """Whether the first batch of the queue may go to this leader now.
@@ -96,10 +107,14 @@ class Lane:
         self.queue.remove(batch)
         self.in_flight += 1
 
-    def taken(self, batch: Batch) -> None:
+    def taken(self, batch: Batch, base_offset: int) -> None:
         """A leader has the batch, and with sequences every one before it: of those that wait to be sent
         again the answer was lost, or they were refused the second time only."""
         self._acknowledged = True
+        first, last = self.written.first_offset, self.written.last_offset
+        if base_offset >= 0:
+            first, last = base_offset if first < 0 else first, base_offset + batch.count - 1
+        self.written = Written(batch.first + batch.count, first, last)
         if self._idempotent:
             self.queue = [found for found in self.queue if found.first > batch.first]
 

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from ringleader.clients.errors import ClientError, ConnectionLostError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
-from ringleader.clients.produce.lanes import Batch, Lane
+from ringleader.clients.produce.lanes import Batch, Lane, Written
 from ringleader.clients.produce.partitioner import StickyPartitions
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -164,6 +164,10 @@ class Producer:
         self._pump()
         while self._in_flight or self._waiting:
             self._step()
+
+    def written(self) -> dict[TopicPartition, Written]:
+        """What each partition has taken so far: all that was given to it once ``flush`` has returned."""
+        return {tp: lane.written for tp, lane in self._lanes.items() if lane.written.records}
 
     def close(self) -> None:
         """Forget what is on its way. Connections that owe no answer stay for the next task."""
@@ -315,7 +319,7 @@ class Producer:
             if answer is None:
                 raise ProduceError(f"the broker did not answer for {batch.name}")
             if answer.error_code in _TAKEN:
-                lane.taken(batch)
+                lane.taken(batch, answer.base_offset)
                 if not lane.queue:
                     self._waiting.pop((lane.topic, lane.partition), None)
             elif self._refused(lane, batch, answer):
@@ -423,8 +427,8 @@ class Producer:
                 why = error_name(answer.error_code)
                 if not is_retriable(answer.error_code):
                     raise ProduceError(
-                        f"the brokers give no producer id: {why}. Set "
-                        f"{self._settings.prefix}enable.idempotence=false to write without one."
+                        f"the brokers give no producer id: {why}; records can be written without one "
+                        f"({self._settings.prefix}enable.idempotence=false)"
                     )
             except ConnectionLostError as error:
                 why = str(error)

@@ -9,6 +9,7 @@ import typer
 
 from ringleader.cli import groups, topics
 from ringleader.cli import plan as _plan
+from ringleader.cli import produce as _produce
 from ringleader.cli import serve as _serve
 from ringleader.cli.common import complain
 
@@ -22,6 +23,7 @@ app = typer.Typer(
     "Examples:\n\n"
     "  ringleader serve --topic orders:6\n\n"
     "  ringleader topics create orders --partitions 6\n\n"
+    "  ringleader produce orders --key 7 --value first\n\n"
     "  ringleader groups describe billing\n\n"
     "  ringleader plan billing",
     no_args_is_help=True,
@@ -33,6 +35,7 @@ app = typer.Typer(
 app.command("serve", help=_serve.HELP)(_serve.serve)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
 app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +13,7 @@ from ringleader.cli.common import WRONG_INPUT, fail
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.connection.security import ClientSecurity
+    from ringleader.spark_bridge.network.wire import Wire
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
@@ -24,7 +26,7 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
     from ringleader.clients.admin import Admin
     from ringleader.clients.errors import ClientError
 
-    security = _security(command_config)
+    _, security = security_of(command_config)
 
     async def asked() -> T:
         try:
@@ -40,18 +42,38 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
         fail(f"{str(error).rstrip('.')}.")
 
 
-def _security(file: Path | None) -> ClientSecurity:
-    """TLS and SASL as the properties file says. Ends the command when it cannot be used."""
+@contextmanager
+def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Wire]:
+    """Blocking connections, for who writes. Ends the command when the options cannot be used."""
+    from ringleader.clients.connection.cluster import parse_bootstrap
+    from ringleader.spark_bridge.network.endpoint import Endpoint
+    from ringleader.spark_bridge.network.wire import Wire
+
+    properties, _ = security_of(command_config)
+    try:
+        servers = tuple(parse_bootstrap(bootstrap))
+    except ValueError as error:
+        fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
+    wire = Wire(Endpoint(servers, "ringleader-produce", security=tuple(properties.items())))
+    try:
+        yield wire
+    finally:
+        wire.close()
+
+
+def security_of(file: Path | None) -> tuple[dict[str, str], ClientSecurity]:
+    """The properties of the file, and what they mean for TLS and SASL. Ends the command when it cannot be
+    used."""
     from ringleader.clients.connection.security import ClientSecurity, security_from_properties
     from ringleader.clients.connection.security.stores import properties_of
 
     if file is None:
-        return ClientSecurity()
+        return {}, ClientSecurity()
     try:
         properties = properties_of(file)
     except ValueError as error:
         fail(f"--command-config: {error}.", WRONG_INPUT)
     try:
-        return security_from_properties(properties)
+        return properties, security_from_properties(properties)
     except ValueError as error:
         fail(f"--command-config: {file}: {error}.", WRONG_INPUT)

@@ -28,6 +28,14 @@ def fail(sentence: str, code: int = FAILED) -> NoReturn:
     raise typer.Exit(code)
 
 
+def pair(option: str, text: str, example: str) -> tuple[str, str]:
+    """NAME=VALUE. Ends the command when it is not that."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        fail(f"{option}: give it as NAME=VALUE, for example {example}, not {text!r}.", WRONG_INPUT)
+    return name, value
+
+
 def console() -> Console:
     """Standard output, wide when it is not a terminal."""
     found = Console(highlight=False)

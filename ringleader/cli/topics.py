@@ -10,12 +10,11 @@ import typer
 from ringleader.cli.asking import ask
 from ringleader.cli.common import (
     BOOTSTRAP,
-    WRONG_INPUT,
     BootstrapOption,
     CommandConfigOption,
     JsonOption,
     console,
-    fail,
+    pair,
     table,
 )
 
@@ -40,16 +39,7 @@ NamesArgument = Annotated[
 
 
 def _configs(pairs: list[str]) -> dict[str, str]:
-    configs = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            fail(
-                f"--config: give it as NAME=VALUE, for example retention.ms=86400000, not {pair!r}.",
-                WRONG_INPUT,
-            )
-        configs[name] = value
-    return configs
+    return dict(pair("--config", text, "retention.ms=86400000") for text in pairs)
 
 
 @app.command("create")

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.clients.produce.batch_builder import FRAME_BYTES, BatchBuilder, RowTooLargeError
+from ringleader.clients.produce.rows import Row as ListedRow
+from ringleader.clients.produce.rows import RowList
 from ringleader.protocol.compression import Compression
-from ringleader.protocol.records import Record, build_batch, check_batch, iter_batches
+from ringleader.protocol.records import HEADER_BYTES, Record, build_batch, check_batch, iter_batches
 from ringleader.spark_bridge.sink.rows import sink_rows
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
@@ -52,6 +54,23 @@ def test_the_same_bytes_as_the_plain_builder(rows: list[Row], cut: int) -> None:
     built = builder.build(NOW_MS, producer_id=7, producer_epoch=1, base_sequence=5)
     assert built == plain(rows, producer_id=7, producer_epoch=1, base_sequence=5)
     assert builder.count == 0
+
+
+times = st.integers(-1, 2**40)
+
+
+@given(st.lists(st.tuples(binary, binary, some_headers, times), min_size=1, max_size=90), st.integers(0, 89))
+def test_records_one_by_one_are_the_same_bytes(rows: list[Any], cut: int) -> None:
+    """Each with its own time; -1: the one of the batch."""
+    builder = BatchBuilder(1_000_000, 1_000_000)
+    for part in filter(None, (rows[:cut], rows[cut:])):
+        found = RowList([ListedRow(0, time, *record) for *record, time in part])
+        assert builder.fill(found, found.sizes(), 0) == len(part)
+    size = builder.size_bytes
+    built = builder.build(NOW_MS, producer_id=7, producer_epoch=1, base_sequence=5)
+    wanted = [Record(at, NOW_MS if time < 0 else time, *record) for at, (*record, time) in enumerate(rows)]
+    assert built == build_batch(wanted, producer_id=7, producer_epoch=1, base_sequence=5)
+    assert len(built) - HEADER_BYTES <= size
 
 
 def test_long_rows_have_long_lengths() -> None:

@@ -1,0 +1,327 @@
+"""``ringleader produce``: records into a topic, from options, a file, or a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringleader.cli.asking import connect
+from ringleader.cli.common import (
+    BOOTSTRAP,
+    WRONG_INPUT,
+    BootstrapOption,
+    CommandConfigOption,
+    complain,
+    console,
+    fail,
+    pair,
+)
+
+if TYPE_CHECKING:
+    from ringleader.cli.records_in import Reader
+    from ringleader.clients.produce.producer import Producer
+    from ringleader.clients.produce.rows import Row
+
+HELP = (
+    "Write records to a topic, of Ringleader or of any Kafka: one from the options, or one for each line of "
+    "a file or of standard input.\n\n"
+    "A record with a key goes to the partition that Kafka's own producer would choose; records without one "
+    "fill one partition's batch after the other's. Nothing is written twice, even if a connection breaks "
+    "(idempotent, acks=all). Ends with a sentence that says what went where; exit code 1 if a broker "
+    "refused, 2 if the input was wrong.\n\n"
+    "With --format json a line is an object with a value and, if wanted, key, headers, partition and "
+    "timestamp_ms. A value or key that is not text is written as compact JSON; null is none.\n\n"
+    "Examples:\n\n"
+    "  ringleader produce orders --key 7 --value '{\"total\": 12}' --header source=web\n\n"
+    "  printf '7:first\\n8:second\\n' | ringleader produce orders --key-separator :\n\n"
+    "  ringleader produce orders --file orders.jsonl --format json --compression zstd"
+)
+LINGER_S = 0.1
+"""What has come is written when nothing more has come for so long."""
+PROGRESS_S = 0.2
+SHOWN_PARTITIONS = 6
+
+
+class InputFormat(StrEnum):
+    """What a line is."""
+
+    lines = "lines"
+    json = "json"
+
+
+class Codec(StrEnum):
+    """How batches are compressed."""
+
+    none = "none"
+    gzip = "gzip"
+    snappy = "snappy"
+    lz4 = "lz4"
+    zstd = "zstd"
+
+
+class Acks(StrEnum):
+    """Who has to have a record."""
+
+    all = "all"
+    leader = "1"
+
+
+def produce(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.", show_default=False)],
+    value: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Write one record with this value.", show_default=False)
+    ] = None,
+    null_value: Annotated[
+        bool,
+        typer.Option(
+            "--null-value", help="Write one record without a value: it deletes its key on compaction."
+        ),
+    ] = False,
+    key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The key, of every record.", show_default=False)
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="A header of every record; may be repeated.", show_default=False
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Read records from it instead of standard input.", show_default=False
+        ),
+    ] = None,
+    form: Annotated[
+        InputFormat, typer.Option("--format", help="What a line is: a value, or a JSON object.")
+    ] = InputFormat.lines,
+    key_separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="A line is key and value with this between them; \\t is a tab.",
+            show_default=False,
+        ),
+    ] = None,
+    partition: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", min=0, help="Where records go that name none.", show_default=False),
+    ] = None,
+    compression: Annotated[Codec, typer.Option(help="How batches are compressed.")] = Codec.none,
+    acks: Annotated[
+        Acks,
+        typer.Option(help="all: every replica in sync has it. 1: the leader has it, its crash may lose it."),
+    ] = Acks.all,
+    idempotent: Annotated[
+        bool,
+        typer.Option(
+            help="Whether brokers drop what is sent again after a broken connection "
+            "(enable.idempotence); with --acks 1 they cannot."
+        ),
+    ] = True,
+    max_request_size: Annotated[
+        int,
+        typer.Option(
+            metavar="BYTES",
+            min=1,
+            max=256 * 1024 * 1024,
+            help="The largest request, and so record; the topic's max.message.bytes bounds it too.",
+        ),
+    ] = 1_048_576,
+    delivery_timeout_ms: Annotated[
+        int, typer.Option(metavar="MS", min=1, help="How long a record is tried, through broken connections.")
+    ] = 120_000,
+    max_block_ms: Annotated[
+        int, typer.Option(metavar="MS", min=1, help="How long to wait for the topic to be there.")
+    ] = 5_000,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+) -> None:
+    """Write records to a topic."""
+    one = value is not None or null_value
+    _check(one, value, null_value, key, file, form, key_separator)
+
+    from ringleader.cli.records_in import json_reader, line_reader
+    from ringleader.clients.produce.producer import Producer, ProduceSettings
+    from ringleader.clients.produce.rows import Row
+    from ringleader.protocol.compression import Compression
+
+    its_key = None if key is None else os.fsencode(key)
+    headers = tuple((name, os.fsencode(text)) for name, text in map(_header, header or []))
+    if form is InputFormat.json:
+        reader = json_reader(headers, partition)
+    else:
+        separator = None if key_separator is None else os.fsencode(key_separator.replace("\\t", "\t"))
+        reader = line_reader(its_key, separator, headers, partition)
+    settings = ProduceSettings(
+        acks=-1 if acks is Acks.all else 1,
+        idempotent=idempotent and acks is Acks.all,
+        codec=Compression[compression.upper()],
+        max_request_bytes=max_request_size,
+        delivery_timeout_s=delivery_timeout_ms / 1000,
+        max_block_s=max_block_ms / 1000,
+    )
+    with connect(bootstrap_server, command_config) as wire:
+        run = _Run(topic, Producer(wire, settings))
+        if one:
+            record = Row(
+                key=its_key,
+                value=None if value is None else os.fsencode(value),
+                headers=headers,
+                partition=partition,
+            )
+            run.written_to_the_end(iter([[record]]))
+        else:
+            with _input(file) as descriptor:
+                run.written_to_the_end(run.rows(descriptor, reader, max_request_size))
+
+
+def _check(
+    one: bool,
+    value: str | None,
+    null_value: bool,
+    key: str | None,
+    file: Path | None,
+    form: InputFormat,
+    key_separator: str | None,
+) -> None:
+    """Options that contradict each other."""
+    if value is not None and null_value:
+        fail("--value and --null-value: a record has one or the other.", WRONG_INPUT)
+    if one and (file is not None or key_separator is not None or form is InputFormat.json):
+        fail("--value writes one record; leave out --file, --format and --key-separator.", WRONG_INPUT)
+    if key_separator == "":
+        fail("--key-separator: give at least one character.", WRONG_INPUT)
+    if key is not None and key_separator is not None:
+        fail("--key and --key-separator: the key is given, or it is in the line.", WRONG_INPUT)
+    if form is InputFormat.json and (key is not None or key_separator is not None):
+        fail("--format json: the key is in the object; leave out --key and --key-separator.", WRONG_INPUT)
+
+
+def _header(text: str) -> tuple[str, str]:
+    return pair("--header", text, "source=web")
+
+
+@contextlib.contextmanager
+def _input(file: Path | None) -> Iterator[int]:
+    """The descriptor to read from."""
+    if file is None:
+        if sys.stdin.isatty():
+            print("One record a line; Ctrl-D ends.", file=sys.stderr)
+        yield sys.stdin.fileno()
+        return
+    try:
+        opened = os.open(file, os.O_RDONLY)
+    except OSError as error:
+        fail(f"--file: {error.strerror}: {file}.", WRONG_INPUT)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+class _WrongLineError(Exception):
+    """A line that is no record."""
+
+
+class _Run:
+    """Writes, shows how far it is, and says at the end what was written."""
+
+    def __init__(self, topic: str, producer: Producer) -> None:
+        self._topic = topic
+        self._producer = producer
+        self._began_s = self._shown_s = time.monotonic()
+        # Beside what a person types a moving line would only disturb.
+        self._shows = sys.stderr.isatty() and not sys.stdin.isatty()
+
+    def rows(self, descriptor: int, reader: Reader, limit_bytes: int) -> Iterator[list[Row]]:
+        """Records of lines; [] when what was read may be written now. Raises _WrongLineError."""
+        from ringleader.cli.records_in import lines
+
+        number = 0
+        try:
+            for some in lines(descriptor, LINGER_S, limit_bytes):
+                found: list[Row] = []
+                for line in some:
+                    number += 1
+                    try:
+                        row = reader(line)
+                    except ValueError as error:
+                        yield found
+                        raise _WrongLineError(f"line {number}: {error}") from None
+                    if row is not None:
+                        found.append(row)
+                yield found
+        except OSError as error:
+            raise _WrongLineError(f"the input cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise _WrongLineError(f"line {number + 1}: {error}") from None
+
+    def written_to_the_end(self, parts: Iterator[list[Row]]) -> None:
+        """Write all, wait for the answers, and say so. Ends the command when that does not work."""
+        from ringleader.clients.errors import ClientError
+        from ringleader.clients.produce.rows import RowList
+        from ringleader.spark_bridge.errors import SourceError
+
+        try:
+            try:
+                for rows in parts:
+                    if rows:
+                        self._producer.write(self._topic, RowList(rows))
+                        self._show_progress()
+                    else:
+                        self._producer.flush()
+                self._producer.flush()
+            except (_WrongLineError, KeyboardInterrupt):
+                self._producer.flush()
+                raise
+        except _WrongLineError as error:
+            self._end_progress()
+            fail(f"{error}. {self._sentence()}", WRONG_INPUT)
+        except KeyboardInterrupt:
+            self._end_progress()
+            complain(self._sentence())
+            raise
+        except (ClientError, SourceError) as error:
+            self._end_progress()
+            fail(f"{str(error).rstrip('.')}. {self._sentence() if self._producer.rows else ''}".rstrip())
+        self._end_progress()
+        console().print(self._sentence(), markup=False, soft_wrap=True)
+
+    def _sentence(self) -> str:
+        """``Wrote 3 records to orders: partition 0 offsets 4 to 6.``"""
+        written = sorted(self._producer.written().items())
+        count = sum(found.records for _, found in written)
+        lost = self._producer.rows - count
+        text = f"Wrote {count:,} record{'' if count == 1 else 's'} to {self._topic}"
+        if lost:
+            text = f"Wrote {count:,} of {self._producer.rows:,} records to {self._topic}"
+        if len(written) > SHOWN_PARTITIONS:
+            return f"{text}, in {len(written)} partitions."
+        places = []
+        for (_, partition), found in written:
+            first, last = found.first_offset, found.last_offset
+            offsets = (
+                "" if first < 0 else f" offset {first}" if first == last else f" offsets {first} to {last}"
+            )
+            places.append(f"partition {partition}{offsets}")
+        return f"{text}: {', '.join(places)}." if places else f"{text}."
+
+    def _show_progress(self) -> None:
+        now_s = time.monotonic()
+        if self._shows and now_s - self._shown_s >= PROGRESS_S:
+            self._shown_s = now_s
+            rate = self._producer.rows / (now_s - self._began_s)
+            print(f"\r{self._producer.rows:,} records, {rate:,.0f} a second \033[K", end="", file=sys.stderr)
+
+    def _end_progress(self) -> None:
+        if self._shown_s > self._began_s:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
