@@ -240,6 +240,10 @@ class Cluster:
         self._waits.pop((host, port), None)
         return connection
 
+    async def ready(self, timeout_s: float) -> None:
+        """Return when a broker has been reached. Raises what is in the way when time is over."""
+        await retrying(int(timeout_s * 1000), Backoff(*self._backoff_ms, self._chance), lambda: self._any(""))
+
     # ---- what the cluster knows ----
 
     async def metadata(

@@ -58,9 +58,11 @@ class Feed:
         """Offset of the next record to hand out; None until it is known."""
         self.epoch = -1
         """Leader epoch of the last record handed out."""
-        self.consumed: int | None = None
-        """Offset after what the application has processed."""
-        self.consumed_epoch = -1
+        self.consumed: OffsetAndMetadata | None = None
+        """What the application has processed, or is not for it: all that a commit may say. Replaced as a
+        whole: any thread may look."""
+        self.in_hand = False
+        """The application has got records and not come back for more: they do not count as processed."""
         self.fetch_offset = -1
         self.fetch_epoch = -1
         """Leader epoch of the last record fetched; -1: nothing to validate by."""
@@ -88,8 +90,9 @@ class Feed:
     def place_at(self, offset: int, epoch: int = -1) -> None:
         """A position, and a new seat: all that was fetched or asked for is of no use any more."""
         self._new_seat()
-        self.position = self.consumed = self.fetch_offset = offset
-        self.epoch = self.consumed_epoch = self.fetch_epoch = epoch
+        self.position = self.fetch_offset = offset
+        self.epoch = self.fetch_epoch = epoch
+        self.consumed = OffsetAndMetadata(offset, "", epoch)
 
     def unplace(self, wish: int) -> None:
         """The position is to be looked up."""
@@ -98,15 +101,10 @@ class Feed:
 
     def refetch(self) -> None:
         """Drop what was fetched and not handed out; the position stays."""
-        position, epoch, consumed, consumed_epoch = (
-            self.position,
-            self.epoch,
-            self.consumed,
-            self.consumed_epoch,
-        )
+        position, epoch, consumed, in_hand = self.position, self.epoch, self.consumed, self.in_hand
         assert position is not None
         self.place_at(position, epoch)
-        self.consumed, self.consumed_epoch = consumed, consumed_epoch
+        self.consumed, self.in_hand = consumed, in_hand
 
     def fail(self, error: PartitionError) -> None:
         """Told to the application when what is buffered has been handed out."""
@@ -150,13 +148,22 @@ class Feed:
         return max(0, self.end_offset - self.position)
 
     @property
-    def progress(self) -> OffsetAndMetadata | None:
-        """What may be committed."""
-        return None if self.consumed is None else OffsetAndMetadata(self.consumed, "", self.consumed_epoch)
+    def uncommitted(self) -> OffsetAndMetadata | None:
+        """What is processed and not known to be committed."""
+        consumed = self.consumed
+        return None if consumed is None or consumed.offset == self.committed else consumed
 
-    def settled(self, next_offset: int, epoch: int) -> None:
-        """The application has processed everything before that offset."""
-        self.consumed, self.consumed_epoch = next_offset, epoch
+    def processed(self) -> None:
+        """The application has come back: what it had in hand is processed."""
+        self.in_hand = False
+        if self.position is not None:
+            self.consumed = OffsetAndMetadata(self.position, "", self.epoch)
+
+    def said(self, value: OffsetAndMetadata) -> None:
+        """The application has committed this itself: of what it has in hand, so much is processed."""
+        self.committed = value.offset
+        if self.in_hand and self.consumed is not None and self.consumed.offset < value.offset:
+            self.consumed = value
 
     # ---- what was fetched ----
 
@@ -193,9 +200,9 @@ class Feed:
         return self.view
 
     def _skip_to(self, offset: int, epoch: int) -> None:
-        if self.consumed == self.position:
-            self.consumed, self.consumed_epoch = offset, epoch
         self.position, self.epoch = offset, epoch
+        if not self.in_hand:
+            self.consumed = OffsetAndMetadata(offset, "", epoch)
 
     def put(self, view: BatchView, records: list[Record]) -> None:
         """The records of the batch that `advance` gave."""
@@ -223,7 +230,7 @@ class Feed:
         stop = min(len(records), start + limit)
         if stop == start:
             return []
-        self.epoch = self._batch_epoch
+        self.epoch, self.in_hand = self._batch_epoch, True
         if stop == len(records):
             self.position, self._records, self._start = self._batch_next, [], 0
             return records if start == 0 else records[start:]

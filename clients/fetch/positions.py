@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Literal
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Literal
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.errors import ClientError, MembershipError
@@ -28,9 +28,13 @@ Reset = Literal["earliest", "latest", "none"]
 WISHES: Mapping[str, int] = {"earliest": EARLIEST, "latest": LATEST}
 Committed = Callable[[Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]
 
+_Seats = Mapping[TopicPartition, tuple[Feed, int]]
+"""Partitions that something is asked for, and the position of each that it is asked for."""
+
 
 class Placer:
-    """Gives feeds their positions. `run` does the work, `kick` says that there is some.
+    """Gives feeds their positions. `runs` do the work, each its kind of it: a slow coordinator does not keep
+    other partitions from finding their place in the log. `kick` says that there is some.
 
     `on_placed(feed)`: it may be fetched, or has an error to tell.
     """
@@ -50,11 +54,12 @@ class Placer:
         self._reset = reset
         self._committed_only = committed_only
         self._on_placed = on_placed
-        self._wake = asyncio.Event()
+        self._wakes: list[asyncio.Event] = []
 
     def kick(self) -> None:
         """Somebody has no position, or must validate it."""
-        self._wake.set()
+        for wake in self._wakes:
+            wake.set()
 
     def out_of_range(self, feed: Feed) -> None:
         """The leader says that the log does not hold what was asked for."""
@@ -83,27 +88,38 @@ class Placer:
         feed.unplace(WISHES[self._reset])
         self.kick()
 
-    async def run(self) -> None:
+    def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Until cancelled."""
+        return [
+            self._run(self._place_committed, lambda feed: feed.position is None and feed.wish == COMMITTED),
+            self._run(self._place_by_time, lambda feed: feed.position is None and feed.wish != COMMITTED),
+            self._run(self._validate, lambda feed: feed.position is not None and feed.validate),
+        ]
+
+    async def _run(
+        self,
+        work: Callable[[_Seats], Coroutine[Any, Any, None]],
+        wanted: Callable[[Feed], bool],
+    ) -> None:
         backoff = Backoff(100, 1_000, random.random)
+        wake = asyncio.Event()
+        self._wakes.append(wake)
         while True:
-            await self._wake.wait()
-            self._wake.clear()
-            await self._place_committed()
-            await self._place_by_time()
-            await self._validate()
-            if any(self._open(feed) for feed in self._feeds.values()):
-                self._wake.set()
+            wake.clear()
+            if seats := self._seats(wanted):
+                await work(seats)
+            if self._seats(wanted):
                 await asyncio.sleep(backoff.next_ms() / 1000)
             else:
                 backoff.reset()
+                await wake.wait()
 
     @staticmethod
     def _open(feed: Feed) -> bool:
         """Whether there is something to do for it."""
         return feed.error is None and (feed.position is None or feed.validate)
 
-    def _seats(self, wanted: Callable[[Feed], bool]) -> dict[TopicPartition, tuple[Feed, int]]:
+    def _seats(self, wanted: Callable[[Feed], bool]) -> _Seats:
         return {
             place: (feed, feed.seat)
             for place, feed in self._feeds.items()
@@ -113,10 +129,7 @@ class Placer:
     def _still(self, feed: Feed, seat: int) -> bool:
         return feed.seat == seat and self._feeds.get(feed.place) is feed
 
-    async def _place_committed(self) -> None:
-        seats = self._seats(lambda feed: feed.position is None and feed.wish == COMMITTED)
-        if not seats:
-            return
+    async def _place_committed(self, seats: _Seats) -> None:
         try:
             offsets = await self._committed(list(seats))
         except MembershipError:
@@ -139,11 +152,9 @@ class Placer:
                 self._on_placed(feed)
             else:
                 feed.wish = WISHES[self._reset]
+        self.kick()
 
-    async def _place_by_time(self) -> None:
-        seats = self._seats(lambda feed: feed.position is None and feed.wish != COMMITTED)
-        if not seats:
-            return
+    async def _place_by_time(self, seats: _Seats) -> None:
         times = {place: feed.wish for place, (feed, _) in seats.items()}
         found, errors = await self._leaders.list_offsets(times, self._committed_only)
         for place, (offset, _, epoch) in found.items():
@@ -153,13 +164,10 @@ class Placer:
                 self._on_placed(feed)
         self._refuse(seats, errors)
 
-    async def _validate(self) -> None:
+    async def _validate(self, seats: _Seats) -> None:
         """KIP-320: after a change of leader, is what was read still in the log?"""
         # An answer under way would move what is to be validated.
-        seats = self._seats(lambda feed: feed.position is not None and feed.validate and not feed.asked)
-        if not seats:
-            return
-        epochs = {place: feed.fetch_epoch for place, (feed, _) in seats.items()}
+        epochs = {place: feed.fetch_epoch for place, (feed, _) in seats.items() if not feed.asked}
         found, errors = await self._leaders.epoch_ends(epochs)
         for place, end in found.items():
             feed, seat = seats[place]
@@ -191,9 +199,7 @@ class Placer:
             feed.place_at(end)
         self._on_placed(feed)
 
-    def _refuse(
-        self, seats: Mapping[TopicPartition, tuple[Feed, int]], errors: Mapping[TopicPartition, int]
-    ) -> None:
+    def _refuse(self, seats: _Seats, errors: Mapping[TopicPartition, int]) -> None:
         for place, code in errors.items():
             feed, seat = seats[place]
             if not self._still(feed, seat) or code in MOVED or KafkaError(code).retriable:

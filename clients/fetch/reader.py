@@ -16,7 +16,6 @@ from ringleader.clients.fetch.buffer import decode
 from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
 from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.fetcher import Fetcher
-from ringleader.clients.fetch.hands import Hands
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed, Placer
@@ -38,7 +37,10 @@ class Reader:
     def __init__(self, cluster: Cluster, settings: ConsumerSettings, committed: Committed) -> None:
         self._cluster = cluster
         self._settings = settings
-        self.hands = Hands()
+        self.in_hand: dict[TopicPartition, Feed] = {}
+        """What the application was given records of and has not come back from."""
+        self._put_down = asyncio.Event()
+        self._left_alone = False
         self.something = asyncio.Event()
         """Set when there may be something to hand out, or to tell."""
         self.broken: BaseException | None = None
@@ -56,18 +58,15 @@ class Reader:
             settings.committed_only,
             self._placed,
         )
+        self._moved = asyncio.Event()
         self._ready: dict[TopicPartition, Feed] = {}
         """Partitions with something to hand out, in the order of their turns."""
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin."""
-        for name, work in (
-            ("leaders", self._leaders.run()),
-            ("positions", self._placer.run()),
-            ("fetches", self.fetcher.run()),
-        ):
-            self._tasks.append(asyncio.create_task(self._guard(work), name=f"consumer {name}"))
+        works = [self._leaders.run(), self.fetcher.run(), *self._placer.runs()]
+        self._tasks = [asyncio.create_task(self._guard(work), name="consumer") for work in works]
 
     async def close(self) -> None:
         """End, with all connections."""
@@ -84,6 +83,7 @@ class Reader:
             logger.error("the consumer cannot go on: %s", error, exc_info=trace)
             self.broken = error
             self.something.set()
+            self._tell_moved()
 
     # ---- partitions come and go ----
 
@@ -92,6 +92,7 @@ class Reader:
         for place in places:
             self.feeds[place] = Feed(place)
         self._leaders.watch({topic for topic, _ in self.feeds})
+        self._placer.kick()
 
     def release(self, places: Iterable[TopicPartition]) -> None:
         """Fetch and hand out."""
@@ -108,13 +109,17 @@ class Reader:
                 feed.held = True
                 self._ready.pop(place, None)
 
-    def drop(self, places: Iterable[TopicPartition]) -> None:
-        """These are not read any more; what was fetched is forgotten."""
+    def drop(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Feed]:
+        """These are not read any more; what was fetched is forgotten. What they were."""
+        dropped = {}
         for place in places:
             self._ready.pop(place, None)
-            self.feeds.pop(place, None)
+            if (feed := self.feeds.pop(place, None)) is not None:
+                dropped[place] = feed
         self._leaders.watch({topic for topic, _ in self.feeds})
         self.fetcher.kick()
+        self._tell_moved()
+        return dropped
 
     def feed(self, place: TopicPartition) -> Feed:
         """Raises NotAssignedError."""
@@ -123,7 +128,50 @@ class Reader:
             raise NotAssignedError(f"{place[0]}-{place[1]} is not assigned to this consumer now")
         return feed
 
+    # ---- what the application has in hand ----
+
+    def processed(self) -> None:
+        """The application has come back: what it had in hand is processed."""
+        if self.in_hand:
+            for feed in self.in_hand.values():
+                feed.processed()
+            self._empty_hands()
+
+    def leave_alone(self) -> None:
+        """The application is leaving: nothing in its hands counts as processed, and nothing is waited for."""
+        self._left_alone = True
+        self._empty_hands()
+        self.something.set()
+        self._tell_moved()
+
+    def _empty_hands(self) -> None:
+        self.in_hand.clear()
+        put_down, self._put_down = self._put_down, asyncio.Event()
+        put_down.set()
+
+    async def until_processed(self, places: Iterable[TopicPartition]) -> None:
+        """Wait until nothing of these is in hand."""
+        wanted = set(places)
+        while not self._left_alone and not wanted.isdisjoint(self.in_hand):
+            await self._put_down.wait()
+
     # ---- where to read ----
+
+    def position_of(self, place: TopicPartition) -> int | None:
+        """Offset of the next record to be handed out; None: not known yet. Raises NotAssignedError,
+        PartitionError."""
+        feed = self.feed(place)
+        if feed.position is None and feed.error is not None:
+            raise feed.error
+        return feed.position
+
+    async def moved(self) -> None:
+        """Wait until a position may have become known."""
+        await self._moved.wait()
+
+    def _tell_moved(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
 
     def seek(self, place: TopicPartition, offset: int) -> None:
         """Go on there; what was fetched is dropped, and an answer under way is not taken."""
@@ -199,9 +247,7 @@ class Reader:
                 self._on_ready(feed)
 
     def _placed(self, feed: Feed) -> None:
-        if feed.consumed is not None and feed.consumed != feed.committed:
-            # Who begins at the end and reads nothing must find its place again after a restart.
-            self.hands.passed(feed)
+        self._tell_moved()
         if feed.position is None or feed.validate:
             self._placer.kick()
         self.fetcher.want(feed)
@@ -250,7 +296,6 @@ class Reader:
 
     def _take(self, feed: Feed, limit: int) -> Batch | None:
         """Records out of the buffer, from one or more of its batches; then it is another partition's turn."""
-        consumed = feed.consumed
         records = feed.pop(limit)
         while len(records) < limit:
             view = feed.advance(self._settings.check_crcs)
@@ -267,10 +312,8 @@ class Reader:
         self._on_ready(feed)
         self.fetcher.taken(feed)
         if not records:
-            if feed.consumed != consumed:
-                self.hands.passed(feed)
             return None
-        self.hands.take(feed)
+        self.in_hand[feed.place] = feed
         self.batches += 1
         self.records += len(records)
         position = feed.position or 0

@@ -42,7 +42,7 @@ from ringleader.clients.group.state import Phase
 from ringleader.clients.group.work import WorkGate
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, MemberProtocol, Node, OffsetAndMetadata, TopicPartition
-from ringleader.clients.offsets.commits import Saver
+from ringleader.clients.offsets.commits import Consumed, Saver
 
 logger = logging.getLogger("ringleader.clients.group.membership")
 
@@ -88,6 +88,7 @@ class Driver:
         leader: Leader | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
+        consumed: Consumed | None = None,
     ) -> None:
         self.settings = settings
         self._name = f"group {settings.group_id}, client {client_id}"
@@ -101,7 +102,7 @@ class Driver:
         self._client_id = client_id
         self.gate = WorkGate()
         self._teller = Teller(self._name, listener, self.gate, self._step)
-        self.saver = Saver(self, self._name, self._teller.post)
+        self.saver = Saver(self, self._name, self._teller.post, consumed)
         self._leader = leader
         self._watch = watch
         self._caller: Caller | None = None
@@ -182,7 +183,7 @@ class Driver:
             "phase": machine.phase.value,
             "generation": machine.generation,
             "commits_waiting": len(self.saver.queue),
-            "offsets_stored": len(self.saver.keeper),
+            "offsets_stored": len(self.saver.uncommitted()),
             "work_in_hand": self.gate.in_hand,
             "last_poll_age_ms": None if polled_ms is None else now_ms - polled_ms,
         }

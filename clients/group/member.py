@@ -16,6 +16,7 @@ from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.settings import GivenUp, MemberSettings
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol, Offsets, Revoked
+from ringleader.clients.offsets.commits import Consumed
 
 COMMIT_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
@@ -59,6 +60,7 @@ class Member:
         leader: Leader | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
+        consumed: Consumed | None = None,
     ) -> None:
         """Does not connect yet. Raises ValueError for settings that cannot work.
 
@@ -71,8 +73,9 @@ class Member:
         must not give out what another member still holds. `quiesce_timeout_ms`
         bounds the work in hand (`working`) and `on_revoked` together. With `max_poll_interval_ms` a member
         whose application does not say `polled` for so long leaves. With `auto_commit_interval_ms` the
-        offsets of `store` are committed by themselves. `leader`, `watch` and `before_join` are for code that
-        works with the cluster from inside of the driver, see `ringleader.clients.group.subscription`.
+        offsets of `store` are committed by themselves. `leader`, `watch`, `before_join` and `consumed` are
+        for code that works inside of the driver, see `ringleader.clients.group.subscription` and
+        `ringleader.clients.offsets.consumed`.
         """
         parse_bootstrap(bootstrap)
         called = {
@@ -127,6 +130,7 @@ class Member:
             leader=leader,
             watch=watch,
             before_join=before_join,
+            consumed=consumed,
         )
 
     def _listener(self) -> Listener:
@@ -163,6 +167,11 @@ class Member:
     def error(self) -> MembershipError | None:
         """What ended the membership, if an error did."""
         return self._driver.machine.error
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has left, or was ended by an error."""
+        return self._driver.ended.is_set()
 
     def metrics(self) -> MemberMetrics:
         """Its figures as of now."""

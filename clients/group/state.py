@@ -119,6 +119,12 @@ class MemberState:
         """Whether everything that was in the share of that generation is still in this member's share."""
         return self.held is not None and self.kept_since <= generation <= self.generation
 
+    @property
+    def owned(self) -> tuple[bytes, ...]:
+        """The assignments that make up what this member still has: the present one, and of the one before it
+        what is being given up."""
+        return () if self.held is None else (self.held.assignment, self._moving)
+
     def _say(self, level: int, text: str) -> None:
         self._actions.append(Say(level, text))
 

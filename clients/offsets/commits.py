@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from typing import Protocol
 
 from ringleader.clients.errors import ClientError, CommitFailedError, MembershipOverError
 from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
@@ -22,16 +23,34 @@ CONSUMER = "consumer"
 OnDone = Callable[[ClientError | None], None]
 
 
-class Saver:
-    """`tell(name, run)` runs a callback of the application. `name` begins its log lines."""
+class Consumed(Protocol):
+    """Whoever reads the member's partitions, and knows how far the application is. From any thread."""
 
-    def __init__(self, host: Host, name: str, tell: Callable[[str, Callable[[], None]], None]) -> None:
+    def uncommitted(self) -> tuple[int, Offsets]:
+        """What is processed and not committed, and the generation of the assignment that it belongs to."""
+
+    def committed(self, offsets: Offsets) -> None:
+        """The group has these now."""
+
+
+class Saver:
+    """`tell(name, run)` runs a callback of the application. `name` begins its log lines. `consumed` is asked
+    at each auto-commit."""
+
+    def __init__(
+        self,
+        host: Host,
+        name: str,
+        tell: Callable[[str, Callable[[], None]], None],
+        consumed: Consumed | None = None,
+    ) -> None:
         self._host = host
         self._name = name
         self._tell = tell
         self._settings = host.machine.settings
         self.keeper = Keeper(self._settings.group_id, host.machine.holds)
         self.queue = CommitQueue(host.machine.counters, host.now_ms, host.over_text)
+        self._consumed = consumed
         self._positions = Positions(host)
         self._saving = False
         self._order = threading.Lock()
@@ -105,7 +124,7 @@ class Saver:
 
     def _save(self, timeout_ms: int, repeats: bool) -> Commit | None:
         with self._order:
-            stored = self.keeper.stored()
+            stored = self.uncommitted()
             if not stored:
                 return None
             commit = self._commit(stored, timeout_ms, repeats)
@@ -113,10 +132,27 @@ class Saver:
             self._saving = self.queue.add(commit)
         return commit
 
+    def uncommitted(self) -> Stored:
+        """What auto-commit has to commit. From any thread."""
+        return self.keeper.stored() | self._consumed_of_held()
+
+    def _consumed_of_held(self) -> Stored:
+        """Of partitions that the member holds: the application may not have heard yet of what is gone."""
+        machine = self._host.machine
+        if self._consumed is None:
+            return {}
+        generation, offsets = self._consumed.uncommitted()
+        if not offsets or not machine.holds(generation):
+            return {}
+        owned = {partition for one in machine.owned for partition in _partitions(one) or ()}
+        return {partition: value for partition, value in offsets.items() if partition in owned}
+
     def _saved(self, stored: Stored, error: Exception | None) -> None:
         self._saving = False
         if error is None:
             self.keeper.committed(stored)
+            if self._consumed is not None:
+                self._consumed.committed(stored)
         else:
             logger.warning("%s: auto-commit of %d partitions failed: %s", self._name, len(stored), error)
 

@@ -24,10 +24,6 @@ class Keeper:
         self._stored: Stored = {}
         self._generation: int | None = None
 
-    def __len__(self) -> int:
-        """Partitions with stored offsets."""
-        return len(self._stored)
-
     def given(self, generation: int) -> None:
         """There is a share, as of that generation; of a cooperative member perhaps the same as before."""
         with self._lock:

@@ -9,6 +9,7 @@ import pytest
 from ringleader.clients.fetch.buffer import Chunk, decode, end_of
 from ringleader.clients.fetch.errors import CorruptRecordError
 from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, Feed
+from ringleader.clients.model import OffsetAndMetadata
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import Compression, Record, build_batch
 
@@ -85,11 +86,15 @@ def test_progress_goes_past_what_is_not_for_the_application() -> None:
     offer(feed, batch(2, 1, **control))
     # While the batch is in hand the marker behind it must not be committed.
     assert drain(feed) == []
-    assert (feed.position, feed.consumed) == (3, 0)
-    feed.settled(3, 0)
+    assert feed.position == 3
+    assert feed.uncommitted == OffsetAndMetadata(0, "", -1)
+    feed.processed()
+    assert feed.uncommitted == OffsetAndMetadata(3, "", -1)
     offer(feed, batch(3, 1, **control))
     assert drain(feed) == []
-    assert (feed.position, feed.consumed) == (4, 4)
+    assert feed.uncommitted == OffsetAndMetadata(4, "", -1)
+    feed.committed = 4
+    assert feed.uncommitted is None
 
 
 def test_a_checksum_that_is_wrong() -> None:
@@ -154,13 +159,13 @@ def test_a_new_position_drops_everything() -> None:
     feed.pop(2)
     seat = feed.seat
     feed.refetch()
-    assert (feed.position, feed.consumed, feed.fetch_offset) == (2, 0, 2)
+    assert (feed.position, feed.fetch_offset) == (2, 2)
+    assert feed.uncommitted == OffsetAndMetadata(0, "", -1)
     assert feed.seat > seat
     assert not feed.ready
     feed.unplace(EARLIEST)
-    assert feed.position is None
+    assert (feed.position, feed.consumed) == (None, None)
     assert feed.wish == EARLIEST
-    assert feed.progress is None
     assert Feed(("t", 0)).wish == COMMITTED
 
 

@@ -164,7 +164,7 @@ async def take(one: Reader, count: int) -> list[int]:
                 await one.something.wait()
             else:
                 got += [record.offset for record in batch.records]
-                one.hands.settle()
+                one.processed()
     return got
 
 

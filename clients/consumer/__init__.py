@@ -1,0 +1,6 @@
+"""Consumers: of a group, of partitions that are named, with an event loop and without one."""
+
+from ringleader.clients.consumer.group import GroupConsumer
+from ringleader.clients.consumer.partitions import PartitionConsumer
+
+__all__ = ["GroupConsumer", "PartitionConsumer"]

@@ -1,0 +1,341 @@
+"""What all consumers have in common: asking for records, positions, pauses, offsets of the log."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from operator import index
+from types import TracebackType
+from typing import Any, Self
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import AuthenticationError, ClientError
+from ringleader.clients.fetch.errors import ConsumerClosedError
+from ringleader.clients.fetch.feed import EARLIEST, LATEST
+from ringleader.clients.fetch.model import Batch, ConsumerSettings
+from ringleader.clients.fetch.positions import Committed
+from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.model import TopicPartition
+
+TURN_S = 0.001
+"""An application that never waits lets the loop do its other work so often."""
+START_TIMEOUT_S = 10.0
+LOOKUP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 30.0
+
+
+class BaseConsumer(ABC):
+    """Reads what `_reader` is given. Belongs to the event loop that called `start`.
+
+    One task asks for records at a time; the other methods may be called from any task of that loop.
+    """
+
+    def __init__(self, name: str, settings: ConsumerSettings, cluster: Callable[[], Cluster]) -> None:
+        """`name` begins the sentences of errors."""
+        self.settings = settings
+        self._name = name
+        self._make_cluster = cluster
+        self._reader: Reader | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = self._stopped = False
+        self._asker: asyncio.Task[Any] | None = None
+        self._asking = False
+        self._last_turn_s = 0.0
+
+    # ---- its life ----
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Connect, and begin; does not wait for records.
+
+        Raises ConnectionLostError when none of the bootstrap addresses can be reached within that time,
+        AuthenticationError, BrokerError for a topic that does not exist (PartitionConsumer).
+        """
+        if self._loop is not None:
+            raise ConsumerClosedError(f"{self._name}: this consumer was started before")
+        self._loop = asyncio.get_running_loop()
+        cluster = self._make_cluster()
+        try:
+            await cluster.ready(seconds(timeout_s))
+            self._reader = Reader(cluster, self.settings, self._committed())
+            await self._begin(cluster, self._reader)
+        except BaseException:
+            self._loop = self._reader = None
+            await cluster.close()
+            raise
+        self._reader.start()
+
+    async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """End, with all connections. A batch in hand does not count as processed. May be called more than
+        once."""
+        reader, again = self._reader, self._stopping
+        if reader is None:
+            return
+        self._check_loop()
+        self._stopping = True
+        reader.leave_alone()
+        try:
+            await self._end(seconds(timeout_s))
+        finally:
+            if not again:
+                self._stopped = True
+                await reader.close()
+
+    @abstractmethod
+    def _committed(self) -> Committed:
+        """Where partitions are to be begun."""
+
+    @abstractmethod
+    async def _begin(self, cluster: Cluster, reader: Reader) -> None:
+        """The bootstrap has been reached."""
+
+    async def _end(self, timeout_s: float) -> None:  # noqa: B027
+        """Before the connections are closed."""
+
+    def _polled(self, now_s: float) -> None:  # noqa: B027
+        """The application is asking."""
+
+    def _over(self) -> ClientError | None:
+        """Why there is nothing more to come, as far as a subclass knows."""
+        return None
+
+    def _in_callback(self) -> bool:
+        """Whether the code that asks runs inside of a callback."""
+        return False
+
+    # ---- records ----
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch:
+        """The next batch of one partition, up to `max_poll_records`; partitions take turns. The batch before
+        counts as processed. Ends when the consumer is stopped; raises what `getmany` raises."""
+        batch = await self._ask(self.settings.max_poll_records, None)
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+    async def getone(self, timeout_s: float | None = None) -> Batch | None:
+        """A batch of one record (`batch.record`); None when time is over. What was handed out before counts
+        as processed. Raises what `getmany` raises."""
+        batch = await self._ask(1, timeout_s)
+        if batch is None and self._stopping:
+            raise self._closed()
+        return batch
+
+    async def getmany(self, max_records: int | None = None, timeout_s: float | None = None) -> list[Batch]:
+        """Batches of several partitions with up to `max_records` (`max_poll_records`) together, as soon as
+        there are any; [] when time is over (None: waits as long as it takes; 0: what is there). What was
+        handed out before counts as processed.
+
+        Raises PartitionError (CorruptRecordError, OffsetGoneError, NoOffsetError, ...) about one partition,
+        MembershipError when the membership is over, ConsumerClosedError; RuntimeError in another event loop
+        than that of `start`, in a callback, and while another task asks.
+        """
+        left = self.settings.max_poll_records if max_records is None else max_records
+        first = await self._ask(left, timeout_s)
+        if first is None:
+            if self._stopping:
+                raise self._closed()
+            return []
+        batches, left = [first], left - len(first)
+        while left > 0 and (more := self._pick_now(left)) is not None:
+            batches.append(more)
+            left -= len(more)
+        return batches
+
+    def _pick_now(self, limit: int) -> Batch | None:
+        return None if self._reader is None else self._reader.pick_now(limit)
+
+    async def _ask(self, limit: int, timeout_s: float | None) -> Batch | None:
+        if _whole("the number of records", limit) <= 0:
+            raise ValueError("the number of records has to be above 0")
+        if timeout_s is not None:
+            seconds(timeout_s)
+        if self._in_callback():
+            raise RuntimeError("a callback cannot ask for records: what is in hand would count as processed")
+        if self._asking:
+            raise RuntimeError("another task is asking this consumer for records")
+        if self._reader is None:
+            raise self._closed()
+        self._check_loop()
+        self._asking, self._asker = True, asyncio.current_task()
+        try:
+            self._reader.processed()
+            return await self._wait_for_records(self._reader, limit, timeout_s)
+        finally:
+            self._asking = False
+
+    async def _wait_for_records(self, reader: Reader, limit: int, timeout_s: float | None) -> Batch | None:
+        now_s = time.monotonic()
+        deadline_s = None if timeout_s is None else now_s + timeout_s
+        if now_s - self._last_turn_s > TURN_S:
+            await asyncio.sleep(0)
+        keep_s = self.settings.max_poll_interval_ms / 3000
+        while True:
+            self._last_turn_s = time.monotonic()
+            self._polled(self._last_turn_s)
+            reader.something.clear()
+            if self._stopping:
+                return None
+            self._check(reader)
+            batch = await reader.pick(limit)
+            if batch is not None:
+                return batch
+            left_s = None if deadline_s is None else deadline_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                return None
+            try:
+                async with asyncio.timeout(keep_s if left_s is None else min(left_s, keep_s)):
+                    await reader.something.wait()
+            except TimeoutError:
+                pass
+
+    # ---- why not ----
+
+    def _check(self, reader: Reader) -> None:
+        if (over := self._over()) is not None:
+            raise over
+        if isinstance(reader.broken, AuthenticationError):
+            raise reader.broken
+        if reader.broken is not None:
+            raise ConsumerClosedError(
+                f"{self._name}: the consumer cannot go on: {reader.broken!r}"
+            ) from reader.broken
+
+    def _check_loop(self) -> None:
+        try:
+            running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is not self._loop:
+            why = "its event loop has ended" if self._loop and self._loop.is_closed() else "not in this one"
+            raise RuntimeError(
+                f"{self._name}: use this consumer in the event loop and thread that called start ({why})"
+            )
+
+    def _running(self) -> Reader:
+        """The reader of a consumer that runs. Raises what says why it does not."""
+        reader = self._reader
+        if reader is None or ((self._stopped or self._stopping) and not self._in_callback()):
+            raise self._closed()
+        self._check_loop()
+        self._check(reader)
+        return reader
+
+    def _closed(self) -> ConsumerClosedError:
+        why = "was not started" if self._reader is None else "has been stopped"
+        return ConsumerClosedError(f"{self._name}: this consumer {why}")
+
+    # ---- positions ----
+
+    def assignment(self) -> list[TopicPartition]:
+        """The partitions that this consumer reads now, sorted."""
+        return [] if self._reader is None else sorted(self._reader.feeds)
+
+    async def position(self, partition: TopicPartition) -> int:
+        """Offset of the next record to be handed out. Waits until it is known; raises NotAssignedError,
+        PartitionError."""
+        reader = self._running()
+        while (found := reader.position_of(partition)) is None:
+            if self._stopping:
+                raise self._closed()
+            await reader.moved()
+            self._running()
+        return found
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read on at that offset. What was fetched or is on its way for the position before is never handed
+        out. A batch of it that is in hand is not counted as processed any more. Raises NotAssignedError."""
+        if _whole("an offset", offset) < 0:
+            raise ValueError(f"offset {offset} is negative")
+        self._running().seek(partition, offset)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Read on at the first record there is; all partitions when none is named."""
+        reader = self._running()
+        for partition in partitions or self.assignment():
+            reader.seek_by_time(partition, EARLIEST)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Read on behind the last record there is; all partitions when none is named."""
+        reader = self._running()
+        for partition in partitions or self.assignment():
+            reader.seek_by_time(partition, LATEST)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand out nothing of these until `resume`. What has been fetched is kept."""
+        reader = self._running()
+        for partition in partitions:
+            reader.pause(partition)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Go on with these."""
+        reader = self._running()
+        for partition in partitions:
+            reader.resume(partition)
+
+    def paused(self) -> list[TopicPartition]:
+        """The partitions that are paused, sorted."""
+        feeds = {} if self._reader is None else self._reader.feeds
+        return sorted(partition for partition, feed in feeds.items() if feed.paused)
+
+    async def lag(self, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> dict[TopicPartition, int]:
+        """Offsets between the position and the end of the log as of now, of each partition whose position is
+        known. Raises BrokerError, RetriableError."""
+        feeds = self._running().feeds
+        positions = {tp: feed.position for tp, feed in feeds.items() if feed.position is not None}
+        ends = await self.end_offsets(positions, timeout_s=timeout_s)
+        return {tp: max(0, ends[tp] - position) for tp, position in positions.items()}
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], *, timeout_s: float = LOOKUP_TIMEOUT_S
+    ) -> dict[TopicPartition, int]:
+        """First offsets of any partitions. Raises BrokerError, RetriableError."""
+        return await self._bounds(partitions, EARLIEST, timeout_s)
+
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition], *, timeout_s: float = LOOKUP_TIMEOUT_S
+    ) -> dict[TopicPartition, int]:
+        """Offsets of the next records of any partitions; with `read_committed` those of the first open
+        transaction. Raises BrokerError, RetriableError."""
+        return await self._bounds(partitions, LATEST, timeout_s)
+
+    async def _bounds(
+        self, partitions: Iterable[TopicPartition], at: int, timeout_s: float
+    ) -> dict[TopicPartition, int]:
+        found = await self._running().offsets(dict.fromkeys(partitions, at), seconds(timeout_s))
+        return {partition: offset for partition, (offset, _) in found.items()}
+
+    async def offsets_for_times(
+        self, times: Mapping[TopicPartition, int], *, timeout_s: float = LOOKUP_TIMEOUT_S
+    ) -> dict[TopicPartition, tuple[int, int] | None]:
+        """(offset, timestamp) of the first record at or after a time, in ms since 1970; None: there is none.
+        Raises BrokerError, RetriableError."""
+        found = await self._running().offsets(times, seconds(timeout_s))
+        return {partition: None if at[0] < 0 else at for partition, at in found.items()}
+
+
+def seconds(timeout_s: float) -> float:
+    """Raises ValueError for what is no time to wait."""
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s >= 0:
+        raise ValueError(f"timeout_s is a number of seconds, 0 or more, not {timeout_s!r}")
+    return timeout_s
+
+
+def _whole(what: str, number: object) -> int:
+    try:
+        return index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{what} has to be a whole number, not {number!r}") from None

@@ -1,0 +1,284 @@
+"""`GroupConsumer`: reads Kafka topics as a member of a group, with cooperative rebalancing, for asyncio.
+
+The membership is a `GroupMember` with a thread of its own; records are fetched ahead in the application's
+loop. What is in the application's hands counts as processed when it asks for more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.clients.consumer.base import STOP_TIMEOUT_S, BaseConsumer, seconds
+from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
+from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings
+from ringleader.clients.fetch.positions import Committed
+from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.group.subscription import consumer_member, partitions_of
+from ringleader.clients.model import (
+    Assigned,
+    Lost,
+    OffsetAndMetadata,
+    Offsets,
+    Revoked,
+    TopicPartition,
+    checked,
+)
+from ringleader.clients.offsets.consumed import ConsumedOffsets
+
+logger = logging.getLogger("ringleader.clients.consumer")
+
+POLLED_EVERY_S = 0.1
+COMMIT_TIMEOUT_S = 30.0
+
+OnPartitions = Callable[[list[TopicPartition]], Any]
+
+
+class GroupConsumer(BaseConsumer):
+    """A consumer of topics in a group: `async with GroupConsumer(...) as consumer`, then
+    `async for batch in consumer`.
+
+    One task asks for records at a time; the other methods may be called from any task of the same loop.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        group_id: str,
+        topics: Iterable[str] | str | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        assignors: Sequence[str] = ("cooperative-sticky",),
+        on_assigned: OnPartitions | None = None,
+        on_revoked: OnPartitions | None = None,
+        on_lost: OnPartitions | None = None,
+        group_instance_id: str | None = None,
+        client_id: str = "ringleader-consumer",
+        tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
+        rebalance_timeout_ms: int | None = None,
+        settings: ConsumerSettings | None = None,
+        **options: Any,
+    ) -> None:
+        """Does not connect yet. Raises ValueError for what cannot work.
+
+        `topics` or `pattern` (a whole topic name has to match). `options`: the fields of `ConsumerSettings`,
+        then those of `GroupMember`. `on_assigned`, `on_revoked` and `on_lost` get the partitions that come
+        and go, and may be coroutine functions; see docs/consumer.md for what holds in them. The rebalance
+        timeout is `max_poll_interval_ms` if it is not given.
+        """
+        own = {name: options.pop(name) for name in list(options) if name in ConsumerSettings.__slots__}
+        if settings is not None and own:
+            raise ValueError(f"either settings or {', '.join(own)}")
+        settings = ConsumerSettings(**own) if settings is None else settings
+        callbacks = {"on_assigned": on_assigned, "on_revoked": on_revoked, "on_lost": on_lost}
+        if wrong := [name for name, one in callbacks.items() if one is not None and not callable(one)]:
+            raise ValueError(f"{', '.join(wrong)} has to be something that can be called")
+
+        def cluster() -> Cluster:
+            return Cluster(
+                bootstrap,
+                client_id=client_id,
+                request_timeout_ms=settings.request_timeout_ms,
+                tls=tls,
+                sasl=sasl,
+            )
+
+        super().__init__(f"group {group_id!r}", settings, cluster)
+        self._on_assigned, self._on_revoked, self._on_lost = on_assigned, on_revoked, on_lost
+        self.group_id = group_id
+        self._consumed = ConsumedOffsets()
+        self._callback: asyncio.Task[Any] | None = None
+        self._last_polled_s = 0.0
+        self.member = consumer_member(
+            bootstrap,
+            group_id,
+            topics,
+            pattern=pattern,
+            assignors=assignors,
+            rack=self.settings.client_rack,
+            auto_offset_reset=self.settings.auto_offset_reset,
+            metadata_max_age_ms=self.settings.metadata_max_age_ms,
+            on_assigned=self._assigned,
+            on_revoked=self._revoked,
+            on_lost=self._lost,
+            on_failed=self._failed,
+            group_instance_id=group_instance_id,
+            client_id=client_id,
+            tls=tls,
+            sasl=sasl,
+            request_timeout_ms=self.settings.request_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms or self.settings.max_poll_interval_ms,
+            max_poll_interval_ms=self.settings.max_poll_interval_ms,
+            auto_commit_interval_ms=(
+                self.settings.auto_commit_interval_ms if self.settings.auto_commit else None
+            ),
+            consumed=self._consumed,
+            **options,
+        )
+
+    # ---- its life ----
+
+    def _committed(self) -> Committed:
+        return self.member.committed
+
+    async def _begin(self, cluster: Cluster, reader: Reader) -> None:
+        self._consumed.of(reader)
+        await self.member.start()
+
+    async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Commit what is processed (with `auto_commit`), leave the group, close the connections.
+
+        A batch in hand does not count as processed: `commit` before, if it is. May be called more than once.
+        """
+        await super().stop(timeout_s=timeout_s)
+
+    async def _end(self, timeout_s: float) -> None:
+        await self.member.stop(timeout_s=timeout_s)
+
+    def _polled(self, now_s: float) -> None:
+        if now_s - self._last_polled_s >= POLLED_EVERY_S:
+            self._last_polled_s = now_s
+            self.member.polled()
+
+    def _over(self) -> ClientError | None:
+        if self.member.error is not None:
+            return self.member.error
+        if self.member.ended and not self._stopping:
+            return MembershipOverError(f"{self._name}: this consumer's member has left the group")
+        return None
+
+    def _in_callback(self) -> bool:
+        return self._callback is not None and _current_task() is self._callback
+
+    async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
+        """Wait until the group has settled; the partitions. Raises TimeoutError, and what ended the
+        membership."""
+        await self.member.wait_assigned(timeout_s)
+        return self.assignment()
+
+    # ---- commits ----
+
+    async def commit(self, offsets: Offsets | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
+        """Commit these offsets, or all progress.
+
+        Without `offsets` and from the task that asks for records: what it has in hand is processed now, and
+        committed. From another task, or in a callback: what it has come back from. Raises as
+        `GroupMember.commit`, and ConsumerClosedError after `stop`; a commit that a rebalance crosses is
+        repeated if the partitions stayed.
+        """
+        self._running()
+        seconds(timeout_s)
+        if wanted := self._made() if offsets is None else checked(offsets):
+            await self._consumed.commit(self.member, wanted, timeout_s)
+
+    def commit_nowait(
+        self,
+        offsets: Offsets | None = None,
+        *,
+        on_done: Callable[[ClientError | None], None] | None = None,
+    ) -> None:
+        """As `commit`, but does not wait and does not repeat. `on_done` gets the error or None; without it a
+        failure is a line in the log."""
+        self._running()
+        if wanted := self._made() if offsets is None else checked(offsets):
+            self._consumed.commit_nowait(self.member, wanted, on_done)
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets: of these partitions, or of all; those without one are left out."""
+        self._running()
+        return await self.member.committed(partitions, timeout_s=seconds(timeout_s))
+
+    def _made(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        # Whoever asked for records has processed them when it commits. Others cannot know: a callback, a task
+        # that commits now and then. (`asyncio.wait_for` asks in a task that has ended by now.)
+        task, asker = asyncio.current_task(), self._asker
+        asks = task is asker or asker is None or asker.done()
+        if asks and not self._asking and not self._in_callback() and self._reader is not None:
+            self._reader.processed()
+        return self._consumed.uncommitted().offsets
+
+    def metrics(self) -> ConsumerMetrics:
+        """Counters as of now."""
+        reader = self._running()
+        fetcher = reader.fetcher
+        lags = {place: feed.lag for place, feed in reader.feeds.items()}
+        return ConsumerMetrics(
+            records=reader.records,
+            batches=reader.batches,
+            fetches=fetcher.fetches,
+            failed_fetches=fetcher.failed_fetches,
+            fetched_bytes=fetcher.fetched_bytes,
+            buffered_bytes=fetcher.buffered_bytes,
+            lags={place: lag for place, lag in lags.items() if lag is not None},
+            member=self.member.metrics(),
+        )
+
+    # ---- rebalances: in the application's loop, one after the other ----
+
+    async def _assigned(self, assigned: Assigned) -> None:
+        reader, partitions = self._read(), set(partitions_of(assigned))
+        reader.drop([tp for tp in reader.feeds if tp not in partitions])
+        added = sorted(partitions - set(reader.feeds))
+        self._consumed.assigned(assigned.generation)
+        reader.add(added)
+        try:
+            await self._call(self._on_assigned, added)
+        finally:
+            reader.release(added)
+
+    async def _revoked(self, revoked: Revoked) -> None:
+        """What is in hand is waited for; the member sets the bound, and tells the loss when it is over. Then
+        it commits what is processed."""
+        reader = self._read()
+        partitions = [tp for tp in _partitions(revoked) if tp in reader.feeds]
+        reader.hold(partitions)
+        await reader.until_processed(partitions)
+        if partitions:
+            await self._call(self._on_revoked, partitions)
+        self._consumed.revoked(reader.drop(partitions), revoked.generation)
+
+    async def _lost(self, lost: Lost) -> None:
+        reader = self._read()
+        partitions = [tp for tp in _partitions(lost) if tp in reader.feeds]
+        self._consumed.lost(reader.drop(partitions), lost.generation)
+        if partitions:
+            await self._call(self._on_lost, partitions)
+
+    def _failed(self, _error: MembershipError) -> None:
+        self._read().something.set()
+
+    def _read(self) -> Reader:
+        assert self._reader is not None
+        return self._reader
+
+    async def _call(self, callback: OnPartitions | None, partitions: list[TopicPartition]) -> None:
+        if callback is None:
+            return
+        self._callback = asyncio.current_task()
+        try:
+            result = callback(partitions)
+            if inspect.isawaitable(result):
+                await result
+        finally:
+            self._callback = None
+
+
+def _partitions(change: Revoked | Lost) -> list[TopicPartition]:
+    return partitions_of(Assigned(change.generation, change.member_id, "", "", change.assignment))
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return None

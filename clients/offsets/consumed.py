@@ -1,0 +1,152 @@
+"""How far an application is in the partitions that it reads: the one source of every commit of a consumer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from ringleader.clients.errors import ClientError, CommitFailedError
+from ringleader.clients.fetch.feed import Feed
+from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
+
+logger = logging.getLogger("ringleader.clients.consumer")
+
+ASSIGNMENT_WAIT_S = 2.0
+"""How long a commit that crossed a rebalance waits to hear of the new assignment."""
+
+
+class Consumed(NamedTuple):
+    """What is to be committed, and the generation of the assignment that it belongs to."""
+
+    generation: int
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+
+
+class ConsumedOffsets:
+    """Asked by whoever commits: the application, and the member when it commits by itself.
+
+    A commit belongs to the generation that the application knows of: what it has may be somebody else's in a
+    later one. What stayed through a rebalance goes on under the next.
+    """
+
+    def __init__(self) -> None:
+        self._reader: Reader | None = None
+        self._generation = -1
+        self._revoked: dict[TopicPartition, Feed] = {}
+        """Given up by the application, and not yet by the member: it still commits what is processed."""
+        self._changed = asyncio.Event()
+
+    def of(self, reader: Reader) -> None:
+        """Of the partitions of this reader."""
+        self._reader = reader
+
+    # ---- from any thread ----
+
+    def uncommitted(self) -> Consumed:
+        """What is processed and not known to be committed, revoked partitions included."""
+        generation = self._generation  # first: what changes meanwhile makes it older, not newer
+        return Consumed(generation, _uncommitted(self._revoked | self._feeds()))
+
+    def committed(self, offsets: Offsets) -> None:
+        """The group has these now."""
+        feeds = self._revoked | self._feeds()
+        for partition, value in offsets.items():
+            if (feed := feeds.get(partition)) is not None:
+                feed.committed = value.offset if isinstance(value, OffsetAndMetadata) else value
+
+    def _feeds(self) -> dict[TopicPartition, Feed]:
+        return {} if self._reader is None else dict(self._reader.feeds)
+
+    # ---- the assignment ----
+
+    def assigned(self, generation: int) -> None:
+        """There is an assignment of that generation."""
+        self._revoked.clear()
+        self._generation = generation
+        self._tell_change()
+
+    def revoked(self, feeds: Mapping[TopicPartition, Feed], generation: int) -> None:
+        """These partitions are not read any more; what else there is goes on as of that generation."""
+        self._revoked = dict(feeds)
+        self._generation = generation
+        self._tell_change()
+
+    def lost(self, feeds: Mapping[TopicPartition, Feed], generation: int) -> None:
+        """These partitions are gone; what else there is goes on as of that generation. What of them was not
+        committed is not this consumer's business any more."""
+        self._revoked.clear()
+        self._generation = generation
+        self._tell_change()
+        if open_ := _uncommitted(feeds):
+            names = ", ".join(f"{topic}-{number}" for topic, number in sorted(open_)[:10])
+            logger.warning("%d lost partitions had uncommitted offsets: %s", len(open_), names)
+
+    def _tell_change(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    # ---- the application's commits ----
+
+    async def commit(self, member: GroupMember, offsets: Offsets, timeout_s: float) -> None:
+        """Commit, and again if only a rebalance came between and the partitions stayed."""
+        deadline_s = asyncio.get_running_loop().time() + timeout_s
+        feeds = self._read_now(offsets)
+        while True:
+            generation = self._generation
+            left_s = max(0.001, deadline_s - asyncio.get_running_loop().time())
+            try:
+                await member.commit(offsets, generation=generation, timeout_s=left_s)
+                break
+            except CommitFailedError:
+                if not await self._stayed(feeds, generation, left_s):
+                    raise
+        for partition, value in offsets.items():
+            feeds[partition].said(value if isinstance(value, OffsetAndMetadata) else OffsetAndMetadata(value))
+
+    def commit_nowait(
+        self, member: GroupMember, offsets: Offsets, on_done: Callable[[ClientError | None], None] | None
+    ) -> None:
+        """One try."""
+        try:
+            self._read_now(offsets)
+        except CommitFailedError as error:
+            asyncio.get_running_loop().call_soon(_warn if on_done is None else on_done, error)
+            return
+        member.commit_nowait(offsets, generation=self._generation, on_done=on_done)
+
+    def _read_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Feed]:
+        """Raises CommitFailedError for what this consumer does not have: somebody else commits that. A batch
+        in hand may be from before its partition went away and came back: others have read on since."""
+        found, feeds = {}, self._feeds()
+        in_hand = {} if self._reader is None else self._reader.in_hand
+        for partition in partitions:
+            feed = feeds.get(partition)
+            if feed is None or in_hand.get(partition) not in (None, feed):
+                topic, number = partition
+                why = "is not this consumer's now" if feed is None else "was not kept since it was read"
+                raise CommitFailedError(f"{topic}-{number} {why}: what is not committed of it comes again")
+            found[partition] = feed
+        return found
+
+    async def _stayed(self, feeds: Mapping[TopicPartition, Feed], generation: int, left_s: float) -> bool:
+        """Whether the group has gone on with these partitions still here."""
+        try:
+            async with asyncio.timeout(min(ASSIGNMENT_WAIT_S, left_s)):
+                while self._generation == generation:
+                    await self._changed.wait()
+        except TimeoutError:
+            return False
+        now = self._feeds()
+        return all(now.get(partition) is feed for partition, feed in feeds.items())
+
+
+def _uncommitted(feeds: Mapping[TopicPartition, Feed]) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {tp: value for tp, feed in feeds.items() if (value := feed.uncommitted) is not None}
+
+
+def _warn(error: ClientError | None) -> None:
+    logger.warning("a commit failed: %s", error)
