@@ -1,4 +1,8 @@
-"""Ringleader: a Kafka group coordinator that runs by itself."""
+"""Ringleader: a Kafka group coordinator that runs by itself.
+
+All that a user of the client library writes is importable from here, but what is for tests: that is in
+`ringleader.testing`.
+"""
 
 from __future__ import annotations
 
@@ -6,76 +10,103 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ringleader.clients.admin import Admin
-    from ringleader.clients.connection.security import (
-        SaslOAuthBearer,
-        SaslPlain,
-        SaslScram,
-        security_from_properties,
-    )
-    from ringleader.clients.consumer import GroupConsumer
-    from ringleader.clients.fetch.model import Batch
-    from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-    from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
-    from ringleader.clients.metrics import MemberMetrics, prometheus_lines
-    from ringleader.clients.model import (
-        Assigned,
-        Lost,
-        MemberInfo,
-        MemberProtocol,
-        OffsetAndMetadata,
-        Revoked,
-    )
+    from ringleader.clients.admin import Admin as Admin
+    from ringleader.clients.admin import GroupDescription as GroupDescription
+    from ringleader.clients.admin import GroupListing as GroupListing
+    from ringleader.clients.admin import MemberDescription as MemberDescription
+    from ringleader.clients.admin import PartitionLag as PartitionLag
+    from ringleader.clients.connection.cluster import PartitionMetadata as PartitionMetadata
+    from ringleader.clients.connection.cluster import TopicMetadata as TopicMetadata
+    from ringleader.clients.connection.security import ClientSecurity as ClientSecurity
+    from ringleader.clients.connection.security import SaslOAuthBearer as SaslOAuthBearer
+    from ringleader.clients.connection.security import SaslPlain as SaslPlain
+    from ringleader.clients.connection.security import SaslScram as SaslScram
+    from ringleader.clients.connection.security import security_from_properties as security_from_properties
+    from ringleader.clients.consumer import GroupConsumer as GroupConsumer
+    from ringleader.clients.consumer import PartitionConsumer as PartitionConsumer
+    from ringleader.clients.errors import AssignmentFailedError as AssignmentFailedError
+    from ringleader.clients.errors import AuthenticationError as AuthenticationError
+    from ringleader.clients.errors import BrokerError as BrokerError
+    from ringleader.clients.errors import ClientError as ClientError
+    from ringleader.clients.errors import CommitFailedError as CommitFailedError
+    from ringleader.clients.errors import ConnectionLostError as ConnectionLostError
+    from ringleader.clients.errors import CoordinatorUnavailableError as CoordinatorUnavailableError
+    from ringleader.clients.errors import FencedInstanceIdError as FencedInstanceIdError
+    from ringleader.clients.errors import GroupAuthorizationError as GroupAuthorizationError
+    from ringleader.clients.errors import GroupMaxSizeReachedError as GroupMaxSizeReachedError
+    from ringleader.clients.errors import InconsistentGroupProtocolError as InconsistentGroupProtocolError
+    from ringleader.clients.errors import InvalidGroupIdError as InvalidGroupIdError
+    from ringleader.clients.errors import InvalidSessionTimeoutError as InvalidSessionTimeoutError
+    from ringleader.clients.errors import MembershipError as MembershipError
+    from ringleader.clients.errors import MembershipOverError as MembershipOverError
+    from ringleader.clients.errors import MembershipUnsupportedError as MembershipUnsupportedError
+    from ringleader.clients.errors import RebalanceInProgressError as RebalanceInProgressError
+    from ringleader.clients.errors import RequestTimedOutError as RequestTimedOutError
+    from ringleader.clients.errors import RetriableError as RetriableError
+    from ringleader.clients.errors import TlsError as TlsError
+    from ringleader.clients.errors import UnexpectedAnswerError as UnexpectedAnswerError
+    from ringleader.clients.errors import UnsupportedVersionError as UnsupportedVersionError
+    from ringleader.clients.fetch.errors import ConsumerClosedError as ConsumerClosedError
+    from ringleader.clients.fetch.errors import CorruptRecordError as CorruptRecordError
+    from ringleader.clients.fetch.errors import LogTruncatedError as LogTruncatedError
+    from ringleader.clients.fetch.errors import NoOffsetError as NoOffsetError
+    from ringleader.clients.fetch.errors import NotAssignedError as NotAssignedError
+    from ringleader.clients.fetch.errors import OffsetGoneError as OffsetGoneError
+    from ringleader.clients.fetch.errors import PartitionError as PartitionError
+    from ringleader.clients.fetch.model import Batch as Batch
+    from ringleader.clients.fetch.model import ConsumerMetrics as ConsumerMetrics
+    from ringleader.clients.fetch.model import ConsumerSettings as ConsumerSettings
+    from ringleader.clients.group.membership import GroupMember as GroupMember
+    from ringleader.clients.group.membership import SyncGroupMember as SyncGroupMember
+    from ringleader.clients.group.subscription import consumer_member as consumer_member
+    from ringleader.clients.group.subscription import partitions_of as partitions_of
+    from ringleader.clients.group.subscription import sync_consumer_member as sync_consumer_member
+    from ringleader.clients.metrics import MemberMetrics as MemberMetrics
+    from ringleader.clients.metrics import prometheus_lines as prometheus_lines
+    from ringleader.clients.model import Assigned as Assigned
+    from ringleader.clients.model import Lost as Lost
+    from ringleader.clients.model import MemberInfo as MemberInfo
+    from ringleader.clients.model import MemberProtocol as MemberProtocol
+    from ringleader.clients.model import Node as Node
+    from ringleader.clients.model import OffsetAndMetadata as OffsetAndMetadata
+    from ringleader.clients.model import Revoked as Revoked
+    from ringleader.clients.model import TopicPartition as TopicPartition
 
-_HOMES = {
-    "Admin": "admin",
-    "Assigned": "model",
-    "Batch": "fetch.model",
-    "GroupConsumer": "consumer",
-    "GroupMember": "group.membership",
-    "Lost": "model",
-    "MemberInfo": "model",
-    "MemberMetrics": "metrics",
-    "MemberProtocol": "model",
-    "OffsetAndMetadata": "model",
-    "Revoked": "model",
-    "SaslOAuthBearer": "connection.security",
-    "SaslPlain": "connection.security",
-    "SaslScram": "connection.security",
-    "SyncGroupMember": "group.membership",
-    "consumer_member": "group.subscription",
-    "partitions_of": "group.subscription",
-    "prometheus_lines": "metrics",
-    "security_from_properties": "connection.security",
-    "sync_consumer_member": "group.subscription",
+_NAMES_OF = {
+    "admin": "Admin GroupDescription GroupListing MemberDescription PartitionLag",
+    "connection.cluster": "PartitionMetadata TopicMetadata",
+    "connection.security": "ClientSecurity SaslOAuthBearer SaslPlain SaslScram security_from_properties",
+    "consumer": "GroupConsumer PartitionConsumer",
+    "errors": (
+        "AssignmentFailedError AuthenticationError BrokerError ClientError CommitFailedError "
+        "ConnectionLostError CoordinatorUnavailableError FencedInstanceIdError "
+        "GroupAuthorizationError GroupMaxSizeReachedError InconsistentGroupProtocolError "
+        "InvalidGroupIdError InvalidSessionTimeoutError MembershipError MembershipOverError "
+        "MembershipUnsupportedError RebalanceInProgressError RequestTimedOutError RetriableError "
+        "TlsError UnexpectedAnswerError UnsupportedVersionError"
+    ),
+    "fetch.errors": (
+        "ConsumerClosedError CorruptRecordError LogTruncatedError NoOffsetError NotAssignedError "
+        "OffsetGoneError PartitionError"
+    ),
+    "fetch.model": "Batch ConsumerMetrics ConsumerSettings",
+    "group.membership": "GroupMember SyncGroupMember",
+    "group.subscription": "consumer_member partitions_of sync_consumer_member",
+    "metrics": "MemberMetrics prometheus_lines",
+    "model": "Assigned Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition",
 }
+_HOME_OF = {name: home for home, names in _NAMES_OF.items() for name in names.split()}
 
-__all__ = [
-    "Admin",
-    "Assigned",
-    "Batch",
-    "GroupConsumer",
-    "GroupMember",
-    "Lost",
-    "MemberInfo",
-    "MemberMetrics",
-    "MemberProtocol",
-    "OffsetAndMetadata",
-    "Revoked",
-    "SaslOAuthBearer",
-    "SaslPlain",
-    "SaslScram",
-    "SyncGroupMember",
-    "consumer_member",
-    "partitions_of",
-    "prometheus_lines",
-    "security_from_properties",
-    "sync_consumer_member",
-]
+__all__ = sorted(_HOME_OF)
+
+if not TYPE_CHECKING:  # a type checker would take it for a promise that every name is there
+
+    def __getattr__(name: str) -> Any:
+        """The public names load their rooms on first use: importing the package costs nothing."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"ringleader.clients.{_HOME_OF[name]}"), name)
 
 
-def __getattr__(name: str) -> Any:
-    """The public names load their rooms on first use: importing the package costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"ringleader.clients.{_HOMES[name]}"), name)
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import ringleader
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import (
     AssignmentFailedError,
@@ -356,15 +355,6 @@ def test_options_that_cannot_work(options: dict[str, Any]) -> None:
         member("h:1", **options)
     with pytest.raises(ValueError, match="address"):
         member("h:x")
-
-
-def test_public_names() -> None:
-    assert ringleader.GroupMember is GroupMember
-    assert sorted(ringleader.__all__) == sorted(
-        name for name in ringleader.__all__ if getattr(ringleader, name)
-    )
-    with pytest.raises(AttributeError, match="Nobody"):
-        _ = ringleader.Nobody
 
 
 # ---- without an event loop ----
