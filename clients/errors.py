@@ -67,6 +67,10 @@ class FencedInstanceIdError(MembershipError):
     """Another member took this group instance id."""
 
 
+class UnreleasedInstanceIdError(MembershipError):
+    """Another member holds this group instance id, and has not left (KIP-848)."""
+
+
 class GroupAuthorizationError(MembershipError):
     """No right to join or read the group."""
 

@@ -74,8 +74,12 @@ class Parting(MemberState):
         self._round += 1
         self.phase = Phase.LEAVING
         self._leave_until_ms = now_ms + self._leave_wait_ms
-        if self._leave_silently or not self.member_id:
+        if self._goes_unsaid(self._leave_silently):
             self._parted(now_ms)
+
+    def _goes_unsaid(self, silently: bool) -> bool:
+        """Whether nothing is sent to leave."""
+        return silently or not self.member_id
 
     def _named(self, member_id: str, now_ms: int) -> None:
         """What the first join came to, after this member had begun to leave."""
@@ -139,7 +143,7 @@ class Parting(MemberState):
         self._rejoin_reason = None
         self.phase = Phase.LEAVING
         self._leave_until_ms = now_ms + self._leave_wait_ms
-        if self.settings.group_instance_id is not None or not self.member_id:
+        if self._goes_unsaid(self.settings.group_instance_id is not None):
             self._rest(now_ms)
 
     def _rest(self, now_ms: int) -> None:

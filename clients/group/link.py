@@ -13,6 +13,8 @@ from ringleader.clients.group.actions import Action, Say, Send
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.model import Node
 
+ANY_BROKER = ("FindCoordinator", "Metadata")
+
 
 @dataclass(slots=True)
 class Pending:
@@ -54,11 +56,15 @@ class Link:
         now_ms: int,
         timeout_ms: int,
     ) -> None:
-        """Send to the coordinator; FindCoordinator goes to any broker. `identity`: generation, member id."""
+        """Send to the coordinator; what is in `ANY_BROKER` goes to any. `identity`: generation, member id."""
         self._tickets += 1
         self._pending[self._tickets] = Pending(name, handle, *identity, now_ms, self.found)
-        node = None if name == "FindCoordinator" else self.coordinator
+        node = None if name in ANY_BROKER else self.coordinator
         self._actions.append(Send(self._tickets, node, request, timeout_ms))
+
+    def peek(self, ticket: int) -> Pending | None:
+        """What the ticket stands for, without taking it."""
+        return self._pending.get(ticket)
 
     def take(self, ticket: int) -> Pending | None:
         """What the ticket stands for; None when nobody waits for it any more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from ringleader.clients.group.actions import (
     Action,
@@ -50,7 +50,7 @@ class MemberScript:
 
     # ---- time and wishes ----
 
-    def start(self) -> MemberScript:
+    def start(self) -> Self:
         self.machine.start(self.now_ms)
         return self.look()
 
@@ -81,7 +81,7 @@ class MemberScript:
         """The machine's phase as of now; mypy believes that an attribute stays what a test once found it."""
         return self.machine.phase
 
-    def look(self) -> MemberScript:
+    def look(self) -> Self:
         for action in self.machine.drain():
             match action:
                 case Send():

@@ -1,0 +1,112 @@
+"""Requests of a member of the consumer protocol (KIP-848), and what their answers say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.protocol.embedded import Assignment
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    MetadataRequest,
+    MetadataRequestTopic,
+)
+
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+STATIC_LEAVE_EPOCH = -2
+"""The place, with its partitions, is kept for the same group instance id until the session timeout."""
+
+Partitions = frozenset[tuple[bytes, int]]
+"""By topic id."""
+
+NO_PARTITIONS: Partitions = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a heartbeat says about the member: what it subscribes to and what it owns."""
+
+    topics: tuple[str, ...]
+    owned: Partitions
+
+
+# ---- ConsumerGroupHeartbeat (key 68) ----
+
+
+def heartbeat(
+    settings: MemberSettings,
+    member_id: str,
+    member_epoch: int,
+    now: Told,
+    before: Told | None,
+    *,
+    rack: str | None,
+    server_assignor: str | None,
+) -> Request:
+    """Join or go on. `before`: what the coordinator is known to have been told; None tells it everything."""
+    message = ConsumerGroupHeartbeatRequest(
+        group_id=settings.group_id,
+        member_id=member_id,
+        member_epoch=member_epoch,
+        instance_id=settings.group_instance_id,
+    )
+    if before is None:
+        message.rack_id, message.server_assignor = rack, server_assignor
+        message.rebalance_timeout_ms = settings.rebalance_timeout_ms
+    if before is None or before.topics != now.topics:
+        message.subscribed_topic_names = list(now.topics)
+    if before is None or before.owned != now.owned:
+        message.topic_partitions = [
+            ConsumerGroupHeartbeatRequestTopicPartitions(topic_id, partitions)
+            for topic_id, partitions in _by_id(now.owned).items()
+        ]
+    return plain(message)
+
+
+def leave(settings: MemberSettings, member_id: str, member_epoch: int) -> Request:
+    """`LEAVE_EPOCH` or `STATIC_LEAVE_EPOCH`."""
+    return plain(
+        ConsumerGroupHeartbeatRequest(
+            group_id=settings.group_id,
+            member_id=member_id,
+            member_epoch=member_epoch,
+            instance_id=settings.group_instance_id,
+        )
+    )
+
+
+def target(assignment: Any) -> Partitions:
+    """The partitions of `ConsumerGroupHeartbeatResponse.assignment`."""
+    shares = assignment.topic_partitions
+    return frozenset((share.topic_id, number) for share in shares for number in share.partitions)
+
+
+def _by_id(partitions: Partitions) -> dict[bytes, list[int]]:
+    found: dict[bytes, list[int]] = {}
+    for topic_id, number in sorted(partitions):
+        found.setdefault(topic_id, []).append(number)
+    return found
+
+
+# ---- Metadata (key 3) by topic id, from v12 on (KIP-516) ----
+
+
+def topic_names(topic_ids: Iterable[bytes]) -> Request:
+    """What these topics are called."""
+    listed = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
+    return plain(MetadataRequest(topics=listed, allow_auto_topic_creation=False))
+
+
+def named(response: Any) -> dict[bytes, str]:
+    """Topic id -> name, of those that the broker knows by now."""
+    return {topic.topic_id: topic.name for topic in response.topics if not topic.error_code and topic.name}
+
+
+def assignment_bytes(partitions: Partitions, names: Mapping[bytes, str]) -> bytes:
+    """As Kafka's consumer Assignment, which the classic protocol's members get from their leader."""
+    return Assignment({names[topic_id]: ps for topic_id, ps in _by_id(partitions).items()}).encode()

@@ -1,0 +1,455 @@
+"""The member machine of the consumer protocol (KIP-848) by script: each test is one conversation."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleader.clients.errors import (
+    FencedInstanceIdError,
+    GroupAuthorizationError,
+    GroupMaxSizeReachedError,
+    InconsistentGroupProtocolError,
+    MembershipError,
+    MembershipUnsupportedError,
+    UnexpectedAnswerError,
+    UnreleasedInstanceIdError,
+    UnsupportedVersionError,
+)
+from ringleader.clients.group.state import Phase
+from ringleader.protocol.errors import ErrorCode
+from tests.support.consumer_protocol_script import (
+    INTERVAL_MS,
+    ConsumerProtocolScript,
+    owned,
+    places,
+)
+from tests.support.member_script import CancelRevoked, Over, TellAssigned, TellLost, TellRevoked
+
+
+def test_a_member_joins_with_all_it_has_to_say_and_is_assigned_by_name() -> None:
+    script = ConsumerProtocolScript(["t", "u"], server_assignor="range", rack="r1").start()
+    script.find()
+    first = script.heartbeat()
+    assert (first.group_id, first.member_id, first.member_epoch) == ("g", "me", 0)
+    assert (first.rebalance_timeout_ms, first.server_assignor, first.rack_id) == (300_000, "range", "r1")
+    assert first.subscribed_topic_names == ["t", "u"]
+    assert first.topic_partitions == []
+    assert first.instance_id is None
+    script.beaten(3, {"t": [0, 1]})
+    asked = script.request("Metadata", 12)
+    assert [(one.topic_id[:1], one.name) for one in asked.topics] == [(b"t", None)]
+    assert not asked.allow_auto_topic_creation
+    assert script.kinds() == []
+    script.name("t")
+    told = script.told_last(TellAssigned).assigned
+    assert (told.generation, told.member_id, told.is_leader) == (3, "me", False)
+    assert places(told) == [("t", 0), ("t", 1)]
+    assert script.machine.holds(3)
+
+
+def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(1, {"t": [0, 1]})
+    script.name("t")
+    told = script.heartbeat()
+    assert (told.member_epoch, owned(told)) == (1, {"t": [0, 1]})
+    assert told.subscribed_topic_names is None
+    assert (told.rebalance_timeout_ms, told.server_assignor, told.rack_id) == (-1, None, None)
+    script.beaten(1)
+    assert script.wanted == []
+    script.wait(INTERVAL_MS - 1)
+    assert script.wanted == []
+    script.wait(1)
+    assert owned(script.heartbeat()) is None
+    assert script.heartbeat().subscribed_topic_names is None
+    script.beaten(2)
+    assert script.machine.generation == 2
+    assert script.machine.holds(1)
+    assert script.kinds() == ["TellAssigned"]
+
+
+def test_an_empty_first_assignment_is_one() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(1, {})
+    assert script.assigned() == []
+    assert script.wanted == []
+
+
+def test_what_moves_is_revoked_first_with_heartbeats_going_on() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0, 1, 2]})
+    script.wait(INTERVAL_MS)
+    script.beaten(1, {"t": [0]})
+    revoked = script.told_last(TellRevoked).revoked
+    assert places(revoked) == [("t", 1), ("t", 2)]
+    assert revoked.partial
+    assert revoked.generation == 1
+    assert script.wanted == []
+    script.wait(INTERVAL_MS)
+    assert owned(script.heartbeat()) is None  # nothing is given up yet
+    script.beaten(1)
+    script.revoked()
+    assert script.assigned() == [("t", 0)]
+    given_up = script.heartbeat()
+    assert (given_up.member_epoch, owned(given_up)) == (1, {"t": [0]})
+    script.beaten(2)
+    assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
+    assert script.machine.holds(1)
+
+
+def test_the_end_of_a_revocation_is_told_right_after_the_heartbeat_that_is_on_its_way() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0, 1]})
+    script.wait(INTERVAL_MS)
+    script.beaten(1, {"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.revoked()
+    assert owned(script.heartbeat()) is None
+    script.beaten(1)
+    assert owned(script.heartbeat()) == {"t": [0]}
+
+
+def test_what_is_new_comes_after_what_goes() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(2, {"t": [1]})
+    assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
+    assert script.assigned() == [("t", 0)]
+    script.revoked()
+    assert script.assigned() == [("t", 1)]
+    assert owned(script.heartbeat()) == {"t": [1]}
+    assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
+
+
+def test_growth_asks_for_the_names_of_new_topics_only() -> None:
+    script = ConsumerProtocolScript(["t", "u"]).settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(2, {"t": [0, 1], "u": [0]})
+    assert [one.topic_id[:1] for one in script.request("Metadata", 12).topics] == [b"u"]
+    assert script.assigned() == [("t", 0), ("t", 1)]  # what has a name does not wait
+    script.beaten(2)
+    script.name("u")
+    assert script.assigned() == [("t", 0), ("t", 1), ("u", 0)]
+    assert owned(script.heartbeat()) == {"t": [0, 1], "u": [0]}
+
+
+def test_a_topic_without_a_name_waits_and_is_asked_for_again() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(1, {"t": [0]})
+    for wait_ms in (100, 200, 400, 800):
+        script.name(unknown=["t"])
+        assert "Metadata" not in script.wanted
+        script.wait(wait_ms)
+    script.fail("Metadata")
+    assert script.machine.coordinator is not None
+    script.wait(1_000)
+    assert script.said.count("1 assigned topics have no name yet: they wait") == 1
+    script.name("t")
+    assert script.assigned() == [("t", 0)]
+    script.wait(20_000)
+    assert script.wanted == ["ConsumerGroupHeartbeat"]
+
+
+def test_a_topic_that_was_deleted_and_created_anew_is_another_one() -> None:
+    """Its offsets begin anew: the partition of the old one is given up, though the name stays."""
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    other = b"another id of t-"
+    script.machine._names[other] = "t"
+    script.beaten(2, {other.decode(): [0]})
+    assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
+    script.revoked()
+    assert script.assigned() == [("t", 0)]
+    assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
+
+
+def test_after_a_heartbeat_without_an_answer_everything_is_told_again() -> None:
+    """The coordinator takes the epoch before only together with what is owned."""
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.fail("ConsumerGroupHeartbeat")
+    script.wait(1_000)
+    script.find()
+    again = script.heartbeat()
+    assert (again.member_epoch, owned(again)) == (1, {"t": [0]})
+    assert (again.subscribed_topic_names, again.rebalance_timeout_ms) == (["t"], 300_000)
+    script.beaten(2)
+    assert script.kinds() == ["TellAssigned"]
+
+
+def test_a_join_without_an_answer_is_a_join_again_as_the_same_member() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.fail("ConsumerGroupHeartbeat")
+    script.wait(1_000)
+    script.find()
+    again = script.heartbeat()
+    assert (again.member_id, again.member_epoch, again.topic_partitions) == ("me", 0, [])
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
+def test_a_coordinator_that_has_moved_is_looked_for_and_the_share_stays(code: int) -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(code=code)
+    script.wait(1_000)
+    script.find(port=9093)
+    assert owned(script.heartbeat()) == {"t": [0]}
+    assert script.machine.held is not None
+    assert script.coordinator().port == 9093
+
+
+def test_a_loading_coordinator_is_asked_again_later() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    assert script.wanted == []
+    script.wait(100)
+    script.beaten(1, {"t": [0]})
+    script.name("t")
+    script.beaten(code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    script.wait(100)
+    assert owned(script.heartbeat()) == {"t": [0]}
+
+
+FENCING = [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND]
+
+
+@pytest.mark.parametrize("code", FENCING)
+def test_a_fenced_member_loses_its_share_and_joins_again_with_its_id(code: ErrorCode) -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(code=code)
+    lost = script.told_last(TellLost).lost
+    assert (places(lost), lost.partial) == ([("t", 0)], False)
+    assert code.name in lost.reason
+    again = script.heartbeat()
+    assert (again.member_id, again.member_epoch, again.topic_partitions) == ("me", 0, [])
+    assert again.subscribed_topic_names == ["t"]
+    assert not script.machine.holds(1)
+    script.beaten(5, {"t": [0]})
+    assert script.assigned() == [("t", 0)]
+    assert not script.machine.holds(1)
+    assert script.machine.holds(5)
+
+
+def test_a_member_that_is_fenced_again_and_again_waits_in_between() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    for _ in range(3):
+        script.beaten(code=ErrorCode.UNKNOWN_MEMBER_ID)
+        assert script.heartbeat().member_epoch == 0
+    script.beaten(code=ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.wanted == []
+    script.wait(100)
+    assert script.heartbeat().member_epoch == 0
+
+
+def test_a_revocation_under_way_ends_when_the_member_is_fenced() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0, 1]})
+    script.wait(INTERVAL_MS)
+    script.beaten(1, {"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten(code=ErrorCode.FENCED_MEMBER_EPOCH)
+    assert script.kinds()[-3:] == ["TellRevoked", "CancelRevoked", "TellLost"]
+    assert places(script.told_last(TellLost).lost) == [("t", 0), ("t", 1)]
+    script.revoked()  # too late
+    assert script.heartbeat().member_epoch == 0
+
+
+def test_a_revocation_that_takes_too_long_goes_on_without_its_end() -> None:
+    script = ConsumerProtocolScript(rebalance_timeout_ms=20_000).settled({"t": [0, 1]})
+    script.wait(INTERVAL_MS)
+    script.beaten(1, {"t": [0]})
+    for _ in range(3):
+        script.wait(INTERVAL_MS)
+        assert not [one for one in script.told if isinstance(one, TellLost)]
+        script.beaten(1)
+    script.wait(INTERVAL_MS)
+    lost = script.told_last(TellLost).lost
+    assert (places(lost), lost.partial) == ([("t", 1)], True)
+    assert [one for one in script.told if isinstance(one, CancelRevoked)]
+    assert script.assigned() == [("t", 0)]
+    assert owned(script.heartbeat()) == {"t": [0]}
+
+
+def test_other_topics_are_told_at_once() -> None:
+    script = ConsumerProtocolScript(["t"]).settled({"t": [0]})
+    script.topics = ["t", "u"]
+    script.rejoin()
+    assert script.heartbeat().subscribed_topic_names == ["t", "u"]
+    script.topics = ["u"]
+    script.rejoin()
+    script.beaten(2)
+    assert script.heartbeat().subscribed_topic_names == ["u"]
+    script.beaten(3)
+    assert script.wanted == []
+    assert script.kinds() == ["TellAssigned"]
+
+
+def test_a_stale_epoch_in_a_commit_brings_a_heartbeat_and_costs_nothing() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.machine.commit_refused(ErrorCode.STALE_MEMBER_EPOCH, 1, "me", script.now_ms)
+    script.look()
+    assert script.heartbeat().member_epoch == 1
+    script.beaten(2)
+    assert script.machine.holds(1)
+
+
+def test_a_commit_of_an_unknown_member_is_the_end_of_the_share() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.machine.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, 0, "me", script.now_ms)
+    assert script.machine.held is not None  # of an earlier epoch
+    script.machine.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, 1, "me", script.now_ms)
+    script.look()
+    assert script.kinds()[-1] == "TellLost"
+    assert script.heartbeat().member_epoch == 0
+
+
+FATAL = {
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: GroupAuthorizationError,
+    ErrorCode.INVALID_REQUEST: UnexpectedAnswerError,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: GroupMaxSizeReachedError,
+    ErrorCode.UNSUPPORTED_ASSIGNOR: MembershipUnsupportedError,
+    ErrorCode.UNSUPPORTED_VERSION: MembershipUnsupportedError,
+    ErrorCode.UNRELEASED_INSTANCE_ID: UnreleasedInstanceIdError,
+    ErrorCode.FENCED_INSTANCE_ID: FencedInstanceIdError,
+    ErrorCode.GROUP_ID_NOT_FOUND: InconsistentGroupProtocolError,
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: InconsistentGroupProtocolError,
+}
+
+
+@pytest.mark.parametrize(("code", "kind"), FATAL.items(), ids=lambda value: getattr(value, "name", ""))
+def test_answers_that_end_the_membership(code: ErrorCode, kind: type[MembershipError]) -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(code=code, said="as the broker says it")
+    error = script.told_last(Over).error
+    assert type(error) is kind
+    assert error.code == code
+    assert "group 'g'" in str(error)
+    assert "as the broker says it" in str(error)
+    if code in (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_ID_NOT_FOUND):
+        assert 'group_protocol="classic"' in str(error)
+    assert script.machine.next_deadline() is None
+
+
+def test_a_broker_without_the_protocol() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    why = UnsupportedVersionError("127.0.0.1:9092 does not serve ConsumerGroupHeartbeat")
+    script.machine.refuse(script.sends[0].ticket, why, script.now_ms)
+    script.look()
+    error = script.told_last(Over).error
+    assert type(error) is MembershipUnsupportedError
+    assert 'use group_protocol="classic"' in str(error)
+    assert "does not serve ConsumerGroupHeartbeat" in str(error)
+
+
+def test_topics_without_the_right_to_see_them_are_told_and_tried_again() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    for _ in range(4):
+        script.beaten(code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, said="t")
+        assert "TOPIC_AUTHORIZATION_FAILED (t)" in script.machine.link.trouble
+        assert script.wanted == []
+        script.wait(1_500)
+    assert len([one for one in script.said if "TOPIC_AUTHORIZATION_FAILED" in one]) == 1
+    script.beaten(1, {})
+    assert script.machine.link.trouble == ""
+
+
+# ---- leaving ----
+
+
+def test_a_member_gives_up_its_share_and_leaves() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.leave("done")
+    revoked = script.told_last(TellRevoked).revoked
+    assert (places(revoked), revoked.partial) == ([("t", 0)], False)
+    assert script.wanted == []
+    script.revoked()
+    last = script.heartbeat()
+    assert (last.member_id, last.member_epoch, last.topic_partitions) == ("me", -1, None)
+    script.beaten()
+    assert script.told_last(Over).error is None
+    assert script.phase() is Phase.LEFT
+    assert script.machine.next_deadline() is None
+
+
+def test_leaving_in_the_middle_of_a_revocation_gives_up_the_rest_too() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0, 1]})
+    script.wait(INTERVAL_MS)
+    script.beaten(1, {"t": [0]})
+    script.leave()
+    script.revoked()
+    assert places(script.told_last(TellRevoked).revoked) == [("t", 0)]
+    assert owned(script.heartbeat()) == {"t": [0]}  # others need not wait for the rest
+    script.beaten(2)
+    script.revoked()
+    assert script.heartbeat().member_epoch == -1
+
+
+def test_a_member_whose_join_is_on_its_way_leaves_behind_it() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.leave()
+    assert script.disconnects == 0
+    assert [script._find("ConsumerGroupHeartbeat"), script.phase()] == [script.sends[0], Phase.LEAVING]
+    script.sends.pop(0)
+    assert script.heartbeat().member_epoch == -1
+    script.beaten(code=ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.phase() is Phase.LEFT
+
+
+def test_a_member_that_never_asked_to_join_just_ends() -> None:
+    script = ConsumerProtocolScript().start()
+    script.leave()
+    assert script.phase() is Phase.LEFT
+
+
+def test_leaving_finds_the_coordinator_again_and_gives_up_in_time() -> None:
+    script = ConsumerProtocolScript().settled({})
+    script.leave(hold_ms=5_000)
+    script.revoked()
+    script.beaten(code=ErrorCode.NOT_COORDINATOR)
+    script.wait(100)
+    script.find()
+    assert script.heartbeat().member_epoch == -1
+    script.beaten(code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    script.wait(1_000)
+    assert script.heartbeat().member_epoch == -1
+    script.wait(5_000)
+    assert script.phase() is Phase.LEFT
+
+
+@pytest.mark.parametrize(("silently", "epoch"), [(True, -2), (False, -1)])
+def test_a_static_member_leaves_for_good_or_to_be_back(silently: bool, epoch: int) -> None:
+    script = ConsumerProtocolScript(group_instance_id="i").settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    assert script.heartbeat().instance_id == "i"
+    script.beaten()
+    script.leave(silently=silently)
+    script.revoked()
+    assert (script.heartbeat().member_epoch, script.heartbeat().instance_id) == (epoch, "i")
+    script.beaten()
+    assert script.phase() is Phase.LEFT
+
+
+@pytest.mark.parametrize(("instance", "epoch"), [(None, -1), ("i", -2)])
+def test_no_progress_leaves_and_progress_joins_again(instance: str | None, epoch: int) -> None:
+    script = ConsumerProtocolScript(max_poll_interval_ms=12_000, group_instance_id=instance)
+    script.settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    script.beaten()
+    script.wait(INTERVAL_MS)
+    script.beaten()
+    script.wait(2_000)
+    assert "consumer poll timeout has expired" in script.told_last(TellLost).lost.reason
+    assert script.heartbeat().member_epoch == epoch
+    script.beaten()
+    assert script.phase() is Phase.RESTING
+    assert script.machine.next_deadline() is None
+    script.polled()
+    assert (script.heartbeat().member_epoch, script.heartbeat().member_id) == (0, "me")

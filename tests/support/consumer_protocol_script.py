@@ -1,0 +1,121 @@
+"""Plays the coordinator of the consumer protocol, the clock and the driver to one member machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
+from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.subscription import partitions_given_up, partitions_of
+from ringleader.clients.model import Assigned, Lost, Revoked, TopicPartition
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from tests.support.member_script import MemberScript, TellAssigned
+
+INTERVAL_MS = 5_000
+"""What the coordinator asks for."""
+
+
+def topic_id(name: str) -> bytes:
+    """The id of a topic in these tests."""
+    return name.encode().ljust(16, b"-")
+
+
+def assignment(share: Mapping[str, Sequence[int]] | None) -> ConsumerGroupHeartbeatResponseAssignment | None:
+    """As an answer has it; None: no news."""
+    if share is None:
+        return None
+    one = ConsumerGroupHeartbeatResponseTopicPartitions
+    return ConsumerGroupHeartbeatResponseAssignment(
+        [one(topic_id(name), list(partitions)) for name, partitions in share.items()]
+    )
+
+
+def owned(request: ConsumerGroupHeartbeatRequest) -> dict[str, list[int]] | None:
+    """The partitions that a heartbeat reports, by topic name; None: no news."""
+    if request.topic_partitions is None:
+        return None
+    return {one.topic_id.rstrip(b"-").decode(): one.partitions for one in request.topic_partitions}
+
+
+def places(told: Assigned | Revoked | Lost) -> list[TopicPartition]:
+    """The partitions that a callback is about."""
+    return partitions_of(Assigned(told.generation, told.member_id, "", "", told.assignment))
+
+
+class ConsumerProtocolScript(MemberScript):
+    """As `MemberScript`. `topics` may be changed."""
+
+    machine: ConsumerProtocolMachine
+
+    def __init__(
+        self,
+        topics: Sequence[str] = ("t",),
+        *,
+        server_assignor: str | None = None,
+        rack: str | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        given: dict[str, Any] = {"group_id": "g", "given_up": partitions_given_up}
+        self.topics = topics
+        self.machine = ConsumerProtocolMachine(
+            MemberSettings(**(given | settings)),
+            "me",
+            lambda: self.topics,
+            lambda: 0.5,
+            server_assignor=server_assignor,
+            rack=rack,
+        )
+
+    def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
+        """The heartbeat that waits for its answer."""
+        found = self._find("ConsumerGroupHeartbeat").request.build(1)
+        assert isinstance(found, ConsumerGroupHeartbeatRequest)
+        return found
+
+    def beaten(
+        self, epoch: int = 1, share: Mapping[str, Sequence[int]] | None = None, code: int = 0, said: str = ""
+    ) -> None:
+        """The answer to it."""
+        response = ConsumerGroupHeartbeatResponse(
+            error_code=code,
+            error_message=said or None,
+            member_id="me",
+            member_epoch=0 if code else epoch,
+            heartbeat_interval_ms=0 if code else INTERVAL_MS,
+            assignment=assignment(share),
+        )
+        self.answer("ConsumerGroupHeartbeat", response)
+
+    def name(self, *known: str, unknown: Sequence[str] = ()) -> None:
+        """The answer to Metadata: these topics are known, those not yet."""
+        topics = [MetadataResponseTopic(name=name, topic_id=topic_id(name)) for name in known]
+        topics += [
+            MetadataResponseTopic(error_code=100, name=None, topic_id=topic_id(name)) for name in unknown
+        ]
+        self.answer("Metadata", MetadataResponse(topics=topics))
+
+    def join(self, code: int = 0, **fields: Any) -> None:
+        raise NotImplementedError
+
+    def settled(self, share: Mapping[str, Sequence[int]], epoch: int = 1) -> ConsumerProtocolScript:
+        """Started, joined, with this share, which the coordinator has been told of."""
+        self.start()
+        self.find()
+        self.beaten(epoch, share)
+        if share:
+            self.name(*share)
+            self.beaten(epoch)
+        return self
+
+    def assigned(self) -> list[TopicPartition]:
+        """What `on_assigned` was told last."""
+        return places(self.told_last(TellAssigned).assigned)
