@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ringleader.clients.checks import check, check_numbers
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.connection import Connection, open_connection
 from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator
@@ -127,6 +128,11 @@ class Cluster:
         sasl: Sasl | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        check("bootstrap", bootstrap, str | Sequence[str])
+        check("client_id", client_id, str | None)
+        check("tls", tls, ssl.SSLContext | None)
+        check("sasl", sasl, Sasl | None)
+        check_numbers(1, request_timeout_ms=request_timeout_ms, connect_timeout_ms=connect_timeout_ms)
         self.bootstrap = parse_bootstrap(bootstrap)
         self.request_timeout_ms = request_timeout_ms
         self._client_id = client_id

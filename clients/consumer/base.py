@@ -10,6 +10,7 @@ from operator import index
 from types import TracebackType
 from typing import Any, Self
 
+from ringleader.clients.checks import check
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, ClientError
 from ringleader.clients.fetch.errors import ConsumerClosedError
@@ -21,6 +22,7 @@ from ringleader.clients.model import TopicPartition
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
+CLIENT_ID = "ringleader-consumer"
 START_TIMEOUT_S = 10.0
 LOOKUP_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
@@ -325,6 +327,18 @@ class BaseConsumer(ABC):
         Raises BrokerError, RetriableError."""
         found = await self._running().offsets(times, seconds(timeout_s))
         return {partition: None if at[0] < 0 else at for partition, at in found.items()}
+
+
+def consumer_settings(
+    call: str, settings: ConsumerSettings | None, options: Mapping[str, Any]
+) -> tuple[ConsumerSettings, dict[str, Any]]:
+    """The settings, and those of the options that are no fields of them. `call` is what the user wrote."""
+    check("settings", settings, ConsumerSettings | None, call)
+    own = {name: value for name, value in options.items() if name in ConsumerSettings.__slots__}
+    if settings is not None and own:
+        raise ValueError(f"{call}: either settings or {', '.join(own)}")
+    rest = {name: value for name, value in options.items() if name not in own}
+    return ConsumerSettings(**own) if settings is None else settings, rest
 
 
 def seconds(timeout_s: float) -> float:

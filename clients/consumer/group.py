@@ -9,19 +9,23 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import re
-import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.security.sasl import Sasl
-from ringleader.clients.consumer.base import STOP_TIMEOUT_S, BaseConsumer, seconds
+from ringleader.clients.consumer.base import (
+    CLIENT_ID,
+    STOP_TIMEOUT_S,
+    BaseConsumer,
+    consumer_settings,
+    seconds,
+)
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
 from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
-from ringleader.clients.group.subscription import consumer_member, partitions_of
+from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.subscription import group_member, partitions_of
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -32,13 +36,12 @@ from ringleader.clients.model import (
     checked,
 )
 from ringleader.clients.offsets.consumed import ConsumedOffsets
+from ringleader.clients.options import ConsumerOptions, OnPartitions, check_call
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
 POLLED_EVERY_S = 0.1
 COMMIT_TIMEOUT_S = 30.0
-
-OnPartitions = Callable[[list[TopicPartition]], Any]
 
 
 class GroupConsumer(BaseConsumer):
@@ -54,75 +57,54 @@ class GroupConsumer(BaseConsumer):
         group_id: str,
         topics: Iterable[str] | str | None = None,
         *,
-        pattern: str | re.Pattern[str] | None = None,
-        assignors: Sequence[str] = ("cooperative-sticky",),
-        on_assigned: OnPartitions | None = None,
-        on_revoked: OnPartitions | None = None,
-        on_lost: OnPartitions | None = None,
-        group_instance_id: str | None = None,
-        client_id: str = "ringleader-consumer",
-        tls: ssl.SSLContext | None = None,
-        sasl: Sasl | None = None,
-        rebalance_timeout_ms: int | None = None,
         settings: ConsumerSettings | None = None,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
-        """Does not connect yet. Raises ValueError for what cannot work.
+        """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
+        cannot work.
 
-        `topics` or `pattern` (a whole topic name has to match). `options`: the fields of `ConsumerSettings`,
-        then those of `GroupMember`. `on_assigned`, `on_revoked` and `on_lost` get the partitions that come
-        and go, and may be coroutine functions; see docs/consumer.md for what holds in them. The rebalance
-        timeout is `max_poll_interval_ms` if it is not given.
+        `topics` or `pattern` (a whole topic name has to match). `options`: see `ConsumerOptions`,
+        `ConsumerSettings` for what they mean, and then `MemberSettings`. `on_assigned`, `on_revoked` and
+        `on_lost` get the partitions that come and go, and may be coroutine functions; see docs/consumer.md
+        for what holds in them. The rebalance timeout is `max_poll_interval_ms` if it is not given.
         """
-        own = {name: options.pop(name) for name in list(options) if name in ConsumerSettings.__slots__}
-        if settings is not None and own:
-            raise ValueError(f"either settings or {', '.join(own)}")
-        settings = ConsumerSettings(**own) if settings is None else settings
-        callbacks = {"on_assigned": on_assigned, "on_revoked": on_revoked, "on_lost": on_lost}
-        if wrong := [name for name, one in callbacks.items() if one is not None and not callable(one)]:
-            raise ValueError(f"{', '.join(wrong)} has to be something that can be called")
+        call = "GroupConsumer()"
+        check_call(call, bootstrap, group_id, options, ConsumerOptions)
+        settings, rest = consumer_settings(call, settings, options)
+        self._on_assigned: OnPartitions | None = rest.pop("on_assigned", None)
+        self._on_revoked: OnPartitions | None = rest.pop("on_revoked", None)
+        self._on_lost: OnPartitions | None = rest.pop("on_lost", None)
+        client_id = rest.setdefault("client_id", CLIENT_ID)
+        rest.setdefault("rebalance_timeout_ms", settings.max_poll_interval_ms)
+        rest.setdefault("assignors", ("cooperative-sticky",))
 
         def cluster() -> Cluster:
             return Cluster(
                 bootstrap,
                 client_id=client_id,
                 request_timeout_ms=settings.request_timeout_ms,
-                tls=tls,
-                sasl=sasl,
+                tls=options.get("tls"),
+                sasl=options.get("sasl"),
             )
 
         super().__init__(f"group {group_id!r}", settings, cluster)
-        self._on_assigned, self._on_revoked, self._on_lost = on_assigned, on_revoked, on_lost
         self.group_id = group_id
         self._consumed = ConsumedOffsets()
         self._callback: asyncio.Task[Any] | None = None
         self._last_polled_s = 0.0
-        self.member = consumer_member(
-            bootstrap,
-            group_id,
-            topics,
-            pattern=pattern,
-            assignors=assignors,
-            rack=self.settings.client_rack,
-            auto_offset_reset=self.settings.auto_offset_reset,
-            metadata_max_age_ms=self.settings.metadata_max_age_ms,
-            on_assigned=self._assigned,
-            on_revoked=self._revoked,
-            on_lost=self._lost,
-            on_failed=self._failed,
-            group_instance_id=group_instance_id,
-            client_id=client_id,
-            tls=tls,
-            sasl=sasl,
-            request_timeout_ms=self.settings.request_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms or self.settings.max_poll_interval_ms,
-            max_poll_interval_ms=self.settings.max_poll_interval_ms,
-            auto_commit_interval_ms=(
-                self.settings.auto_commit_interval_ms if self.settings.auto_commit else None
-            ),
-            consumed=self._consumed,
-            **options,
-        )
+        rest |= {
+            "rack": settings.client_rack,
+            "auto_offset_reset": settings.auto_offset_reset,
+            "metadata_max_age_ms": settings.metadata_max_age_ms,
+            "on_assigned": self._assigned,
+            "on_revoked": self._revoked,
+            "on_lost": self._lost,
+            "on_failed": self._failed,
+            "request_timeout_ms": settings.request_timeout_ms,
+            "max_poll_interval_ms": settings.max_poll_interval_ms,
+            "auto_commit_interval_ms": settings.auto_commit_interval_ms if settings.auto_commit else None,
+        }
+        self.member = group_member(call, GroupMember, bootstrap, group_id, topics, rest, self._consumed)
 
     # ---- its life ----
 

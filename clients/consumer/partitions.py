@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import random
-import ssl
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Unpack
 
+from ringleader.clients.checks import check, check_options
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.cluster import Cluster, retrying
-from ringleader.clients.connection.security.sasl import Sasl
-from ringleader.clients.consumer.base import LOOKUP_TIMEOUT_S, BaseConsumer, seconds
+from ringleader.clients.connection.cluster import Cluster, parse_bootstrap, retrying
+from ringleader.clients.consumer.base import (
+    CLIENT_ID,
+    LOOKUP_TIMEOUT_S,
+    BaseConsumer,
+    consumer_settings,
+    seconds,
+)
 from ringleader.clients.errors import BrokerError, RetriableError, is_retriable
 from ringleader.clients.fetch.model import ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.clients.options import PartitionConsumerOptions
 from ringleader.protocol.errors import ErrorCode, error_name
 
 
@@ -31,30 +37,30 @@ class PartitionConsumer(BaseConsumer):
         bootstrap: str | Sequence[str],
         partitions: Iterable[TopicPartition | str] = (),
         *,
-        client_id: str = "ringleader-consumer",
-        tls: ssl.SSLContext | None = None,
-        sasl: Sasl | None = None,
         settings: ConsumerSettings | None = None,
-        **options: Any,
+        **options: Unpack[PartitionConsumerOptions],
     ) -> None:
-        """Does not connect yet. Raises ValueError for what cannot work.
+        """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
+        cannot work.
 
         `partitions`: ("orders", 3), or "orders" for all that the topic has at the start; later `assign` takes
         others. `options`: the fields of `ConsumerSettings` but those of commits. Where `seek` has not said
         otherwise, reading begins where `auto_offset_reset` says.
         """
-        if settings is not None and options:
-            raise ValueError(f"either settings or {', '.join(options)}")
-        settings = ConsumerSettings(**options) if settings is None else settings
+        call = "PartitionConsumer()"
+        check("bootstrap", bootstrap, str | Sequence[str], call)
+        check_options(call, options, PartitionConsumerOptions)
+        parse_bootstrap(bootstrap)
+        settings, _ = consumer_settings(call, settings, options)
         self._wanted = _checked(partitions)
 
         def cluster() -> Cluster:
             return Cluster(
                 bootstrap,
-                client_id=client_id,
+                client_id=options.get("client_id", CLIENT_ID),
                 request_timeout_ms=settings.request_timeout_ms,
-                tls=tls,
-                sasl=sasl,
+                tls=options.get("tls"),
+                sasl=options.get("sasl"),
             )
 
         super().__init__("a consumer of partitions", settings, cluster)

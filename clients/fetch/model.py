@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ringleader.clients.checks import check_fields, check_least
 from ringleader.clients.fetch.fetcher import FetchSettings
-from ringleader.clients.group.settings import check_whole
+from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.records import Record
 
-Reset = Literal["earliest", "latest", "none"]
 Isolation = Literal["read_uncommitted", "read_committed"]
-
-_RESETS = ("earliest", "latest", "none")
-_ISOLATIONS = ("read_uncommitted", "read_committed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ class ConsumerMetrics:
 class ConsumerSettings:
     """How a consumer behaves, under the Java consumer's names. Raises ValueError for what cannot work."""
 
-    auto_offset_reset: Reset = "latest"
+    auto_offset_reset: OffsetReset = "latest"
     auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
     max_poll_records: int = 500
@@ -89,18 +86,15 @@ class ConsumerSettings:
     """What is fetched ahead, of all partitions together; soft, for a large batch still comes whole."""
     check_crcs: bool = True
     client_rack: str | None = None
-    metadata_max_age_ms: int = 300_000
+    metadata_max_age_ms: int = 30_000
     request_timeout_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        if self.auto_offset_reset not in _RESETS:
-            raise ValueError(f"auto_offset_reset is one of {', '.join(_RESETS)}")
-        if self.isolation_level not in _ISOLATIONS:
-            raise ValueError(f"isolation_level is one of {', '.join(_ISOLATIONS)}")
-        check_whole(self, "auto_commit_interval_ms", "max_poll_records", "max_poll_interval_ms", least=1)
-        check_whole(self, "fetch_max_bytes", "max_partition_fetch_bytes", "buffer_max_bytes", least=1)
-        check_whole(self, "metadata_max_age_ms", "request_timeout_ms", least=1)
-        check_whole(self, "fetch_min_bytes", "fetch_max_wait_ms")
+        check_fields(self)
+        check_least(self, "auto_commit_interval_ms", "max_poll_records", "max_poll_interval_ms", least=1)
+        check_least(self, "fetch_max_bytes", "max_partition_fetch_bytes", "buffer_max_bytes", least=1)
+        check_least(self, "metadata_max_age_ms", "request_timeout_ms", least=1)
+        check_least(self, "fetch_min_bytes", "fetch_max_wait_ms")
 
     @property
     def committed_only(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
@@ -28,7 +28,6 @@ from ringleader.protocol.messages import (
 
 OffsetReset = Literal["earliest", "latest", "none"]
 """Where a group begins in a partition in which it has committed nothing."""
-RESETS: tuple[str, ...] = get_args(OffsetReset)
 
 EARLIEST, LATEST = -2, -1
 PARTITIONS_PER_REQUEST = 5_000

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from ringleader.clients.assignors import (
@@ -17,7 +17,6 @@ from ringleader.clients.assignors import (
     lag_aware,
     sticky_user_data,
 )
-from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
 from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
@@ -25,9 +24,9 @@ from ringleader.clients.connection.overview import ZERO_ID, Overview, in_trouble
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
 from ringleader.clients.group.driver import Driver
-from ringleader.clients.group.lags import RESETS, Lags, OffsetReset, lags_of
+from ringleader.clients.group.lags import Lags, lags_of
 from ringleader.clients.group.matching import Choice, in_words
-from ringleader.clients.group.settings import MemberSettings
+from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings
 from ringleader.clients.group.state import Phase
 from ringleader.clients.model import Assigned, MemberInfo
 from ringleader.protocol.embedded import Assignment as AssignmentBytes
@@ -37,8 +36,6 @@ from ringleader.protocol.messages import DescribeGroupsRequest
 
 logger = logging.getLogger("ringleader.clients.group.subscription")
 
-LAG_AWARE = lag_aware({}).name
-METADATA_MAX_AGE_MS = 30_000
 LEADER_TIMEOUT_MS = 30_000
 """How long the leader asks for metadata; the group waits for it."""
 LAG_TIMEOUT_MS = 5_000
@@ -56,25 +53,6 @@ milliseconds); more goes to a thread, so that heartbeats go on."""
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderSettings:
-    """How a member leads. Raises ValueError for what cannot work."""
-
-    metadata_max_age_ms: int = METADATA_MAX_AGE_MS
-    imbalance: float = DEFAULT_IMBALANCE
-    auto_offset_reset: OffsetReset = "earliest"
-    lag_check_ms: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.metadata_max_age_ms <= 0:
-            raise ValueError(f"metadata_max_age_ms has to be above 0, not {self.metadata_max_age_ms}")
-        if self.lag_check_ms is not None and self.lag_check_ms <= 0:
-            raise ValueError(f"lag_check_ms has to be above 0, not {self.lag_check_ms}")
-        if self.auto_offset_reset not in RESETS:
-            raise ValueError(f"auto_offset_reset is one of {RESETS}, not {self.auto_offset_reset!r}")
-        lag_aware({}, self.imbalance)
-
-
 class _Known(NamedTuple):
     """What an assignment rests on, of one topic. `racks`: None unless somebody in the group has a rack."""
 
@@ -86,7 +64,7 @@ class _Known(NamedTuple):
 class Leading:
     """The leader's side of one member. `lead`, `watch` and `before_join` run in the driver's loop."""
 
-    def __init__(self, choice: Choice, settings: LeaderSettings) -> None:
+    def __init__(self, choice: Choice, settings: SubscriptionSettings) -> None:
         self._group_id = ""
         self._lag_timeout_ms = LAG_TIMEOUT_MS
         self._choice = choice

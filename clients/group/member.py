@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
-from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.clients.checks import check
+from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import Caller
@@ -15,11 +14,13 @@ from ringleader.clients.group.driver import BeforeJoin, Driver, Leader, Watch
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.settings import GivenUp, MemberSettings
 from ringleader.clients.metrics import MemberMetrics
-from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol, Offsets, Revoked
+from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol, Offsets
 from ringleader.clients.offsets.commits import Consumed
+from ringleader.clients.options import MemberOptions, check_call
 
 COMMIT_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
+CLIENT_ID = "ringleader-member"
 CLOSE_TIMEOUT_S = 5.0
 """How long the end waits for a callback that does not return."""
 
@@ -38,31 +39,15 @@ class Member:
         protocols: Sequence[MemberProtocol],
         protocol_type: str = "consumer",
         assign: AssignCallback | None = None,
-        on_assigned: Callable[[Assigned], Any] | None = None,
-        on_revoked: Callable[[Revoked], Any] | None = None,
-        on_lost: Callable[[Lost], Any] | None = None,
-        on_failed: Callable[[MembershipError], Any] | None = None,
-        session_timeout_ms: int = 45_000,
-        rebalance_timeout_ms: int = 300_000,
-        heartbeat_interval_ms: int = 3_000,
-        request_timeout_ms: int = 30_000,
-        retry_backoff_ms: int = 100,
-        retry_backoff_max_ms: int = 1_000,
-        max_poll_interval_ms: int | None = None,
-        quiesce_timeout_ms: int | None = None,
-        auto_commit_interval_ms: int | None = None,
-        auto_commit_timeout_ms: int = 5_000,
-        group_instance_id: str | None = None,
-        client_id: str = "ringleader-member",
-        tls: ssl.SSLContext | None = None,
-        sasl: Sasl | None = None,
         given_up: GivenUp | None = None,
         leader: Leader | None = None,
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
         consumed: Consumed | None = None,
+        **options: Unpack[MemberOptions],
     ) -> None:
-        """Does not connect yet. Raises ValueError for settings that cannot work.
+        """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
+        cannot work.
 
         `assign(protocol, members)` runs when this member leads: it returns each member's share as bytes.
         `on_assigned` gets the new share; `on_revoked` has to give it up before the group goes on (the
@@ -70,56 +55,36 @@ class Member:
         `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
         its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
         the share before and not in the new one, and then the member joins once more; the group's `assign`
-        must not give out what another member still holds. `quiesce_timeout_ms`
-        bounds the work in hand (`working`) and `on_revoked` together. With `max_poll_interval_ms` a member
-        whose application does not say `polled` for so long leaves. With `auto_commit_interval_ms` the
-        offsets of `store` are committed by themselves. `leader`, `watch`, `before_join` and `consumed` are
-        for code that works inside of the driver, see `ringleader.clients.group.subscription` and
-        `ringleader.clients.offsets.consumed`.
+        must not give out what another member still holds. `options`: see `MemberOptions` and
+        `MemberSettings`. `leader`, `watch`, `before_join` and `consumed` are for code that works inside of
+        the driver, see `ringleader.clients.group.subscription` and `ringleader.clients.offsets.consumed`.
         """
-        parse_bootstrap(bootstrap)
-        called = {
-            "assign": assign,
-            "on_assigned": on_assigned,
-            "on_revoked": on_revoked,
-            "on_lost": on_lost,
-            "on_failed": on_failed,
-            "given_up": given_up,
-        }
-        if wrong := [name for name, one in called.items() if one is not None and not callable(one)]:
-            raise ValueError(f"{', '.join(wrong)} has to be something that can be called")
+        call = f"{type(self).__name__}()"
+        check_call(call, bootstrap, group_id, options, MemberOptions)
+        for name, callback in (("assign", assign), ("given_up", given_up)):
+            check(name, callback, Callable[..., Any] | None, call)
         if assign is None and leader is None:
             raise ValueError("an assign callback is needed: any member may become the leader")
+        given: dict[str, Any] = dict(options)
+        members = {name: given[name] for name in MemberSettings.__slots__ if name in given}
         self.settings = MemberSettings(
-            group_id=group_id,
-            protocol_type=protocol_type,
-            group_instance_id=group_instance_id,
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            heartbeat_interval_ms=heartbeat_interval_ms,
-            request_timeout_ms=request_timeout_ms,
-            retry_backoff_ms=retry_backoff_ms,
-            retry_backoff_max_ms=retry_backoff_max_ms,
-            max_poll_interval_ms=max_poll_interval_ms,
-            quiesce_timeout_ms=quiesce_timeout_ms,
-            auto_commit_interval_ms=auto_commit_interval_ms,
-            auto_commit_timeout_ms=auto_commit_timeout_ms,
-            given_up=given_up,
+            group_id=group_id, protocol_type=protocol_type, given_up=given_up, **members
         )
+        client_id = options.get("client_id", CLIENT_ID)
 
         def make_cluster() -> Cluster:
             return Cluster(
                 bootstrap,
                 client_id=client_id,
-                request_timeout_ms=request_timeout_ms,
-                connect_timeout_ms=min(10_000, session_timeout_ms // 3),
-                tls=tls,
-                sasl=sasl,
+                request_timeout_ms=self.settings.request_timeout_ms,
+                connect_timeout_ms=min(10_000, self.settings.session_timeout_ms // 3),
+                tls=options.get("tls"),
+                sasl=options.get("sasl"),
             )
 
         self._assign = assign
-        self._on_assigned, self._on_revoked = on_assigned, on_revoked
-        self._on_lost, self._on_failed = on_lost, on_failed
+        self._on_assigned, self._on_revoked = options.get("on_assigned"), options.get("on_revoked")
+        self._on_lost, self._on_failed = options.get("on_lost"), options.get("on_failed")
         self._share: Assigned | None = None
         self._driver = Driver(
             make_cluster,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from ringleader.clients.assignors import ASSIGNORS, lag_aware, weight_user_data
+from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
+from ringleader.clients.checks import check_fields, check_least
+from ringleader.clients.group.lags import OffsetReset
 
 GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
 """As the Java client limits it."""
@@ -13,19 +18,12 @@ GivenUp = Callable[[bytes, bytes], bytes | None]
 """From the share that a member holds and the one that it is given now: what it has to give up, in the same
 form; None for nothing. Keep it quick: it runs in the member's own thread."""
 
+LAG_AWARE = lag_aware({}).name
+COOPERATIVE = {name: one.cooperative for name, one in ASSIGNORS.items()} | {LAG_AWARE: True}
+"""The assignors that a member can offer: whether each moves a partition only after its owner gave it up."""
 
 WIRE_MAX_MS = 2**31 - 1
 """The longest time that a request can say."""
-
-
-def check_whole(settings: object, *names: str, least: int = 0) -> None:
-    """Raises ValueError for a field that is no whole number, or less than that."""
-    for name in names:
-        value = getattr(settings, name)
-        if not isinstance(value, int):
-            raise ValueError(f"{name} has to be a whole number, not {value!r}")
-        if value < least:
-            raise ValueError(f"{name} has to be {'above' if least else 'at least'} 0, not {value}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,24 +64,22 @@ class MemberSettings:
     """How long leaving waits for the coordinator's answer; without it the session timeout does the rest."""
 
     def __post_init__(self) -> None:
-        if not self.group_id or not isinstance(self.group_id, str):
-            raise ValueError("group_id is empty" if not self.group_id else "group_id has to be a text")
+        check_fields(self)
+        if not self.group_id:
+            raise ValueError("group_id is empty")
         if not self.protocol_type:
             raise ValueError("protocol_type is empty")
         instance = self.group_instance_id
         if instance is not None and not 0 < len(instance) <= GROUP_INSTANCE_ID_MAX_CHARACTERS:
             raise ValueError(f"group_instance_id needs 1 to {GROUP_INSTANCE_ID_MAX_CHARACTERS} characters")
-        check_whole(self, "session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms", least=1)
-        check_whole(self, "request_timeout_ms", "leave_timeout_ms", least=1)
-        check_whole(self, "retry_backoff_ms", "retry_backoff_max_ms", "auto_commit_timeout_ms")
+        check_least(self, "session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms", least=1)
+        check_least(self, "request_timeout_ms", "leave_timeout_ms", "max_poll_interval_ms", least=1)
+        check_least(self, "quiesce_timeout_ms", "auto_commit_interval_ms", least=1)
+        check_least(self, "retry_backoff_ms", "retry_backoff_max_ms", "auto_commit_timeout_ms")
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise ValueError("heartbeat_interval_ms has to be above 0 and below session_timeout_ms")
         if max(self.session_timeout_ms, self.rebalance_timeout_ms) > WIRE_MAX_MS:
             raise ValueError(f"session_timeout_ms and rebalance_timeout_ms are at most {WIRE_MAX_MS}")
-        for name in ("max_poll_interval_ms", "quiesce_timeout_ms", "auto_commit_interval_ms"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value <= 0):
-                raise ValueError(f"{name} has to be above 0, or None")
 
     @property
     def cooperative(self) -> bool:
@@ -104,3 +100,39 @@ class MemberSettings:
     def hold_margin_ms(self) -> int:
         """So much before the end of the rebalance timeout the wait for `on_revoked` ends, to be in time."""
         return min(1_000, self.rebalance_timeout_ms // 10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionSettings:
+    """How a member subscribes to topics, and how it leads. Raises ValueError for what cannot work."""
+
+    assignors: Sequence[str] = ("range", "roundrobin")
+    """Names out of `ringleader.clients.assignors.ASSIGNORS`, or "lag-aware", in order of preference."""
+    rack: str | None = None
+    """Where this member is (KIP-881)."""
+    weight: float = 1.0
+    """What this member tells the assignor "weighted"."""
+    imbalance: float = DEFAULT_IMBALANCE
+    """"lag-aware": 0.1 lets a member have a tenth more than the mean before anything moves for it."""
+    lag_check_ms: int | None = None
+    """"lag-aware": how often the leader looks at the lag; None: at rebalances only."""
+    metadata_max_age_ms: int = 30_000
+    """How often the leader looks at the group's topics, and a member with a pattern at all topics."""
+    auto_offset_reset: OffsetReset = "latest"
+    """Where the group begins in a partition in which it has committed nothing."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.assignors:
+            raise ValueError(f"assignors is empty; there are {sorted(COOPERATIVE)}")
+        unknown = sorted(set(self.assignors) - set(COOPERATIVE))
+        if unknown:
+            raise ValueError(f"unknown assignors {unknown}; there are {sorted(COOPERATIVE)}")
+        check_least(self, "metadata_max_age_ms", "lag_check_ms", least=1)
+        weight_user_data(self.weight)
+        lag_aware({}, self.imbalance)
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether a member with these assignors keeps its partitions while it joins again."""
+        return all(COOPERATIVE[name] for name in self.assignors)

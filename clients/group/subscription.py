@@ -5,32 +5,30 @@ A group of such members may be mixed with any other Kafka consumers: the bytes a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from ringleader.clients.assignors import (
-    ASSIGNORS,
     cooperative_user_data,
     sticky_user_data,
     weight_user_data,
 )
-from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
-from ringleader.clients.group.lags import OffsetReset
-from ringleader.clients.group.leader import LAG_AWARE, METADATA_MAX_AGE_MS, LeaderSettings, Leading
+from ringleader.clients.checks import check
+from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
+from ringleader.clients.group.settings import LAG_AWARE, SubscriptionSettings
 from ringleader.clients.model import Assigned, MemberProtocol, TopicPartition
+from ringleader.clients.offsets.commits import Consumed
+from ringleader.clients.options import ConsumerMemberOptions, check_call
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import MalformedError
 
 M = TypeVar("M", GroupMember, SyncGroupMember)
 
 PROTOCOL_TYPE = "consumer"
-
-_COOPERATIVE = {name: one.cooperative for name, one in ASSIGNORS.items()} | {LAG_AWARE: True}
 
 
 def partitions_of(assigned: Assigned) -> list[TopicPartition]:
@@ -45,65 +43,58 @@ def consumer_member(
     bootstrap: str | Sequence[str],
     group_id: str,
     topics: Iterable[str] | None = None,
-    *,
-    pattern: str | re.Pattern[str] | None = None,
-    assignors: Sequence[str] = ("range", "roundrobin"),
-    rack: str | None = None,
-    weight: float = 1.0,
-    metadata_max_age_ms: int = METADATA_MAX_AGE_MS,
-    imbalance: float = DEFAULT_IMBALANCE,
-    auto_offset_reset: OffsetReset = "earliest",
-    lag_check_ms: int | None = None,
-    **options: Any,
+    **options: Unpack[ConsumerMemberOptions],
 ) -> GroupMember:
     """A `GroupMember` that shares the partitions of topics; `partitions_of` reads what it is assigned.
 
     Exactly one of `topics` (names) and `pattern` (a regular expression of Python that matches the whole name;
     the cluster's internal topics never match). Each join announces what matches then.
 
-    `assignors`: names out of `ringleader.clients.assignors.ASSIGNORS`, or "lag-aware", in order of
-    preference. If all of them are cooperative, so is the member (KIP-429): it goes on with its partitions
-    while the group rebalances; `on_revoked` is asked for those only that move away, and `on_assigned` gets
-    the whole new share each time. `rack`: where this member is (KIP-881). `weight`: what it tells the
-    assignor `weighted`.
+    If all `assignors` are cooperative, so is the member (KIP-429): it goes on with its partitions while the
+    group rebalances; `on_revoked` is asked for those only that move away, and `on_assigned` gets the whole
+    new share each time.
 
     Every `metadata_max_age_ms` a member with a pattern looks whether other topics match, and the leader looks
     at all topics of the group: growth, deletion, re-creation, and other racks of replicas make it rejoin.
 
-    "lag-aware": the leader asks for committed and end offsets first, and balances the sum of what is behind;
-    `imbalance` 0.1 lets a member have a tenth more than the mean before anything moves for it. A partition
-    without a commit counts from where `auto_offset_reset` begins: "earliest", or "latest" and "none", which
-    have nothing behind. With `lag_check_ms` the leader looks at the lag that often, and rejoins when moving
-    partitions would make it more even than `imbalance` asks for; without it, lag counts at rebalances only.
+    "lag-aware": the leader asks for committed and end offsets first, and balances the sum of what is behind.
+    A partition without a commit counts from where `auto_offset_reset` begins: "earliest", or "latest" and
+    "none", which have nothing behind. With `lag_check_ms` the leader looks at the lag that often, and rejoins
+    when moving partitions would make it more even than `imbalance` asks for.
 
-    `options`: as for `GroupMember`. Raises ValueError for what cannot work.
+    `options`: see `SubscriptionSettings`, `MemberOptions` and `MemberSettings`. Raises TypeError for an
+    option that there is not, ValueError for values that cannot work.
     """
-    subscriber = _Subscriber(topics, pattern, assignors, rack, weight)
-    leader = LeaderSettings(metadata_max_age_ms, imbalance, auto_offset_reset, lag_check_ms)
-    given = options | subscriber.options(leader)
-    return subscriber.bound(GroupMember(bootstrap, group_id, **given))
+    return group_member("consumer_member()", GroupMember, bootstrap, group_id, topics, options)
 
 
 def sync_consumer_member(
     bootstrap: str | Sequence[str],
     group_id: str,
     topics: Iterable[str] | None = None,
-    *,
-    pattern: str | re.Pattern[str] | None = None,
-    assignors: Sequence[str] = ("range", "roundrobin"),
-    rack: str | None = None,
-    weight: float = 1.0,
-    metadata_max_age_ms: int = METADATA_MAX_AGE_MS,
-    imbalance: float = DEFAULT_IMBALANCE,
-    auto_offset_reset: OffsetReset = "earliest",
-    lag_check_ms: int | None = None,
-    **options: Any,
+    **options: Unpack[ConsumerMemberOptions],
 ) -> SyncGroupMember:
     """The same as a `SyncGroupMember`."""
-    subscriber = _Subscriber(topics, pattern, assignors, rack, weight)
-    leader = LeaderSettings(metadata_max_age_ms, imbalance, auto_offset_reset, lag_check_ms)
-    given = options | subscriber.options(leader)
-    return subscriber.bound(SyncGroupMember(bootstrap, group_id, **given))
+    return group_member("sync_consumer_member()", SyncGroupMember, bootstrap, group_id, topics, options)
+
+
+def group_member(
+    call: str,
+    kind: type[M],
+    bootstrap: str | Sequence[str],
+    group_id: str,
+    topics: Iterable[str] | None,
+    options: Mapping[str, Any],
+    consumed: Consumed | None = None,
+) -> M:
+    """The member behind the call that the user wrote. Raises TypeError and ValueError that name that call."""
+    check_call(call, bootstrap, group_id, options, ConsumerMemberOptions)
+    check("topics", topics, Iterable[str] | str | None, call)
+    left: dict[str, Any] = dict(options)
+    choice = Choice(topics, left.pop("pattern", None))
+    own = {name: left.pop(name) for name in SubscriptionSettings.__slots__ if name in left}
+    subscriber = _Subscriber(choice, SubscriptionSettings(**own))
+    return subscriber.bound(kind(bootstrap, group_id, consumed=consumed, **left, **subscriber.options()))
 
 
 def partitions_given_up(before: bytes, after: bytes) -> bytes | None:
@@ -125,35 +116,19 @@ def _readable(assignment: bytes) -> dict[str, list[int]]:
 class _Subscriber:
     """What a member tells the leader about itself, anew at each join."""
 
-    def __init__(
-        self,
-        topics: Iterable[str] | None,
-        pattern: str | re.Pattern[str] | None,
-        assignors: Sequence[str],
-        rack: str | None,
-        weight: float,
-    ) -> None:
-        self._choice = Choice(topics, pattern)
-        if isinstance(assignors, str):
-            raise ValueError(f"assignors is a list of names, as [{assignors!r}]")
-        unknown = sorted(set(assignors) - set(_COOPERATIVE))
-        if unknown:
-            raise ValueError(f"unknown assignors {unknown}; there are {sorted(_COOPERATIVE)}")
-        weight_user_data(weight)
-        self._assignors = tuple(assignors)
-        self._rack = rack
-        self._weight = weight
-        self._cooperative = all(_COOPERATIVE[name] for name in assignors)
-        self._leading: Leading | None = None
+    def __init__(self, choice: Choice, settings: SubscriptionSettings) -> None:
+        self._choice = choice
+        self._settings = settings
+        self._leading = Leading(choice, settings)
         self._machine: MemberMachine | None = None
 
-    def options(self, leader: LeaderSettings) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """What the member is made with."""
-        leading = self._leading = Leading(self._choice, leader)
+        leading, settings = self._leading, self._settings
         return {
             "protocol_type": PROTOCOL_TYPE,
-            "protocols": [MemberProtocol(name, partial(self._metadata, name)) for name in self._assignors],
-            "given_up": partitions_given_up if self._cooperative else None,
+            "protocols": [MemberProtocol(name, partial(self._metadata, name)) for name in settings.assignors],
+            "given_up": partitions_given_up if settings.cooperative else None,
             "leader": leading.lead,
             "watch": leading.watch,
             "before_join": leading.before_join if self._choice.by_pattern else None,
@@ -161,7 +136,6 @@ class _Subscriber:
 
     def bound(self, member: M) -> M:
         """Watch this member's shares."""
-        assert self._leading is not None
         self._leading.bind(member.settings)
         self._machine = member.machine
         return member
@@ -172,8 +146,8 @@ class _Subscriber:
             held, last = self._machine.held, self._machine.last_held
         owned = {} if held is None else _readable(held.assignment)
         generation = -1 if last is None else last.generation
-        data = _user_data(assignor, self._weight, last, owned)
-        return Subscription(list(self._choice.announce()), data, owned, generation, self._rack).encode()
+        data, rack = _user_data(assignor, self._settings.weight, last, owned), self._settings.rack
+        return Subscription(list(self._choice.announce()), data, owned, generation, rack).encode()
 
 
 def _user_data(

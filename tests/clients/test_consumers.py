@@ -9,9 +9,10 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.requests import RawAnswer
-from ringleader.clients.group.leader import LeaderSettings, Leading
+from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.settings import SubscriptionSettings
 from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
 from ringleader.clients.model import Assigned, MemberInfo
 from ringleader.protocol.embedded import Assignment, Subscription
@@ -144,7 +145,7 @@ class StubCluster:
 
 
 def leading() -> Leading:
-    return Leading(Choice(["t"], None), LeaderSettings())
+    return Leading(Choice(["t"], None), SubscriptionSettings())
 
 
 async def test_a_member_that_talks_nonsense_does_not_stop_the_group() -> None:
@@ -171,7 +172,7 @@ def test_options_that_cannot_work() -> None:
         consumer_member("h:1", "g", ["t"], assignors=["stickiest"])
     with pytest.raises(ValueError, match="weight"):
         consumer_member("h:1", "g", ["t"], weight=0)
-    with pytest.raises(ValueError, match=r"assignors is a list of names, as \['range'\]"):
+    with pytest.raises(ValueError, match="assignors has to be a list of texts, not 'range'"):
         consumer_member("h:1", "g", ["t"], assignors="range")
 
 

@@ -25,6 +25,7 @@ QUICK: dict[str, Any] = {
     "session_timeout_ms": 6_000,
     "heartbeat_interval_ms": 50,
     "assignors": ["lag-aware"],
+    "auto_offset_reset": "earliest",
 }
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.overview import Overview, TopicSeen
-from ringleader.clients.group.leader import LeaderSettings, Leading
+from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.matching import Choice, in_words
 from ringleader.clients.group.membership import GroupMember
+from ringleader.clients.group.settings import SubscriptionSettings
 from ringleader.clients.group.subscription import consumer_member, partitions_of, sync_consumer_member
 from ringleader.clients.model import Lost, MemberInfo
 from ringleader.protocol.embedded import Assignment, Subscription
@@ -232,7 +233,7 @@ def glance(**topics: Any) -> Overview:
 
 
 def leading(topics: Any = "t", pattern: Any = None) -> Leading:
-    return Leading(Choice(topics, pattern), LeaderSettings())
+    return Leading(Choice(topics, pattern), SubscriptionSettings())
 
 
 def member(topics: list[str], rack: str | None = None) -> list[MemberInfo]:
@@ -320,7 +321,7 @@ def test_many_changes_in_one_line() -> None:
         ({"topics": ["t"], "metadata_max_age_ms": 0}, "metadata_max_age_ms"),
         ({"topics": ["t"], "lag_check_ms": 0}, "lag_check_ms"),
         ({"topics": ["t"], "imbalance": -1}, "imbalance"),
-        ({"topics": ["t"], "auto_offset_reset": "middle"}, "auto_offset_reset is one of"),
+        ({"topics": ["t"], "auto_offset_reset": "middle"}, "auto_offset_reset has to be one of"),
     ],
 )
 def test_options_that_cannot_work(options: dict[str, Any], message: str) -> None:

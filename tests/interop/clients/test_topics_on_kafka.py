@@ -76,7 +76,11 @@ async def test_a_static_leader_that_comes_back(secured: Secured, group: str) -> 
 
 async def test_lag(secured: Secured, group: str) -> None:
     door = secured.plain()
-    options: dict[str, Any] = QUICK | {"assignors": ["lag-aware"], "lag_check_ms": 200}
+    options: dict[str, Any] = QUICK | {
+        "assignors": ["lag-aware"],
+        "lag_check_ms": 200,
+        "auto_offset_reset": "earliest",
+    }
     async with Admin(door.bootstrap) as admin:
         await admin.create_topic("lagging", 4)
         async with AIOKafkaProducer(bootstrap_servers=door.bootstrap) as producer:

@@ -1,0 +1,113 @@
+"""Arguments are checked where they are given, against the types that the signatures and settings say."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+_WORDS = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bytes: "bytes",
+    type(None): "None",
+}
+_SHOWN = (bool, int, float, str, type(None))
+_SECRETS = frozenset({"sasl", "tls"})
+
+
+def check(name: str, value: object, hint: Any, call: str = "") -> None:
+    """Raises ValueError if the value is not of that type: `call` is what the user wrote."""
+    if fits(value, hint):
+        return
+    shown = type(value).__name__
+    if isinstance(value, _SHOWN) and name not in _SECRETS:
+        shown = repr(value)
+    raise ValueError(f"{call + ': ' if call else ''}{name} has to be {in_words(hint)}, not {shown}")
+
+
+def check_options(call: str, options: Mapping[str, object], known: type) -> None:
+    """Raises TypeError for an option that the TypedDict `known` does not have, ValueError for a value that is
+    not of its type. `call` is what the user wrote."""
+    hints = _hints(known)
+    for name, value in options.items():
+        if name not in hints:
+            close = get_close_matches(name, hints, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{call} has no option {name!r}{meant}")
+        check(name, value, hints[name], call)
+
+
+def check_fields(settings: Any) -> None:
+    """Raises ValueError for a field of a dataclass whose value is not of its type."""
+    kind: Any = type(settings)
+    for name, hint in _hints(kind).items():
+        check(name, getattr(settings, name), hint)
+
+
+def check_numbers(least: int, **numbers: object) -> None:
+    """Raises ValueError for what is no whole number, or less than that. None is none to check."""
+    for name, value in numbers.items():
+        if value is not None:
+            check(name, value, int)
+        if isinstance(value, int) and value < least:
+            bound = "above 0" if least == 1 else f"at least {least}"
+            raise ValueError(f"{name} has to be {bound}, not {value}")
+
+
+def check_least(settings: object, *names: str, least: int = 0) -> None:
+    """Raises ValueError for a field that is less than that; None is no number."""
+    check_numbers(least, **{name: getattr(settings, name) for name in names})
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of that type. A bool is no number; what can be called has to be callable; what can
+    be iterated only once is not looked into."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any or hint is object:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in arguments)
+    if origin is Literal:
+        return any(value == one and type(value) is type(one) for one in arguments)
+    if origin is Callable:
+        return callable(value)
+    if origin in (Sequence, Iterable):
+        if isinstance(value, str | bytes) or not isinstance(value, origin):
+            return False
+        return not isinstance(value, Collection) or all(fits(one, arguments[0]) for one in value)
+    if hint in (int, float):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    return isinstance(value, type(None) if hint is None else origin or hint)
+
+
+def in_words(hint: Any) -> str:
+    """A type, for people."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        words = list(dict.fromkeys(in_words(one) for one in arguments))
+        return ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, arguments))}"
+    if origin is Callable:
+        return "something that can be called"
+    if origin in (Sequence, Iterable):
+        of = {str: " of texts"}.get(arguments[0], f" of {getattr(arguments[0], '__name__', 'values')}")
+        return f"a list{of}"
+    if origin is re.Pattern:
+        return "a compiled pattern"
+    return _WORDS.get(hint) or f"{_article(hint.__name__)} {hint.__name__}"
+
+
+def _article(name: str) -> str:
+    return "an" if name.startswith(("A", "E", "I", "O", "SSL")) else "a"
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

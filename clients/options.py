@@ -1,0 +1,124 @@
+"""The options of members and consumers, with their types: `mypy --strict` refuses a misspelt one, and so does
+the call.
+
+What they mean and their defaults are told where the settings are: `MemberSettings`, `SubscriptionSettings`,
+`ConsumerSettings`.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from ringleader.clients.checks import check, check_options
+from ringleader.clients.connection.cluster import parse_bootstrap
+from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.clients.errors import MembershipError
+from ringleader.clients.fetch.model import Isolation
+from ringleader.clients.group.lags import OffsetReset
+from ringleader.clients.model import Assigned, Lost, Revoked, TopicPartition
+
+OnPartitions = Callable[[list[TopicPartition]], Any]
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """How a client reaches the cluster."""
+
+    client_id: str
+    """Its name in the brokers' logs and quotas."""
+    tls: ssl.SSLContext | None
+    sasl: Sasl | None
+    request_timeout_ms: int
+
+
+class MembershipOptions(ConnectionOptions, total=False):
+    """What every kind of member takes: fields of `MemberSettings`."""
+
+    group_instance_id: str | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    rebalance_timeout_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    quiesce_timeout_ms: int | None
+    auto_commit_timeout_ms: int
+
+
+class MemberOptions(MembershipOptions, total=False):
+    """Options of `GroupMember`, `SyncGroupMember`, `consumer_member` and `sync_consumer_member`. Callbacks of
+    a `SyncGroupMember` are plain functions; those of a `GroupMember` may be coroutine functions."""
+
+    on_assigned: Callable[[Assigned], Any] | None
+    on_revoked: Callable[[Revoked], Any] | None
+    on_lost: Callable[[Lost], Any] | None
+    on_failed: Callable[[MembershipError], Any] | None
+    max_poll_interval_ms: int | None
+    auto_commit_interval_ms: int | None
+
+
+class _TopicOptions(TypedDict, total=False):
+    pattern: str | re.Pattern[str] | None
+    assignors: Sequence[str]
+    weight: float
+    imbalance: float
+    lag_check_ms: int | None
+
+
+class SubscriptionOptions(_TopicOptions, total=False):
+    """How a member subscribes to topics, and how it leads: fields of `SubscriptionSettings`."""
+
+    rack: str | None
+    metadata_max_age_ms: int
+    auto_offset_reset: OffsetReset
+
+
+class ConsumerMemberOptions(SubscriptionOptions, MemberOptions, total=False):
+    """Options of `consumer_member` and `sync_consumer_member`."""
+
+
+class FetchOptions(TypedDict, total=False):
+    """How a consumer reads: fields of `ConsumerSettings`."""
+
+    auto_offset_reset: OffsetReset
+    max_poll_records: int
+    isolation_level: Isolation
+    fetch_min_bytes: int
+    fetch_max_wait_ms: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    buffer_max_bytes: int
+    check_crcs: bool
+    client_rack: str | None
+    metadata_max_age_ms: int
+
+
+class PartitionConsumerOptions(FetchOptions, ConnectionOptions, total=False):
+    """Options of `PartitionConsumer`."""
+
+
+class ConsumerOptions(FetchOptions, _TopicOptions, MembershipOptions, total=False):
+    """Options of `GroupConsumer`: fields of `ConsumerSettings`, callbacks, and those of its member."""
+
+    on_assigned: OnPartitions | None
+    on_revoked: OnPartitions | None
+    on_lost: OnPartitions | None
+    auto_commit: bool
+    auto_commit_interval_ms: int
+    max_poll_interval_ms: int
+
+
+def check_call(
+    call: str,
+    bootstrap: str | Sequence[str],
+    group_id: str,
+    options: Mapping[str, object],
+    known: type,
+) -> None:
+    """What all calls that make a member take. `call` is what the user wrote, `known` the TypedDict of its
+    options. Raises TypeError for an option that there is not, ValueError for values that cannot work."""
+    check("bootstrap", bootstrap, str | Sequence[str], call)
+    parse_bootstrap(bootstrap)
+    check("group_id", group_id, str, call)
+    check_options(call, options, known)
