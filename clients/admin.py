@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
+import math
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,14 +14,16 @@ from typing import Any, TypeVar
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, ClusterMetadata, TopicMetadata, retrying
-from ringleader.clients.connection.requests import Request, by_topic, plain
+from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
     BrokerError,
+    ClientError,
     RetriableError,
     is_retriable,
 )
 from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST, list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
@@ -34,13 +38,8 @@ from ringleader.protocol.messages import (
     DeleteTopicsRequestDeleteTopicState,
     DescribeGroupsRequest,
     ListGroupsRequest,
-    ListOffsetsRequest,
-    ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsRequestListOffsetsTopic,
 )
 
-EARLIEST, LATEST = -2, -1
-"""For `offsets_at`: the first record that is still there; one after the last one."""
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 """Retriable for Kafka, as metadata may be old; for whoever asks about a topic it is the answer."""
 
@@ -106,8 +105,9 @@ class PartitionLag:
 class Admin:
     """Ask and change a cluster. An async context manager; belongs to the event loop it is used on.
 
-    All methods raise ClientError: BrokerError with the code when the cluster refuses, RetriableError when it
-    could not be reached or is busy for longer than `timeout_ms` of retries.
+    Each call takes at most `timeout_ms`, connecting and retries included. All raise ClientError: BrokerError
+    with the code when the cluster refuses, RetriableError when it could not be reached or was busy for all of
+    that time. Of several names all are tried, and the error has all that were refused.
     """
 
     def __init__(
@@ -119,7 +119,8 @@ class Admin:
         tls: ssl.SSLContext | None = None,
         sasl: Sasl | None = None,
     ) -> None:
-        self._timeout_ms = timeout_ms
+        self._timeout_s = timeout_ms / 1000
+        self._until_s = math.inf
         self._cluster = Cluster(
             bootstrap, client_id=client_id, request_timeout_ms=timeout_ms, tls=tls, sasl=sasl
         )
@@ -133,6 +134,12 @@ class Admin:
     async def close(self) -> None:
         """Close the connections."""
         await self._cluster.close()
+
+    def within(self, timeout_s: float) -> Admin:
+        """The same, on the same connections, but all calls to it together end within that time from now."""
+        bounded = copy.copy(self)
+        bounded._until_s = min(self._until_s, asyncio.get_running_loop().time() + timeout_s)
+        return bounded
 
     # ---- topics ----
 
@@ -157,51 +164,62 @@ class Admin:
                 for key, value in (configs or {}).items()
             ],
         )
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms)
-        response = await self._to_controller(plain(request))
+        deadline_s = self._deadline_s()
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=_left_ms(deadline_s))
+        response = await self._to_controller(plain(request), deadline_s)
         for result in response.topics:
             _check(result.error_code, f"create topic {name!r}", result.error_message)
-        await self._until(name, lambda topic: _usable(topic) >= max(partitions, 1))
+        await self._until(name, lambda topic: _usable(topic) >= max(partitions, 1), deadline_s)
 
     async def create_partitions(self, name: str, total: int) -> None:
         """Grow a topic to that many partitions in all, and wait until they can be used."""
         topic = CreatePartitionsRequestCreatePartitionsTopic(name=name, count=total, assignments=None)
-        request = CreatePartitionsRequest(topics=[topic], timeout_ms=self._timeout_ms)
-        response = await self._to_controller(plain(request))
+        deadline_s = self._deadline_s()
+        request = CreatePartitionsRequest(topics=[topic], timeout_ms=_left_ms(deadline_s))
+        response = await self._to_controller(plain(request), deadline_s)
         for result in response.results:
             _check(result.error_code, f"grow topic {name!r}", result.error_message)
-        await self._until(name, lambda topic: _usable(topic) >= total)
+        await self._until(name, lambda topic: _usable(topic) >= total, deadline_s)
 
     async def delete_topics(self, names: Iterable[str]) -> None:
-        """Delete topics and their records. All are tried; the first refusal is raised."""
-        wanted = list(names)
+        """Delete topics and their records, and wait until they are gone."""
+        wanted = list(dict.fromkeys(names))
+        deadline_s = self._deadline_s()
 
         def build(version: int) -> DeleteTopicsRequest:
+            timeout_ms = _left_ms(deadline_s)
             if version < 6:
-                return DeleteTopicsRequest(topic_names=wanted, timeout_ms=self._timeout_ms)
+                return DeleteTopicsRequest(topic_names=wanted, timeout_ms=timeout_ms)
             topics = [DeleteTopicsRequestDeleteTopicState(name=name) for name in wanted]
-            return DeleteTopicsRequest(topics=topics, timeout_ms=self._timeout_ms)
+            return DeleteTopicsRequest(topics=topics, timeout_ms=timeout_ms)
 
-        response = await self._to_controller(Request(DeleteTopicsRequest, build))
+        response = await self._to_controller(Request(DeleteTopicsRequest, build), deadline_s)
+        refused = [
+            _error(result.error_code, f"delete topic {result.name!r}", result.error_message)
+            for result in response.responses
+            if result.error_code
+        ]
         for result in response.responses:
-            _check(result.error_code, f"delete topic {result.name!r}", result.error_message)
-        for name in wanted:
-            await self._until(name, lambda topic: not _usable(topic))
+            if not result.error_code:
+                await self._until(result.name, lambda topic: not _usable(topic), deadline_s)
+        _raise_all(refused)
 
     async def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
         """All topics by name; the cluster's own ones only with `internal`."""
-        metadata = await self._retry(self._cluster.metadata)
+        metadata = await self._metadata(None)
         topics = sorted(metadata.topics.values(), key=lambda topic: topic.name)
         return [topic for topic in topics if internal or not topic.internal]
 
     async def describe_topics(self, names: Iterable[str]) -> list[TopicMetadata]:
         """These topics, in this order. BrokerError UNKNOWN_TOPIC_OR_PARTITION for one that does not exist."""
         wanted = list(names)
-        metadata = await self._metadata(wanted)
-        for name in wanted:
-            code = metadata.topics[name].error_code if name in metadata.topics else 3
-            _check(code, f"describe topic {name!r}")
-        return [metadata.topics[name] for name in wanted]
+        topics = (await self._metadata(wanted)).topics
+        codes = {
+            name: topics[name].error_code if name in topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            for name in wanted
+        }
+        _raise_all([_error(code, f"describe topic {name!r}") for name, code in codes.items() if code])
+        return [topics[name] for name in wanted]
 
     async def start_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that is still there, of each partition."""
@@ -218,66 +236,77 @@ class Admin:
         """
         if not times:
             return {}
-        return await self._retry(lambda: self._offsets_at(times))
+        deadline_s = self._deadline_s()
+        return await self._retry(lambda: self._offsets_at(times, deadline_s), deadline_s)
 
-    async def _offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        metadata = await self._cluster.metadata({topic for topic, _ in times})
-        leaders: dict[Node, list[TopicPartition]] = {}
-        for place in times:
-            leaders.setdefault(_leader(metadata, place), []).append(place)
+    async def _offsets_at(
+        self, times: Mapping[TopicPartition, int], deadline_s: float
+    ) -> dict[TopicPartition, int]:
+        metadata = await self._cluster.metadata({topic for topic, _ in times}, deadline_s=deadline_s)
+        leaders: dict[Node, dict[TopicPartition, int]] = {}
+        refused: list[ClientError] = []
+        for place, time in times.items():
+            try:
+                leaders.setdefault(_leader(metadata, place), {})[place] = time
+            except ClientError as error:
+                refused.append(error)
+        _raise_all(refused)
         answers = await asyncio.gather(
             *(
-                self._cluster.send(leader, _list_offsets(places, times), timeout_ms=self._timeout_ms)
-                for leader, places in leaders.items()
+                self._cluster.send(leader, list_offsets(wanted), deadline_s=deadline_s)
+                for leader, wanted in leaders.items()
             )
         )
-        found: dict[TopicPartition, int] = {}
-        for answer in answers:
-            for topic in answer.topics:
-                for part in topic.partitions:
-                    _check(part.error_code, f"offsets of {topic.name}-{part.partition_index}")
-                    found[topic.name, part.partition_index] = part.offset
-        return found
+        found = {place: one for answer in answers for place, one in listed_offsets(answer).items()}
+        _raise_all(
+            [
+                _error(one.code, f"tell the offset of {topic}-{partition}")
+                for (topic, partition), one in found.items()
+                if one.code
+            ]
+        )
+        return {place: one.offset for place, one in found.items()}
 
     # ---- groups ----
 
     async def list_groups(self, states: Iterable[str] = ()) -> list[GroupListing]:
         """All groups of all brokers by id, or those in the given states (needs ListGroups v4, KIP-518)."""
         wanted = list(states)
+        deadline_s = self._deadline_s()
 
         async def ask() -> list[GroupListing]:
-            metadata = await self._cluster.metadata([])
+            metadata = await self._cluster.metadata([], deadline_s=deadline_s)
             request = plain(ListGroupsRequest(states_filter=wanted))
             found = {}
             for broker in metadata.brokers.values():
-                response = await self._cluster.send(broker, request, timeout_ms=self._timeout_ms)
+                response = await self._cluster.send(broker, request, deadline_s=deadline_s)
                 _check(response.error_code, f"list the groups of {broker}")
                 for one in response.groups:
                     found[one.group_id] = GroupListing(one.group_id, one.protocol_type, one.group_state)
             return sorted(found.values(), key=lambda group: group.group_id)
 
-        return await self._retry(ask)
+        return await self._retry(ask, deadline_s)
 
     async def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
         """These groups, in this order."""
-        return [
-            await self._at_coordinator(
-                group_id, plain(DescribeGroupsRequest(groups=[group_id])), _described_group
-            )
-            for group_id in group_ids
-        ]
+
+        def request(group_id: str) -> Request:
+            return plain(DescribeGroupsRequest(groups=[group_id]))
+
+        return await self._at_coordinators(group_ids, request, _described_group)
 
     async def delete_groups(self, group_ids: Iterable[str]) -> None:
         """Delete groups without members, and their offsets. Raises BrokerError NON_EMPTY_GROUP,
         GROUP_ID_NOT_FOUND."""
 
+        def request(group_id: str) -> Request:
+            return plain(DeleteGroupsRequest(groups_names=[group_id]))
+
         def read(response: Any, _node: Node) -> None:
             for result in response.results:
                 _check(result.error_code, f"delete group {result.group_id!r}")
 
-        for group_id in group_ids:
-            request = plain(DeleteGroupsRequest(groups_names=[group_id]))
-            await self._at_coordinator(group_id, request, read)
+        await self._at_coordinators(group_ids, request, read)
 
     async def group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None
@@ -287,8 +316,13 @@ class Admin:
 
         def read(response: Any, _node: Node) -> dict[TopicPartition, OffsetAndMetadata]:
             fetched = fetched_offsets(response)
-            for code in (fetched.code, *fetched.errors.values()):
-                _check(code, f"offsets of group {group_id!r}")
+            _check(fetched.code, f"tell the offsets of group {group_id!r}")
+            _raise_all(
+                [
+                    _error(code, f"tell the offset of {topic}-{partition} of group {group_id!r}")
+                    for (topic, partition), code in fetched.errors.items()
+                ]
+            )
             return dict(fetched.offsets)
 
         return await self._at_coordinator(group_id, offset_fetch(group_id, wanted), read)
@@ -297,22 +331,27 @@ class Admin:
         """Commit for a group that has no members. BrokerError UNKNOWN_MEMBER_ID when it has some."""
 
         def read(response: Any, _node: Node) -> None:
-            for (topic, partition), code in commit_errors(response).items():
-                _check(code, f"set the offset of {topic}-{partition} for group {group_id!r}")
+            _raise_all(
+                [
+                    _error(code, f"set the offset of {topic}-{partition} for group {group_id!r}")
+                    for (topic, partition), code in commit_errors(response).items()
+                ]
+            )
 
         await self._at_coordinator(group_id, offset_commit(group_id, -1, "", None, offsets), read)
 
     async def lag(self, group_id: str) -> list[PartitionLag]:
         """How far the group is, in all partitions that it has committed or that its members own."""
-        committed = await self.group_offsets(group_id)
-        (group,) = await self.describe_groups([group_id])
+        admin = self.within(self._timeout_s)
+        committed = await admin.group_offsets(group_id)
+        (group,) = await admin.describe_groups([group_id])
         places = set(committed)
         for member in group.members:
             places.update((topic, p) for topic, ps in member.assignment.items() for p in ps)
-        metadata = await self._metadata({topic for topic, _ in places})
+        metadata = await admin._metadata({topic for topic, _ in places})
         counts = metadata.partition_counts({topic for topic, _ in places})
         there = [place for place in places if place[1] < counts.get(place[0], 0)]
-        starts, ends = await self.start_offsets(there), await self.end_offsets(there)
+        starts, ends = await admin.start_offsets(there), await admin.end_offsets(there)
         return [
             PartitionLag(
                 *place,
@@ -326,42 +365,89 @@ class Admin:
 
     # ---- how ----
 
-    async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        return await retrying(self._timeout_ms, Backoff(50, 1_000, random.random), attempt)
+    def _deadline_s(self) -> float:
+        """When a call that begins now has to be over, as a time of the event loop."""
+        return min(self._until_s, asyncio.get_running_loop().time() + self._timeout_s)
 
-    async def _metadata(self, topics: Iterable[str]) -> ClusterMetadata:
-        return await self._retry(lambda: self._cluster.metadata(topics))
+    async def _retry(self, attempt: Callable[[], Awaitable[T]], deadline_s: float) -> T:
+        return await retrying(deadline_s, Backoff(50, 1_000, random.random), attempt)
 
-    async def _until(self, name: str, done: Callable[[TopicMetadata | None], bool]) -> None:
+    async def _metadata(self, topics: Iterable[str] | None) -> ClusterMetadata:
+        deadline_s = self._deadline_s()
+        return await self._retry(lambda: self._cluster.metadata(topics, deadline_s=deadline_s), deadline_s)
+
+    async def _until(
+        self, name: str, done: Callable[[TopicMetadata | None], bool], deadline_s: float
+    ) -> None:
         """The controller says yes before the brokers know: wait for these."""
 
         async def look() -> None:
-            metadata = await self._cluster.metadata([name])
+            metadata = await self._cluster.metadata([name], deadline_s=deadline_s)
             if not done(metadata.topics.get(name)):
                 raise RetriableError(f"the brokers do not yet show the change of topic {name!r}")
 
-        await self._retry(look)
+        await self._retry(look, deadline_s)
 
-    async def _to_controller(self, request: Request) -> Any:
+    async def _to_controller(self, request: Request, deadline_s: float) -> Any:
         # A change of topics is not repeated after a lost answer: it may have been made.
-        controller = await self._retry(self._cluster.controller)
-        timeout_ms = self._timeout_ms + 1_000
-        return await self._cluster.send(controller, request, timeout_ms=timeout_ms)
+        controller = await self._retry(lambda: self._cluster.controller(deadline_s=deadline_s), deadline_s)
+        return await self._cluster.send(controller, request, deadline_s=deadline_s)
 
-    async def _at_coordinator(self, group_id: str, request: Request, read: Callable[[Any, Node], T]) -> T:
+    async def _at_coordinator(
+        self,
+        group_id: str,
+        request: Request,
+        read: Callable[[Any, Node], T],
+        deadline_s: float | None = None,
+    ) -> T:
+        ends_s = self._deadline_s() if deadline_s is None else deadline_s
+
         async def ask() -> T:
-            node = await self._cluster.coordinator(group_id)
-            return read(await self._cluster.send(node, request, timeout_ms=self._timeout_ms), node)
+            node = await self._cluster.coordinator(group_id, deadline_s=ends_s)
+            return read(await self._cluster.send(node, request, deadline_s=ends_s), node)
 
-        return await self._retry(ask)
+        return await self._retry(ask, ends_s)
+
+    async def _at_coordinators(
+        self, group_ids: Iterable[str], request: Callable[[str], Request], read: Callable[[Any, Node], T]
+    ) -> list[T]:
+        """Each group asked for at its own, all in one time."""
+        deadline_s = self._deadline_s()
+        results = await asyncio.gather(
+            *(self._at_coordinator(one, request(one), read, deadline_s) for one in group_ids),
+            return_exceptions=True,
+        )
+        _raise_all([one for one in results if isinstance(one, BaseException)])
+        return [one for one in results if not isinstance(one, BaseException)]
+
+
+def _left_ms(deadline_s: float) -> int:
+    """What the broker is told about the caller's patience."""
+    return max(1, int((deadline_s - asyncio.get_running_loop().time()) * 1000))
+
+
+def _error(code: int, what: str, detail: str | None = None) -> ClientError:
+    """What the code stands for: RetriableError when it may work later, else BrokerError."""
+    text = f"cannot {what}: {error_name(code)}" + (f" ({detail})" if detail else "")
+    return (RetriableError if is_retriable(code) and code not in _NOT_RETRIED else BrokerError)(text, code)
 
 
 def _check(code: int, what: str, detail: str | None = None) -> None:
-    """Raise what the code stands for: RetriableError when it may work later, else BrokerError."""
-    if code == ErrorCode.NONE:
+    if code != ErrorCode.NONE:
+        raise _error(code, what, detail)
+
+
+def _raise_all(errors: Sequence[BaseException]) -> None:
+    """One error for all of them, if there are any. Retriable if all are; the code is the first one's."""
+    if not errors:
         return
-    text = f"cannot {what}: {error_name(code)}" + (f" ({detail})" if detail else "")
-    raise (RetriableError if is_retriable(code) and code not in _NOT_RETRIED else BrokerError)(text, code)
+    ours = [error for error in errors if isinstance(error, ClientError)]
+    if len(ours) < len(errors):
+        raise next(error for error in errors if not isinstance(error, ClientError))
+    worst = next((error for error in ours if not isinstance(error, RetriableError)), ours[0])
+    if len(ours) == 1:
+        raise worst
+    raise type(worst)("; ".join(dict.fromkeys(str(error) for error in ours)), worst.code)
 
 
 def _usable(topic: TopicMetadata | None) -> int:
@@ -383,20 +469,6 @@ def _leader(metadata: ClusterMetadata, place: TopicPartition) -> Node:
                 return metadata.brokers[part.leader]
             raise RetriableError(f"{topic}-{partition} has no leader now", ErrorCode.LEADER_NOT_AVAILABLE)
     raise BrokerError(f"no partition {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-def _list_offsets(places: Iterable[TopicPartition], times: Mapping[TopicPartition, int]) -> Request:
-    topics = [
-        ListOffsetsRequestListOffsetsTopic(
-            name=topic,
-            partitions=[
-                ListOffsetsRequestListOffsetsPartition(partition_index=p, timestamp=times[topic, p])
-                for p in partitions
-            ],
-        )
-        for topic, partitions in by_topic(places).items()
-    ]
-    return plain(ListOffsetsRequest(replica_id=-1, topics=topics))
 
 
 def _described_group(response: Any, node: Node) -> GroupDescription:

@@ -24,6 +24,8 @@ async def aside(run: Callable[[], T]) -> T:
     def compute() -> None:
         try:
             outcome: tuple[Callable[[Any], None], Any] = done.set_result, run()
+        except StopIteration as error:  # no future takes it
+            outcome = done.set_exception, RuntimeError(repr(error))
         except BaseException as error:
             outcome = done.set_exception, error
         with contextlib.suppress(RuntimeError):  # the loop is closed

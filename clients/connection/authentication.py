@@ -11,9 +11,10 @@ import secrets
 import string
 import threading
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.connection.security.sasl import (
     NONCE_CHARACTERS,
@@ -80,14 +81,15 @@ class LastingChannel(Channel, Protocol):
 
 
 async def log_in(channel: Channel, sasl: Sasl, timeout_s: float) -> int:
-    """Prove who this client is; the session's lifetime in ms, 0: it does not end.
+    """Prove who this client is, within `timeout_s`; the session's lifetime in ms, 0: it does not end.
 
     Raises AuthenticationError, UnsupportedVersionError (a broker older than Apache Kafka 1.0), RetriableError
     when the connection was lost or there is no token now.
     """
+    until_s = asyncio.get_running_loop().time() + timeout_s
     conversation = await _conversation(sasl, timeout_s)
     async with channel.alone():
-        return await _converse(channel, sasl, conversation, timeout_s)
+        return await _converse(channel, sasl, conversation, until_s)
 
 
 async def stay_logged_in(
@@ -127,14 +129,15 @@ async def _renewed(channel: Channel, sasl: Sasl, timeout_s: float, left_s: float
         await asyncio.sleep(TOKEN_RETRY_S)
 
 
-async def _converse(channel: Channel, sasl: Sasl, conversation: Conversation, timeout_s: float) -> int:
-    await _handshake(channel, sasl, timeout_s)
+async def _converse(channel: Channel, sasl: Sasl, conversation: Conversation, until_s: float) -> int:
+    now_s = asyncio.get_running_loop().time
+    await _handshake(channel, sasl, until_s - now_s())
     lifetime_ms = 0
     try:
         message = next(conversation)
         for _ in range(MAX_ROUNDS):
             request = plain(SaslAuthenticateRequest(auth_bytes=message))
-            response = await channel.ask(request, timeout_s, alone=True)
+            response = await channel.ask(request, until_s - now_s(), alone=True)
             if response.error_code:
                 raise _refused(channel, sasl, response)
             lifetime_ms = response.session_lifetime_ms
@@ -210,10 +213,11 @@ _NONCE_ALPHABET = string.ascii_letters + string.digits
 async def _token(callback: Callable[[], Any], timeout_s: float) -> str:
     try:
         async with asyncio.timeout(timeout_s):
-            called = callback() if inspect.iscoroutinefunction(callback) else await _in_thread(callback)
+            called = callback() if inspect.iscoroutinefunction(callback) else await _beside(callback)
             token = await called if inspect.isawaitable(called) else called
     except TimeoutError:
-        raise TokenUnavailableError(f"the token callback did not return within {timeout_s:g} s") from None
+        text = f"the token callback did not return within {round(timeout_s, 1):g} s"
+        raise TokenUnavailableError(text) from None
     except ClientError:
         raise
     except Exception as error:
@@ -223,31 +227,14 @@ async def _token(callback: Callable[[], Any], timeout_s: float) -> str:
     return token
 
 
-async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Unlike in the loop's own threads, nobody waits for its end when the loop ends."""
+async def _beside(callback: Callable[[], Any]) -> Any:
     if not _token_calls.acquire(blocking=False):
         raise TokenUnavailableError(f"{MAX_TOKEN_CALLS} token callbacks have not returned yet")
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
 
-    def tell(result: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-
-    def run() -> None:
-        result, failure = None, None
+    def run() -> Any:
         try:
-            result = function()
-        except BaseException as error:
-            failure = RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
+            return callback()
         finally:
             _token_calls.release()
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(tell, result, failure)
 
-    threading.Thread(target=run, name="SASL token", daemon=True).start()
-    return await future
+    return await aside(run)

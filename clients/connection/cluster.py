@@ -5,6 +5,7 @@ Connections are opened when needed and come back after they ended."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import ssl
 import time
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from ringleader.clients.checks import check, check_numbers
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.connection import Connection, open_connection
+from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
@@ -29,9 +31,16 @@ from ringleader.clients.model import Node
 from ringleader.protocol.errors import error_name
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
+logger = logging.getLogger("ringleader.clients.connection")
+
 DEFAULT_PORT = 9092
+CLOSED = "the client was closed"
+NEXT_ADDRESS_S = 1.0
+"""When no broker in particular is asked, the next address is tried beside one that takes longer."""
 
 T = TypeVar("T")
+_Key = tuple[str, int, str]
+"""Host, port, purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +117,25 @@ def parse_bootstrap(bootstrap: str | Sequence[str]) -> list[tuple[str, int]]:
     return addresses
 
 
-class Cluster:
-    """Connections to a cluster, opened when needed, one for each broker and lane.
+@dataclass(slots=True)
+class _Address:
+    """Where brokers listen, and how it went so far."""
 
-    Lanes keep what may be parked (JoinGroup holds back everything behind it) from the rest. Belongs to the
-    event loop it is used on. Use as an async context manager, or `close()` it.
+    backoff: Backoff
+    not_before_s: float = 0.0
+    failures: Failures = field(default_factory=Failures)
+
+
+class Cluster:
+    """Connections to a cluster, opened when needed, one for each broker and purpose.
+
+    A broker answers the requests of one connection in their order: so whatever may be held back there
+    (JoinGroup, Fetch) gets a connection of its own, named by `purpose`. Who stops waiting, because his time
+    is over or he is cancelled, leaves connections as they are, as others use them, too. Belongs to the event
+    loop it is used on. Use as an async context manager, or `close()` it.
+
+    All that wait take `deadline_s`, a time of the event loop (`loop.time()`): it bounds back-off, connecting
+    and the answer together. Default: the request timeout from now on.
     """
 
     def __init__(
@@ -143,9 +166,9 @@ class Cluster:
         self._chance = chance
         self._brokers: dict[int, Node] = {}
         self._metadata: ClusterMetadata | None = None
-        self._connections: dict[tuple[str, int, str], Connection] = {}
-        self._opening: dict[tuple[str, int, str], asyncio.Lock] = {}
-        self._waits: dict[tuple[str, int], tuple[Backoff, float]] = {}
+        self._connections: dict[_Key, Connection] = {}
+        self._opening: dict[_Key, asyncio.Task[Connection]] = {}
+        self._addresses: dict[tuple[str, int], _Address] = {}
         self._next = 0
         self._closed = False
 
@@ -158,77 +181,126 @@ class Cluster:
     async def close(self) -> None:
         """Close all connections. What is in flight fails."""
         self._closed = True
+        opening = list(self._opening.values())
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
         connections = list(self._connections.values())
         self._connections.clear()
         for connection in connections:
-            connection.close("the client was closed")
+            connection.close(CLOSED)
         # Let the transports tell the event loop that they are gone.
         await asyncio.sleep(0)
 
-    def disconnect(self, node: Node, lane: str = "") -> None:
+    def disconnect(self, node: Node, purpose: str = "") -> None:
         """Close the connection to that node, if there is one; the next request opens a new one."""
-        connection = self._connections.pop((node.host, node.port, lane), None)
+        connection = self._connections.pop((node.host, node.port, purpose), None)
         if connection is not None:
             connection.close("closed to get past a parked request")
 
     # ---- asking ----
 
     async def send(
-        self, node: Node | None, request: Request, *, timeout_ms: int | None = None, lane: str = ""
+        self,
+        node: Node | None,
+        request: Request,
+        *,
+        deadline_s: float | None = None,
+        request_timeout_ms: int | None = None,
+        purpose: str = "",
     ) -> Any:
         """Send to that node, or to any broker, and wait for the answer, connecting first if needed.
 
-        The timeout (default: the request timeout) counts from when the connection stands. Raises
-        ConnectionLostError, RequestTimedOutError, UnsupportedVersionError. Error codes inside the answer are
-        the caller's.
+        A broker that does not answer within `request_timeout_ms` (default: the cluster's) of the sending is
+        taken for dead, and its connection closed: give requests more that it may hold back. Raises
+        ConnectionLostError, RequestTimedOutError, UnsupportedVersionError, AuthenticationError. Error codes
+        inside the answer are the caller's.
         """
-        timeout_s = (self.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        now_s = asyncio.get_running_loop().time
+        timeout_s = (self.request_timeout_ms if request_timeout_ms is None else request_timeout_ms) / 1000
+        if deadline_s is None:
+            deadline_s = now_s() + timeout_s
         if node is None:
-            connection = await self._any(lane)
+            connection = await self._any(purpose, deadline_s)
         else:
-            connection = await self._connected(node.host, node.port, lane)
-        return await connection.ask(request, timeout_s)
+            connection = await self._connected([(node.host, node.port)], purpose, deadline_s)
+        return await connection.ask(request, deadline_s - now_s(), request_timeout_s=timeout_s)
 
-    async def _any(self, lane: str) -> Connection:
-        for (_, _, its_lane), connection in self._connections.items():
-            if its_lane == lane and not connection.ended.is_set():
+    async def ready(self, timeout_s: float) -> None:
+        """Wait until a broker answers, trying all bootstrap addresses again and again.
+
+        Raises ConnectionLostError with all of them and what is the matter with each, when none answers in
+        time; AuthenticationError, UnsupportedVersionError and BrokerError at once.
+        """
+        deadline_s = asyncio.get_running_loop().time() + timeout_s
+        try:
+            await retrying(deadline_s, Backoff(50, 500, self._chance), lambda: self._any("", deadline_s))
+        except ConnectionLostError as error:
+            text = f"none of the bootstrap servers could be reached within {timeout_s:g} s: {error}"
+            raise ConnectionLostError(text) from None
+
+    async def _any(self, purpose: str, deadline_s: float) -> Connection:
+        for (_, _, its_purpose), connection in self._connections.items():
+            if its_purpose == purpose and not connection.ended.is_set():
                 return connection
         known = [(node.host, node.port) for node in self._brokers.values()]
         addresses = list(dict.fromkeys(known + self.bootstrap))
-        self._next += 1
-        why: list[str] = []
-        for index in range(len(addresses)):
-            host, port = addresses[(self._next + index) % len(addresses)]
-            try:
-                return await self._connected(host, port, lane)
-            except RetriableError as error:
-                why.append(str(error))
-        raise ConnectionLostError("; ".join(why))
+        self._next = (self._next + 1) % len(addresses)
+        return await self._connected(addresses[self._next :] + addresses[: self._next], purpose, deadline_s)
 
-    async def _connected(self, host: str, port: int, lane: str) -> Connection:
-        key = (host, port, lane)
-        lock = self._opening.setdefault(key, asyncio.Lock())
-        async with lock:
-            self._check_open()
-            connection = self._connections.get(key)
-            if connection is not None and not connection.ended.is_set():
-                return connection
-            connection = await self._open(host, port)
-            try:
-                self._check_open()
-            except ConnectionLostError:
-                connection.close("the client was closed")
-                raise
-            self._connections[key] = connection
-            return connection
+    async def _connected(
+        self, addresses: Sequence[tuple[str, int]], purpose: str, deadline_s: float
+    ) -> Connection:
+        """The first that stands. Each gets a little time before the next one is tried beside it."""
+        now_s = asyncio.get_running_loop().time
+        opening: dict[asyncio.Task[Connection], tuple[str, int]] = {}
+        why: dict[tuple[str, int], str] = {}
+        to_come = iter(addresses)
+        while len(why) < len(addresses) and now_s() < deadline_s:
+            wait_s = deadline_s - now_s()
+            if (address := next(to_come, None)) is not None:
+                key = (*address, purpose)
+                connection = self._connections.get(key)
+                if connection is not None and not connection.ended.is_set():
+                    return connection
+                opening[self._open(key)] = address
+                wait_s = min(wait_s, NEXT_ADDRESS_S) if len(opening) + len(why) < len(addresses) else wait_s
+            done, _ = await asyncio.wait(opening, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                address = opening.pop(task)
+                if task.cancelled():
+                    raise ConnectionLostError(CLOSED)
+                try:
+                    return task.result()
+                except RetriableError as error:
+                    why[address] = str(error)
+        raise ConnectionLostError("; ".join(why.get(one) or self._trouble(one) for one in addresses))
 
-    def _check_open(self) -> None:
+    def _trouble(self, address: tuple[str, int]) -> str:
+        known = self._addresses.get(address)
+        last = None if known is None else known.failures.last
+        return f"no connection to {_text(address)} in time" if last is None else str(last)
+
+    def _open(self, key: _Key) -> asyncio.Task[Connection]:
+        """The one opening of it that is under way. It goes on whoever waits for it."""
         if self._closed:
-            raise ConnectionLostError("the client was closed")
+            raise ConnectionLostError(CLOSED)
+        task = self._opening.get(key)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._opened(key), name=f"connect to {key}")
+            self._opening[key] = task
+            task.add_done_callback(lambda done: self._no_longer(key, done))
+        return task
 
-    async def _open(self, host: str, port: int) -> Connection:
-        backoff, not_before_s = self._waits.get((host, port), (Backoff(*self._backoff_ms, self._chance), 0.0))
-        wait_s = not_before_s - time.monotonic()
+    def _no_longer(self, key: _Key, task: asyncio.Task[Connection]) -> None:
+        del self._opening[key]
+        if not task.cancelled():
+            task.exception()  # perhaps nobody waits for it any more
+
+    async def _opened(self, key: _Key) -> Connection:
+        host, port, _ = key
+        address = self._addresses.setdefault((host, port), _Address(Backoff(*self._backoff_ms, self._chance)))
+        wait_s = address.not_before_s - time.monotonic()
         if wait_s > 0:
             await asyncio.sleep(wait_s)
         try:
@@ -239,21 +311,30 @@ class Cluster:
                 timeout_s=self._connect_timeout_s,
                 tls=self._tls,
                 sasl=self._sasl,
+                request_timeout_s=self.request_timeout_ms / 1000,
             )
-        except ClientError:
-            self._waits[host, port] = (backoff, time.monotonic() + backoff.next_ms() / 1000)
+        except ClientError as error:
+            now_s = time.monotonic()
+            address.not_before_s = now_s + address.backoff.next_ms() / 1000
+            if (line := address.failures.failed(error, now_s)) is not None:
+                logger.warning("%s: %s", self._client_id, line)
             raise
-        self._waits.pop((host, port), None)
+        address.backoff.reset()
+        address.not_before_s = 0.0
+        if address.failures.works():
+            logger.info("%s: connected to %s again", self._client_id, _text((host, port)))
+        self._connections[key] = connection
         return connection
-
-    async def ready(self, timeout_s: float) -> None:
-        """Return when a broker has been reached. Raises what is in the way when time is over."""
-        await retrying(int(timeout_s * 1000), Backoff(*self._backoff_ms, self._chance), lambda: self._any(""))
 
     # ---- what the cluster knows ----
 
     async def metadata(
-        self, topics: Iterable[str] | None = None, *, max_age_ms: int = 0, create: bool = False
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        max_age_ms: int = 0,
+        create: bool = False,
+        deadline_s: float | None = None,
     ) -> ClusterMetadata:
         """Brokers and topics: all topics (None) or those named; missing ones carry an error code.
 
@@ -276,23 +357,28 @@ class Cluster:
             # Up to v3 the broker decides by itself; the field is not there.
             return MetadataRequest(topics=listed, allow_auto_topic_creation=create or version < 4)
 
-        response = await self.send(None, Request(MetadataRequest, build))
+        response = await self.send(None, Request(MetadataRequest, build), deadline_s=deadline_s)
         self._metadata = _metadata(response)
         self._brokers = dict(self._metadata.brokers)
         return self._metadata
 
-    async def coordinator(self, group_id: str) -> Node:
+    async def coordinator(self, group_id: str, *, deadline_s: float | None = None) -> Node:
         """The node that coordinates the group now. Raises CoordinatorUnavailableError while there is none."""
-        code, node = found_coordinator(await self.send(None, find_coordinator(group_id)))
+        answer = await self.send(None, find_coordinator(group_id), deadline_s=deadline_s)
+        code, node = found_coordinator(answer)
         if node is not None:
             return node
         text = f"group {group_id!r}: the cluster names no coordinator ({error_name(code)})"
         raise (CoordinatorUnavailableError if is_retriable(code) else BrokerError)(text, code)
 
-    async def controller(self) -> Node | None:
+    async def controller(self, *, deadline_s: float | None = None) -> Node | None:
         """The node for changes of topics; None: any will do."""
-        metadata = await self.metadata([], max_age_ms=self.request_timeout_ms)
+        metadata = await self.metadata([], max_age_ms=self.request_timeout_ms, deadline_s=deadline_s)
         return metadata.brokers.get(metadata.controller_id)
+
+
+def _text(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
 
 
 def _metadata(response: MetadataResponse) -> ClusterMetadata:
@@ -321,10 +407,10 @@ def _metadata(response: MetadataResponse) -> ClusterMetadata:
     )
 
 
-async def retrying(timeout_ms: int, backoff: Backoff, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an async call while it raises RetriableError, until time is over; then raise the last one."""
+async def retrying(deadline_s: float, backoff: Backoff, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Repeat an async call while it raises RetriableError, until that time of the event loop; then raise the
+    last one. The call itself has to end by then."""
     loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + timeout_ms / 1000
     while True:
         try:
             return await attempt()

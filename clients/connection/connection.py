@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import math
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -50,14 +51,20 @@ class _InFlight:
     answer: asyncio.Future[Any]
     response: type[Message]
     version: int
-    raw: bool = False
+    raw: bool
+    overdue: str
+    """What is said when the broker takes longer than it may."""
+    until_s: float
 
 
 class Connection(asyncio.Protocol):
     """An open connection with its versions negotiated. Make one with `open_connection`."""
 
-    def __init__(self, address: str, client_id: str | None, max_response_bytes: int) -> None:
+    def __init__(
+        self, address: str, client_id: str | None, max_response_bytes: int, request_timeout_s: float
+    ) -> None:
         self.address = address
+        self._request_timeout_s = request_timeout_s
         self._client_id = client_id
         self._max_response_bytes = max_response_bytes
         self._limit_bytes = min(max_response_bytes, MAX_GREETING_BYTES)
@@ -82,6 +89,7 @@ class Connection(asyncio.Protocol):
         self._idle.set()
         self._stays: asyncio.Task[None] | None = None
         self._session_ends_s = math.inf
+        self._overdue: asyncio.TimerHandle | None = None
 
     # ---- asking ----
 
@@ -103,31 +111,53 @@ class Connection(asyncio.Protocol):
             )
         return int(version)
 
-    async def ask(self, request: Request, timeout_s: float, *, alone: bool = False) -> Any:
+    async def ask(
+        self,
+        request: Request,
+        timeout_s: float,
+        *,
+        request_timeout_s: float | None = None,
+        alone: bool = False,
+    ) -> Any:
         """Send and wait for the answer. `alone`: from inside of the block of that name.
 
-        Raises ConnectionLostError, RequestTimedOutError (the connection is closed then: an answer that comes
-        too late must not block others), UnsupportedVersionError, AuthenticationError.
+        `timeout_s` is the caller's: when it is over he gets RequestTimedOutError, and an answer that comes
+        later is dropped. `request_timeout_s` is the broker's, from the sending on (default: the
+        connection's): one who takes longer is taken for dead, and the connection is closed. Raises
+        ConnectionLostError, RequestTimedOutError, UnsupportedVersionError, AuthenticationError.
         """
         version = self.version_for(request)
         name = f"{request.message.__name__} to {self.address}"
+        if timeout_s <= 0:
+            raise RequestTimedOutError(f"no time was left to send {name}")
+        broker_s = self._request_timeout_s if request_timeout_s is None else request_timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                await self._wait_throttle()
-                async with self._slots:
-                    await self._turn(alone)
-                    return await self._send(request.build(version), version, request.raw)
-        except ConnectionLostError:
-            if (why := await self._why_silent()) is not None:
-                raise why from None
-            raise
+                try:
+                    await self._wait_throttle()
+                    answer = await self._sent(request, version, name, broker_s, alone)
+                    return await answer
+                except ConnectionLostError:
+                    if (why := await self._why_silent()) is not None:
+                        raise why from None
+                    raise
         except TimeoutError:
-            error = RequestTimedOutError(f"{name} was not answered within {timeout_s:g} s")
-            self.close(str(error))
-            raise error from None
+            raise RequestTimedOutError(f"{name} was not answered within {timeout_s:.3g} s") from None
         except EncodeError as error:
             text = f"{name} v{version} cannot say this: {error}"
             raise UnsupportedVersionError(text, ErrorCode.UNSUPPORTED_VERSION) from error
+
+    async def _sent(
+        self, request: Request, version: int, name: str, timeout_s: float, alone: bool
+    ) -> asyncio.Future[Any]:
+        """Where the answer will be. The request has its slot until then, whoever still waits for it."""
+        await self._slots.acquire()
+        try:
+            await self._turn(alone)
+            return self._send(request.build(version), version, request.raw, name, timeout_s)
+        except BaseException:
+            self._slots.release()
+            raise
 
     async def _turn(self, alone: bool) -> None:
         """Until something may be sent; nothing is awaited between that and the sending."""
@@ -141,18 +171,45 @@ class Connection(asyncio.Protocol):
             if not alone:
                 await self._open.wait()
 
-    async def _send(self, message: Message, version: int, raw: bool = False) -> Any:
+    def _send(
+        self, message: Message, version: int, raw: bool, name: str, timeout_s: float
+    ) -> asyncio.Future[Any]:
         if self._transport is None or self.ended.is_set():
             raise self._lost(f"connection to {self.address} has ended: {self._why}")
         response = response_class(message.API_KEY)
         assert response is not None
         correlation_id = next(self._ids) % CORRELATION_IDS
         frame = encode_request(message, version, correlation_id, self._client_id)
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._in_flight[correlation_id] = _InFlight(answer, response, version, raw)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        # A broker answers in the order of the requests: this one's time does not end before that of the last.
+        last = next(reversed(self._in_flight.values()), None)
+        until_s = max(loop.time() + timeout_s, 0.0 if last is None else last.until_s)
+        overdue = f"{name} was not answered within {timeout_s:g} s"
+        self._in_flight[correlation_id] = _InFlight(answer, response, version, raw, overdue, until_s)
+        if self._overdue is None or self._overdue.when() > until_s:
+            self._watch(until_s)
         self._idle.clear()
         self._transport.write(frame)
-        return await answer
+        return answer
+
+    def _watch(self, until_s: float) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+        self._overdue = asyncio.get_running_loop().call_at(until_s, self._look)
+
+    def _look(self) -> None:
+        """Close if the first answer is overdue."""
+        self._overdue = None
+        first = next(iter(self._in_flight.values()), None)
+        if first is None:
+            return
+        if asyncio.get_running_loop().time() < first.until_s:
+            self._watch(first.until_s)
+            return
+        if not first.answer.done():
+            first.answer.set_exception(RequestTimedOutError(first.overdue))
+        self.close(first.overdue)
 
     async def _wait_throttle(self) -> None:
         wait_s = self._throttled_until_s - asyncio.get_running_loop().time()
@@ -177,12 +234,13 @@ class Connection(asyncio.Protocol):
 
     async def log_in(self, sasl: Sasl, timeout_s: float) -> None:
         """Authenticate, and go on doing so for as long as the connection lives (KIP-368)."""
+        until_s = asyncio.get_running_loop().time() + timeout_s
         lifetime_ms = await log_in(self, sasl, timeout_s)
         self.session(lifetime_ms)
-        if MetadataRequest.API_KEY not in self._versions:
-            await self.negotiate(timeout_s)  # it tells strangers only what they need for that
+        if MetadataRequest.API_KEY not in self._versions:  # it tells strangers only what they need for that
+            await self.negotiate(until_s - asyncio.get_running_loop().time())
         if lifetime_ms and not self.ended.is_set():
-            stay = stay_logged_in(self, sasl, timeout_s, lifetime_ms)
+            stay = stay_logged_in(self, sasl, self._request_timeout_s, lifetime_ms)
             self._stays = asyncio.get_running_loop().create_task(stay)
 
     def established(self) -> None:
@@ -206,12 +264,14 @@ class Connection(asyncio.Protocol):
 
     async def negotiate(self, timeout_s: float) -> None:
         """Learn which versions the broker serves (ApiVersions, KIP-35; downwards after error 35, KIP-511)."""
+        now_s = asyncio.get_running_loop().time
+        until_s = now_s() + timeout_s
         self._versions = {ApiVersionsRequest.API_KEY: (0, ApiVersionsRequest.MAX_VERSION)}
         message = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
         version = ApiVersionsRequest.MAX_VERSION
         for _ in range(API_VERSIONS_TRIES):
             request = Request(ApiVersionsRequest, lambda _version: message, max_version=version)
-            response: ApiVersionsResponse = await self.ask(request, timeout_s)
+            response: ApiVersionsResponse = await self.ask(request, until_s - now_s())
             served = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
             if response.error_code == ErrorCode.NONE:
                 self._versions = served
@@ -267,6 +327,7 @@ class Connection(asyncio.Protocol):
                 f"{self.address} answered a request that was not made (correlation id {correlation_id})"
             )
             return
+        self._slots.release()
         if not self._in_flight:
             self._idle.set()
         self._silent = None
@@ -309,8 +370,11 @@ class Connection(asyncio.Protocol):
         self._idle.set()
         if self._stays is not None:
             self._stays.cancel()
+        if self._overdue is not None:
+            self._overdue.cancel()
         waiting, self._in_flight = self._in_flight, {}
         for one in waiting.values():
+            self._slots.release()
             if not one.answer.done():
                 one.answer.set_exception(self._lost(f"lost the connection to {self.address}: {why}"))
 
@@ -342,21 +406,35 @@ async def open_connection(
     tls: ssl.SSLContext | None = None,
     sasl: Sasl | None = None,
     max_response_bytes: int = MAX_RESPONSE_BYTES,
+    request_timeout_s: float = 30.0,
 ) -> Connection:
-    """Connect, negotiate versions, and authenticate if `sasl` is given.
+    """Connect, negotiate versions, and authenticate if `sasl` is given: all that within `timeout_s`. A broker
+    that does not answer a request within `request_timeout_s` is taken for dead.
 
     Raises ConnectionLostError, RequestTimedOutError, BrokerError, and what another try does not cure:
     AuthenticationError (TlsError for what has to do with TLS), UnsupportedVersionError.
     """
-    connection = await _connected(host, port, client_id, timeout_s, tls, max_response_bytes)
+    now_s = asyncio.get_running_loop().time
+    until_s = now_s() + timeout_s
+
+    def left_s() -> float:
+        return max(0.0, until_s - now_s())
+
+    def probe_s() -> float:
+        return min(left_s(), PROBE_TIMEOUT_S)
+
+    def make() -> Connection:
+        return Connection(f"{host}:{port}", client_id, max_response_bytes, request_timeout_s)
+
+    connection = await _connected(make, host, port, timeout_s, tls)
     try:
         if tls is None:
-            connection.if_silent(lambda: speaks_tls(host, port, PROBE_TIMEOUT_S))
+            connection.if_silent(lambda: speaks_tls(host, port, probe_s()))
         else:
             connection.if_silent(connection.no_answer)
-        await connection.negotiate(timeout_s)
+        await connection.negotiate(left_s())
         if sasl is not None:
-            await connection.log_in(sasl, timeout_s)
+            await connection.log_in(sasl, left_s())
         else:
             connection.if_silent(lambda: asks_for_sasl(host, port, tls, PROBE_TIMEOUT_S))
         connection.established()
@@ -367,26 +445,27 @@ async def open_connection(
 
 
 async def _connected(
-    host: str,
-    port: int,
-    client_id: str | None,
-    timeout_s: float,
-    tls: ssl.SSLContext | None,
-    max_response_bytes: int,
+    make: Callable[[], Connection], host: str, port: int, timeout_s: float, tls: ssl.SSLContext | None
 ) -> Connection:
     address = f"{host}:{port}"
+    lost = ConnectionLostError(f"no connection to {address} within {timeout_s:.3g} s")
     try:
         async with asyncio.timeout(timeout_s):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(address, client_id, max_response_bytes), host, port, ssl=tls
-            )
-            return connection
+            try:
+                _, connection = await asyncio.get_running_loop().create_connection(make, host, port, ssl=tls)
+                return connection
+            except OSError as error:
+                lost = ConnectionLostError(f"cannot connect to {address}: {_words(error)}")
+                failure = await _tls_failure(host, port, error, tls)
+                raise failure or lost from error
     except TimeoutError:
-        raise ConnectionLostError(f"no connection to {address} within {timeout_s:g} s") from None
-    except OSError as error:
-        lost = ConnectionLostError(f"cannot connect to {address}: {error.strerror or repr(error)}")
-        failure = await _tls_failure(host, port, error, tls)
-        raise failure or lost from error
+        raise lost from None
+
+
+def _words(error: OSError) -> str:
+    if error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
+        return os.strerror(error.errno)  # asyncio puts the address in the place of the reason
+    return error.strerror or str(error) or repr(error)
 
 
 async def _tls_failure(

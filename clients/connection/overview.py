@@ -6,6 +6,7 @@ a long one is walked over in a thread: 100,000 partitions must not hold up a hea
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct, unpack_from
@@ -101,13 +102,13 @@ async def overview(
     request = Request(MetadataRequest, build, max_version=NEWEST_VERSION, raw=True)
 
     async def ask() -> Overview:
-        answer: RawAnswer = await cluster.send(None, request)
+        answer: RawAnswer = await cluster.send(None, request, deadline_s=deadline_s)
         if len(answer.frame) <= INLINE_BYTES:
             return read(answer, places)
         return await aside(lambda: read(answer, places))
 
-    backoff = Backoff(100, 1_000, random.random)
-    return await retrying(timeout_ms, backoff, ask)
+    deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
+    return await retrying(deadline_s, Backoff(100, 1_000, random.random), ask)
 
 
 def read(answer: RawAnswer, places: bool = False) -> Overview:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack
@@ -95,8 +96,10 @@ class PartitionConsumer(BaseConsumer):
     ) -> set[TopicPartition]:
         topics = {one if isinstance(one, str) else one[0] for one in wanted}
 
+        deadline_s = asyncio.get_running_loop().time() + timeout_s
+
         async def look() -> dict[str, int]:
-            metadata = await cluster.metadata(topics)
+            metadata = await cluster.metadata(topics, deadline_s=deadline_s)
             for name in sorted(topics):
                 topic = metadata.topics.get(name)
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
@@ -107,9 +110,7 @@ class PartitionConsumer(BaseConsumer):
                     )
             return metadata.partition_counts(topics)
 
-        counts = (
-            await retrying(int(timeout_s * 1000), Backoff(50, 1_000, random.random), look) if topics else {}
-        )
+        counts = await retrying(deadline_s, Backoff(50, 1_000, random.random), look) if topics else {}
         found: set[TopicPartition] = set()
         for one in wanted:
             if isinstance(one, str):

@@ -205,7 +205,9 @@ class Fetcher:
         request = self._request(asked, settings.max_wait_ms if waits else 0, max_bytes)
         timeout_ms = settings.request_timeout_ms + settings.max_wait_ms
         try:
-            response = await self._cluster.send(node, plain(request), timeout_ms=timeout_ms, lane=lane)
+            response = await self._cluster.send(
+                node, plain(request), request_timeout_ms=timeout_ms, purpose=lane
+            )
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
         except AuthenticationError:

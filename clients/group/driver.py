@@ -46,10 +46,10 @@ from ringleader.clients.offsets.commits import Consumed, Saver
 
 logger = logging.getLogger("ringleader.clients.group.membership")
 
-GROUP_LANE = "group"
+GROUP = "group"
 """The coordinator's connection is kept apart: a parked JoinGroup holds back everything behind it."""
 
-JOINING_LANE = "joining"
+JOINING = "joining"
 """So what a cooperative member commits while it joins again goes over another one."""
 
 JOINING_PHASES = (Phase.UNJOINED, Phase.JOINING, Phase.SYNCING)
@@ -255,10 +255,11 @@ class Driver:
             await asyncio.sleep(0)
 
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
-        """Ask the coordinator."""
+        """Ask the coordinator, for so long."""
         assert self._cluster is not None
-        lane = JOINING_LANE if self.machine.phase in JOINING_PHASES else GROUP_LANE
-        return await self._cluster.send(node, request, timeout_ms=timeout_ms, lane=lane)
+        purpose = JOINING if self.machine.phase in JOINING_PHASES else GROUP
+        deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
+        return await self._cluster.send(node, request, deadline_s=deadline_s, purpose=purpose)
 
     async def change(self) -> None:
         """Wait until the machine has moved."""
@@ -307,7 +308,7 @@ class Driver:
             case Send():
                 self._spawn(self._send(self._cluster, action))
             case Disconnect():
-                self._cluster.disconnect(action.node, GROUP_LANE)
+                self._cluster.disconnect(action.node, GROUP)
             case ComputeAssignment():
                 self._compute(action)
             case PrepareJoin():
@@ -334,10 +335,10 @@ class Driver:
                 self._over.set()
 
     async def _send(self, cluster: Cluster, action: Send) -> None:
-        lane = "" if action.node is None else GROUP_LANE
+        purpose = "" if action.node is None else GROUP
         try:
             response = await cluster.send(
-                action.node, action.request, timeout_ms=action.timeout_ms, lane=lane
+                action.node, action.request, request_timeout_ms=action.timeout_ms, purpose=purpose
             )
         except (UnsupportedVersionError, AuthenticationError) as error:
             self.machine.refuse(action.ticket, error, self.now_ms())

@@ -97,11 +97,9 @@ class _Question:
         """All committed offsets of the group; None if they cannot be learned."""
 
         async def ask() -> Offsets:
-            node = await self._cluster.coordinator(group_id)
+            node = await self._cluster.coordinator(group_id, deadline_s=self._deadline_s)
             request = offset_fetch(group_id, None, require_stable=False)
-            answer: RawAnswer = await self._cluster.send(
-                node, _raw(request), timeout_ms=min(self._left_ms(), self._cluster.request_timeout_ms)
-            )
+            answer: RawAnswer = await self._cluster.send(node, _raw(request), deadline_s=self._deadline_s)
             fetched = await aside(lambda: _fetched(answer))
             if fetched.code:
                 text = f"offsets of group {group_id!r}: {error_name(fetched.code)}"
@@ -112,7 +110,7 @@ class _Question:
 
         try:
             async with asyncio.timeout_at(self._deadline_s):
-                return await retrying(self._left_ms(), Backoff(50, 500, random.random), ask)
+                return await retrying(self._deadline_s, Backoff(50, 500, random.random), ask)
         except TimeoutError:
             self.why = self.why or f"the offsets of group {group_id!r} did not come in time"
         except ClientError as error:
@@ -174,7 +172,9 @@ class _Question:
         for start in range(0, len(places), PARTITIONS_PER_REQUEST):
             some = places[start : start + PARTITIONS_PER_REQUEST]
             try:
-                answer: RawAnswer = await self._cluster.send(node, _list_offsets(some, time))
+                answer: RawAnswer = await self._cluster.send(
+                    node, _list_offsets(some, time), deadline_s=self._deadline_s
+                )
                 listed = await aside(partial(_decoded, ListOffsetsResponse, answer))
             except RetriableError as error:
                 self.why = str(error)

@@ -42,7 +42,7 @@ class Host(Protocol):
         """Do what the machine wants."""
 
     async def ask(self, node: Node, request: Request, timeout_ms: int) -> Any:
-        """Ask the coordinator."""
+        """Ask the coordinator, for so long."""
 
     async def change(self) -> None:
         """Wait until the machine has moved."""
@@ -153,7 +153,6 @@ class _Tries:
         settings = host.machine.settings
         self._host = host
         self._group = f"group {settings.group_id!r}"
-        self._request_timeout_ms = settings.request_timeout_ms
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random.random)
         self._deadline_ms = deadline_ms
         self._found = 0
@@ -163,9 +162,8 @@ class _Tries:
         """The answer; None when the connection failed: try again. Raises what is to be raised when time is
         over, or when there is to be no other try."""
         node = await self._coordinator()
-        timeout_ms = min(self._request_timeout_ms, max(1, self._left_ms()))
         try:
-            return await self._host.ask(node, request, timeout_ms)
+            return await self._host.ask(node, request, max(1, self._left_ms()))
         except RetriableError as error:
             if self._left_ms() <= 0:  # the caller's time is over, which says nothing about the coordinator
                 raise self._refusal or error from None

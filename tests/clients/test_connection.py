@@ -98,16 +98,87 @@ async def test_many_requests_on_one_connection_find_their_answers() -> None:
         connection.close()
 
 
-async def test_a_request_without_answer_times_out_and_ends_the_connection() -> None:
+async def test_a_caller_whose_time_is_over_leaves_the_connection_to_the_others() -> None:
+    """And the answer that comes too late is dropped."""
+    answered = asyncio.Event()
+
+    async def late(request: Any, _version: int, _id: int) -> Any:
+        await answered.wait()
+        return HeartbeatResponse(error_code=request.generation_id)
+
+    async with ScriptedBroker({12: late}) as broker:
+        connection = await connected(broker)
+        with pytest.raises(RequestTimedOutError, match=r"HeartbeatRequest to 127.0.0.1.*0.05 s"):
+            await connection.ask(plain(HeartbeatRequest(generation_id=1)), 0.05)
+        other = asyncio.create_task(connection.ask(plain(HeartbeatRequest(generation_id=2)), 60))
+        answered.set()
+        assert (await other).error_code == 2
+        assert not connection.ended.is_set()
+        connection.close()
+
+
+async def test_a_broker_that_does_not_answer_in_its_time_is_taken_for_dead() -> None:
     async with ScriptedBroker({12: lambda *_: None}) as broker:
         connection = await connected(broker)
+        first = asyncio.create_task(connection.ask(BEAT, 60, request_timeout_s=0.05))
         other = asyncio.create_task(connection.ask(BEAT, 60))
         with pytest.raises(RequestTimedOutError, match=r"HeartbeatRequest to 127.0.0.1.*0.05 s"):
-            await connection.ask(BEAT, 0.05)
+            await first
         with pytest.raises(ConnectionLostError, match="not answered within"):
             await other
         with pytest.raises(ConnectionLostError, match="has ended"):
             await connection.ask(BEAT, 5)
+
+
+async def test_a_request_behind_a_parked_one_does_not_end_the_connection() -> None:
+    """A broker answers in the order of the requests: the second one's time has not come."""
+    answered = asyncio.Event()
+
+    async def parked(*_: Any) -> Any:
+        await answered.wait()
+        return HeartbeatResponse()
+
+    async with ScriptedBroker({12: parked}) as broker:
+        connection = await connected(broker)
+        first = asyncio.create_task(connection.ask(BEAT, 60, request_timeout_s=60))
+        await broker.until("Heartbeat")
+        with pytest.raises(RequestTimedOutError):
+            await connection.ask(BEAT, 0.1, request_timeout_s=0.02)
+        answered.set()
+        await first
+        assert (await connection.ask(BEAT, 5)).error_code == 0
+        connection.close()
+
+
+async def test_the_time_of_a_request_begins_anew_with_each() -> None:
+    """A long time that is not needed any more does not keep a shorter one waiting."""
+    answers = iter([HeartbeatResponse(), None])
+    async with ScriptedBroker({12: lambda *_: next(answers)}) as broker:
+        connection = await connected(broker)
+        await connection.ask(BEAT, 60, request_timeout_s=60)
+        with pytest.raises(RequestTimedOutError, match=r"0.05 s"):
+            await connection.ask(BEAT, 60, request_timeout_s=0.05)
+        assert connection.ended.is_set()
+
+
+async def test_what_nobody_waits_for_any_more_still_has_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringleader.clients.connection.connection.MAX_IN_FLIGHT", 2)
+    answered = asyncio.Event()
+
+    async def late(*_: Any) -> Any:
+        await answered.wait()
+        return HeartbeatResponse()
+
+    async with ScriptedBroker({12: late}) as broker:
+        connection = await connected(broker)
+        for _ in range(4):
+            with pytest.raises(RequestTimedOutError):
+                await connection.ask(BEAT, 0.02)
+        answered.set()
+        for _ in range(4):
+            await connection.ask(BEAT, 60)
+        assert broker.names() == ["Heartbeat"] * 6
+        connection.close()
 
 
 async def test_a_broker_that_hangs_up() -> None:
@@ -216,10 +287,10 @@ async def test_any_of_the_bootstrap_addresses_will_do() -> None:
             await cluster.metadata([])
 
 
-async def test_lanes_are_connections_of_their_own() -> None:
+async def test_purposes_have_connections_of_their_own() -> None:
     async with ScriptedBroker({12: lambda *_: None}) as broker, Cluster(broker.address) as cluster:
         node = await cluster.coordinator("g")
-        parked = asyncio.create_task(cluster.send(node, BEAT, lane="group"))
+        parked = asyncio.create_task(cluster.send(node, BEAT, purpose="group"))
         await broker.until("Heartbeat")
         assert (await cluster.coordinator("g")) == node
         assert broker.connections == 2

@@ -140,7 +140,7 @@ class StubCluster:
         ]
         self._frame = encode_response(MetadataResponse(topics=topics), 12, 1)[4:]
 
-    async def send(self, node: object, request: object) -> RawAnswer:
+    async def send(self, node: object, request: object, *, deadline_s: float) -> RawAnswer:
         return RawAnswer(self._frame, 12)
 
 

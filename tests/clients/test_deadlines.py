@@ -1,0 +1,212 @@
+"""Whoever waits for the cluster waits no longer than he said, and hears what is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.failures import Failures
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import ConnectionLostError, RequestTimedOutError
+from ringleader.clients.model import Node
+from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
+from tests.support.scripted_broker import ScriptedBroker
+
+BEAT = plain(HeartbeatRequest(group_id="g"))
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """An address that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def dead() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def node(address: str) -> Node:
+    host, _, port = address.rpartition(":")
+    return Node(1, host, int(port))
+
+
+def soon(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+# ---- one deadline ----
+
+
+async def test_the_deadline_covers_connecting(silent: str) -> None:
+    async with Cluster(silent, connect_timeout_ms=60_000) as cluster:
+        for ask in (
+            lambda: cluster.send(node(silent), BEAT, deadline_s=soon(0.1)),
+            lambda: cluster.metadata(deadline_s=soon(0.1)),
+            lambda: cluster.coordinator("g", deadline_s=soon(0.1)),
+            lambda: cluster.controller(deadline_s=soon(0.1)),
+        ):
+            async with asyncio.timeout(30):
+                with pytest.raises(ConnectionLostError, match=silent):
+                    await ask()
+
+
+async def test_the_deadline_covers_the_back_off(dead: str) -> None:
+    async with Cluster(dead, reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000) as cluster:
+        with pytest.raises(ConnectionLostError):
+            await cluster.metadata()
+        async with asyncio.timeout(30):
+            with pytest.raises(ConnectionLostError, match="Connection refused"):
+                await cluster.metadata(deadline_s=soon(0.1))
+
+
+async def test_the_deadline_covers_the_answer_and_the_connection_stays() -> None:
+    answers = iter([None, None])
+    async with (
+        ScriptedBroker({12: lambda *_: next(answers, HeartbeatResponse())}) as broker,
+        Cluster(broker.address) as cluster,
+    ):
+        for _ in range(2):
+            with pytest.raises(RequestTimedOutError):
+                await cluster.send(node(broker.address), BEAT, deadline_s=soon(0.05))
+        await cluster.send(node(broker.address), BEAT)
+        assert broker.connections == 1
+
+
+async def test_nothing_is_sent_after_the_deadline() -> None:
+    async with ScriptedBroker() as broker, Cluster(broker.address) as cluster:
+        await cluster.metadata([])
+        with pytest.raises(RequestTimedOutError, match="no time was left"):
+            await cluster.metadata([], deadline_s=soon(-1))
+        assert broker.names() == ["Metadata"]
+
+
+async def test_who_gives_up_does_not_end_what_others_wait_for() -> None:
+    """The connection is opened once, for all."""
+    held = asyncio.Event()
+
+    async with ScriptedBroker() as broker, Cluster(broker.address) as cluster:
+        answer = broker._reply
+
+        async def slowly(*given: Any) -> Any:
+            await held.wait()
+            return answer(*given)
+
+        broker._reply = slowly  # type: ignore[method-assign, assignment]
+        patient = asyncio.create_task(cluster.coordinator("g"))
+        with pytest.raises(ConnectionLostError):
+            await cluster.coordinator("g", deadline_s=soon(0.05))
+        cancelled = asyncio.create_task(cluster.coordinator("g"))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        held.set()
+        assert (await patient).port == broker.port
+        assert broker.connections == 1
+
+
+async def test_an_address_that_says_nothing_does_not_hold_back_the_next(
+    silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringleader.clients.connection.cluster.NEXT_ADDRESS_S", 0.02)
+    async with ScriptedBroker() as broker:
+        for bootstrap in ([silent, broker.address], [broker.address, silent]):
+            async with Cluster(bootstrap, connect_timeout_ms=60_000) as cluster, asyncio.timeout(30):
+                assert (await cluster.metadata([])).controller_id == 1
+
+
+async def test_closing_ends_what_is_being_opened(silent: str) -> None:
+    cluster = Cluster(silent)
+    asking = asyncio.create_task(cluster.metadata())
+    await asyncio.sleep(0)
+    await cluster.close()
+    with pytest.raises(ConnectionLostError, match="the client was closed"):
+        await asking
+
+
+# ---- ready ----
+
+
+async def test_ready_names_all_addresses_and_why(silent: str, dead: str) -> None:
+    async with Cluster([silent, dead]) as cluster:
+        began = time.monotonic()
+        with pytest.raises(ConnectionLostError, match="none of the bootstrap servers") as raised:
+            await cluster.ready(0.3)
+        assert time.monotonic() - began < 5
+        assert f"no connection to {silent}" in str(raised.value)
+        assert f"cannot connect to {dead}: Connection refused" in str(raised.value)
+
+
+async def test_ready_waits_for_a_broker(dead: str) -> None:
+    broker = ScriptedBroker()
+    broker.port = node(dead).port
+    async with Cluster(dead) as cluster:
+        with pytest.raises(ConnectionLostError):
+            await cluster.metadata()
+        waiting = asyncio.create_task(cluster.ready(60))
+        await asyncio.sleep(0)
+        async with broker:
+            await waiting
+        assert broker.connections == 1
+
+
+# ---- what is said ----
+
+
+async def test_the_first_failure_is_said_and_the_way_back(
+    dead: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ringleader.clients.connection")
+    broker = ScriptedBroker()
+    broker.port = node(dead).port
+    async with Cluster(dead, client_id="c", reconnect_backoff_ms=1, reconnect_backoff_max_ms=1) as cluster:
+        for _ in range(5):
+            with pytest.raises(ConnectionLostError):
+                await cluster.metadata()
+        said = [(one.levelname, one.message) for one in caplog.records]
+        assert said == [("WARNING", f"c: cannot connect to {dead}: Connection refused")]
+        async with broker:
+            await cluster.metadata([])
+        assert [(one.levelname, one.message) for one in caplog.records[1:]] == [
+            ("INFO", f"c: connected to {dead} again")
+        ]
+
+
+def test_failures_are_said_at_falling_frequency() -> None:
+    failures = Failures()
+    lost = ConnectionLostError("lost")
+    said = [now_s for now_s in range(3_000) if failures.failed(lost, now_s)]
+    assert said == [0, 1, 11, 71, 671, 1271, 1871, 2471]
+    assert failures.failed(lost, 3_071) == "lost (3001 times in 3071 s)"
+    assert failures.last is lost
+
+
+def test_another_kind_of_failure_is_said_at_once() -> None:
+    failures = Failures()
+    refused, unreachable = ConnectionLostError("refused"), ConnectionLostError("unreachable")
+    refused.__cause__, unreachable.__cause__ = OSError(111, "refused"), OSError(113, "unreachable")
+    assert failures.failed(refused, 0) == "refused"
+    assert failures.failed(unreachable, 0) == "unreachable"
+    assert failures.failed(RequestTimedOutError("slow"), 0) == "slow"
+    assert failures.failed(refused, 0.5) is None
+
+
+def test_the_way_back_is_said_once_and_only_after_a_line() -> None:
+    failures = Failures()
+    assert not failures.works()
+    failures.failed(ConnectionLostError("lost"), 0)
+    assert failures.works()
+    assert failures.last is None
+    assert not failures.works()
+    assert failures.failed(ConnectionLostError("lost"), 0.5) is None
+    assert not failures.works()
+    assert failures.failed(ConnectionLostError("lost"), 1_000) == "lost"
