@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ringleader.clients.connection.security import security_from_properties as security_from_properties
     from ringleader.clients.consumer import GroupConsumer as GroupConsumer
     from ringleader.clients.consumer import PartitionConsumer as PartitionConsumer
+    from ringleader.clients.consumer import SyncGroupConsumer as SyncGroupConsumer
+    from ringleader.clients.consumer import SyncPartitionConsumer as SyncPartitionConsumer
     from ringleader.clients.errors import AssignmentFailedError as AssignmentFailedError
     from ringleader.clients.errors import AuthenticationError as AuthenticationError
     from ringleader.clients.errors import BrokerError as BrokerError
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from ringleader.clients.fetch.model import Batch as Batch
     from ringleader.clients.fetch.model import ConsumerMetrics as ConsumerMetrics
     from ringleader.clients.fetch.model import ConsumerSettings as ConsumerSettings
+    from ringleader.clients.fetch.model import FetchMetrics as FetchMetrics
     from ringleader.clients.group.membership import GroupMember as GroupMember
     from ringleader.clients.group.membership import SyncGroupMember as SyncGroupMember
     from ringleader.clients.group.subscription import consumer_member as consumer_member
@@ -76,7 +79,7 @@ _NAMES_OF = {
     "admin": "Admin GroupDescription GroupListing MemberDescription PartitionLag",
     "connection.cluster": "PartitionMetadata TopicMetadata",
     "connection.security": "ClientSecurity SaslOAuthBearer SaslPlain SaslScram security_from_properties",
-    "consumer": "GroupConsumer PartitionConsumer",
+    "consumer": "GroupConsumer PartitionConsumer SyncGroupConsumer SyncPartitionConsumer",
     "errors": (
         "AssignmentFailedError AuthenticationError BrokerError ClientError CommitFailedError "
         "ConnectionLostError CoordinatorUnavailableError FencedInstanceIdError "
@@ -89,7 +92,7 @@ _NAMES_OF = {
         "ConsumerClosedError CorruptRecordError LogTruncatedError NoOffsetError NotAssignedError "
         "OffsetGoneError PartitionError"
     ),
-    "fetch.model": "Batch ConsumerMetrics ConsumerSettings",
+    "fetch.model": "Batch ConsumerMetrics ConsumerSettings FetchMetrics",
     "group.membership": "GroupMember SyncGroupMember",
     "group.subscription": "consumer_member partitions_of sync_consumer_member",
     "metrics": "MemberMetrics prometheus_lines",

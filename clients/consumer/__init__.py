@@ -2,5 +2,6 @@
 
 from ringleader.clients.consumer.group import GroupConsumer
 from ringleader.clients.consumer.partitions import PartitionConsumer
+from ringleader.clients.consumer.sync import SyncGroupConsumer, SyncPartitionConsumer
 
-__all__ = ["GroupConsumer", "PartitionConsumer"]
+__all__ = ["GroupConsumer", "PartitionConsumer", "SyncGroupConsumer", "SyncPartitionConsumer"]

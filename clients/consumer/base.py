@@ -293,6 +293,21 @@ class BaseConsumer(ABC):
         feeds = {} if self._reader is None else self._reader.feeds
         return sorted(partition for partition, feed in feeds.items() if feed.paused)
 
+    def _figures(self) -> dict[str, Any]:
+        if self._reader is None:
+            raise self._closed()
+        fetcher = self._reader.fetcher
+        lags = {partition: feed.lag for partition, feed in self._reader.feeds.items()}
+        return {
+            "records": self._reader.records,
+            "batches": self._reader.batches,
+            "fetches": fetcher.fetches,
+            "failed_fetches": fetcher.failed_fetches,
+            "fetched_bytes": fetcher.fetched_bytes,
+            "buffered_bytes": fetcher.buffered_bytes,
+            "lags": {partition: lag for partition, lag in lags.items() if lag is not None},
+        }
+
     async def lag(self, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> dict[TopicPartition, int]:
         """Offsets between the position and the end of the log as of now, of each partition whose position is
         known. Raises BrokerError, RetriableError."""

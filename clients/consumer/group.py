@@ -10,7 +10,8 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from contextvars import ContextVar
+from typing import Unpack
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.consumer.base import (
@@ -42,6 +43,9 @@ logger = logging.getLogger("ringleader.clients.consumer")
 
 POLLED_EVERY_S = 0.1
 COMMIT_TIMEOUT_S = 30.0
+
+_callback: ContextVar[object] = ContextVar("callback of a consumer")
+"""Tasks and threads that a callback begins are inside of it, too, as long as it runs."""
 
 
 class GroupConsumer(BaseConsumer):
@@ -90,7 +94,7 @@ class GroupConsumer(BaseConsumer):
         super().__init__(f"group {group_id!r}", settings, cluster)
         self.group_id = group_id
         self._consumed = ConsumedOffsets()
-        self._callback: asyncio.Task[Any] | None = None
+        self._callback: object | None = None
         self._last_polled_s = 0.0
         rest |= {
             "rack": settings.client_rack,
@@ -138,7 +142,7 @@ class GroupConsumer(BaseConsumer):
         return None
 
     def _in_callback(self) -> bool:
-        return self._callback is not None and _current_task() is self._callback
+        return self._callback is not None and _callback.get() is self._callback
 
     async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """Wait until the group has settled; the partitions. Raises TimeoutError, and what ended the
@@ -182,28 +186,18 @@ class GroupConsumer(BaseConsumer):
 
     def _made(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         # Whoever asked for records has processed them when it commits. Others cannot know: a callback, a task
-        # that commits now and then. (`asyncio.wait_for` asks in a task that has ended by now.)
-        task, asker = asyncio.current_task(), self._asker
-        asks = task is asker or asker is None or asker.done()
-        if asks and not self._asking and not self._in_callback() and self._reader is not None:
+        # that commits now and then.
+        if self._asked_here() and not self._asking and not self._in_callback() and self._reader is not None:
             self._reader.processed()
         return self._consumed.uncommitted().offsets
 
+    def _asked_here(self) -> bool:
+        # `asyncio.wait_for` asks in a task that has ended by now.
+        return self._asker is None or self._asker is asyncio.current_task() or self._asker.done()
+
     def metrics(self) -> ConsumerMetrics:
         """Counters as of now."""
-        reader = self._running()
-        fetcher = reader.fetcher
-        lags = {place: feed.lag for place, feed in reader.feeds.items()}
-        return ConsumerMetrics(
-            records=reader.records,
-            batches=reader.batches,
-            fetches=fetcher.fetches,
-            failed_fetches=fetcher.failed_fetches,
-            fetched_bytes=fetcher.fetched_bytes,
-            buffered_bytes=fetcher.buffered_bytes,
-            lags={place: lag for place, lag in lags.items() if lag is not None},
-            member=self.member.metrics(),
-        )
+        return ConsumerMetrics(**self._figures(), member=self.member.metrics())
 
     # ---- rebalances: in the application's loop, one after the other ----
 
@@ -246,21 +240,16 @@ class GroupConsumer(BaseConsumer):
     async def _call(self, callback: OnPartitions | None, partitions: list[TopicPartition]) -> None:
         if callback is None:
             return
-        self._callback = asyncio.current_task()
+        self._callback = object()
+        token = _callback.set(self._callback)
         try:
             result = callback(partitions)
             if inspect.isawaitable(result):
                 await result
         finally:
+            _callback.reset(token)
             self._callback = None
 
 
 def _partitions(change: Revoked | Lost) -> list[TopicPartition]:
     return partitions_of(Assigned(change.generation, change.member_id, "", "", change.assignment))
-
-
-def _current_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # no loop runs in this thread
-        return None

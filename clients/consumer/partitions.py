@@ -18,7 +18,7 @@ from ringleader.clients.consumer.base import (
     seconds,
 )
 from ringleader.clients.errors import BrokerError, RetriableError, is_retriable
-from ringleader.clients.fetch.model import ConsumerSettings
+from ringleader.clients.fetch.model import ConsumerSettings, FetchMetrics
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
@@ -82,6 +82,10 @@ class PartitionConsumer(BaseConsumer):
         reader, wanted = self._running(), _checked(partitions)
         assert self._cluster is not None
         self._take(reader, await self._found(self._cluster, wanted, seconds(timeout_s)))
+
+    def metrics(self) -> FetchMetrics:
+        """Counters as of now."""
+        return FetchMetrics(**self._figures())
 
     @staticmethod
     def _take(reader: Reader, partitions: set[TopicPartition]) -> None:

@@ -47,7 +47,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerMetrics:
+class FetchMetrics:
     """Counters since the start. The Java consumer's name, if there is one, in brackets."""
 
     records: int
@@ -64,6 +64,12 @@ class ConsumerMetrics:
     """Fetched and not yet decoded."""
     lags: Mapping[TopicPartition, int]
     """Offsets between position and end, as of each partition's last answer [records-lag]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMetrics(FetchMetrics):
+    """The same of a consumer in a group."""
+
     member: MemberMetrics
     """Those of the membership."""
 
