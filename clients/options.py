@@ -18,6 +18,7 @@ from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import MembershipError
 from ringleader.clients.fetch.model import Isolation
 from ringleader.clients.group.lags import OffsetReset
+from ringleader.clients.group.settings import GroupProtocol
 from ringleader.clients.model import Assigned, Lost, Revoked, TopicPartition
 
 OnPartitions = Callable[[list[TopicPartition]], Any]
@@ -59,6 +60,8 @@ class MemberOptions(MembershipOptions, total=False):
 
 
 class _TopicOptions(TypedDict, total=False):
+    group_protocol: GroupProtocol
+    group_remote_assignor: str | None
     pattern: str | re.Pattern[str] | None
     assignors: Sequence[str]
     weight: float

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ringleader.clients.connection.backoff import Backoff
@@ -59,6 +60,9 @@ CLASSIC = 'group_protocol="classic"'
 class ConsumerProtocolMachine(MemberMachine):
     """One member of one group. `topics` gives the names to subscribe to as of now; `random` gives numbers
     from 0 to 1. `server_assignor` None leaves the choice to the coordinator."""
+
+    BEAT = "ConsumerGroupHeartbeat"
+    JOIN, LEAVE = f"joining ({BEAT})", f"leaving ({BEAT})"
 
     def __init__(
         self,
@@ -143,10 +147,10 @@ class ConsumerProtocolMachine(MemberMachine):
         self._entered = True
         self._told = None
         self.counters.rebalancing(now_ms)
-        self._send_heartbeat("JoinGroup", JOIN_EPOCH, now_ms)
+        self._send_heartbeat(self.JOIN, JOIN_EPOCH, now_ms)
 
     def _beat(self, now_ms: int) -> None:
-        self._send_heartbeat("Heartbeat", self.generation, now_ms)
+        self._send_heartbeat(self.BEAT, self.generation, now_ms)
 
     def _send_heartbeat(self, name: str, epoch: int, now_ms: int) -> None:
         telling = self._to_tell()
@@ -179,6 +183,8 @@ class ConsumerProtocolMachine(MemberMachine):
         self._refusals = 0
         self._told = self._telling
         self.generation = response.member_epoch
+        if self.held is not None and self.held.generation != self.generation:
+            self.held = replace(self.held, generation=self.generation)
         if self.phase is Phase.JOINING:
             self.phase = Phase.STABLE
         else:
@@ -296,9 +302,9 @@ class ConsumerProtocolMachine(MemberMachine):
     # ---- refusals ----
 
     def _repeat(self, name: str, why: str, now_ms: int) -> None:
-        if name == "JoinGroup":
+        if name == self.JOIN:
             self._to_join(why, now_ms)
-        elif name == "Heartbeat":
+        elif name == self.BEAT:
             self._beat_at_ms = now_ms
 
     def _refused(
@@ -306,9 +312,8 @@ class ConsumerProtocolMachine(MemberMachine):
     ) -> None:
         if (generation, member_id) != self._identity() or self.phase in OVER:
             return  # About an earlier life: the present one is not touched.
-        request = "OffsetCommit" if name == "OffsetCommit" else "ConsumerGroupHeartbeat"
-        why = f"{request} was answered {error_name(code)}" + (f" ({said})" if said else "")
-        joins = name == "JoinGroup"
+        why = f"{name} was answered {error_name(code)}" + (f" ({said})" if said else "")
+        joins = name == self.JOIN
         self.counters.failed_rebalances += joins
         if code in FENCED or (code == ErrorCode.GROUP_ID_NOT_FOUND and not joins):
             silent_s = (now_ms - self._contact_ms) / 1000
@@ -324,7 +329,7 @@ class ConsumerProtocolMachine(MemberMachine):
             self._beat_at_ms = now_ms
             self.link.retry_later(why, now_ms)
         else:
-            self._end(self._fatal(code, request, said), now_ms)
+            self._end(self._fatal(code, name, said), now_ms)
 
     def _fatal(self, code: int, request: str, said: str) -> MembershipError:
         if code == ErrorCode.UNSUPPORTED_VERSION:
@@ -359,7 +364,7 @@ class ConsumerProtocolMachine(MemberMachine):
 
     def _stop_joining(self) -> None:
         """Nothing is parked. What is on its way is in front of the leaving, on the same connection."""
-        self.link.forget("JoinGroup", "Heartbeat")
+        self.link.forget(self.JOIN, self.BEAT)
 
     def _goes_unsaid(self, silently: bool) -> bool:
         """A static member says that it will be back, where a classic one says nothing."""
@@ -370,7 +375,7 @@ class ConsumerProtocolMachine(MemberMachine):
         back = static and (self._leave_silently or resting)
         request = leave(self.settings, self.member_id, STATIC_LEAVE_EPOCH if back else LEAVE_EPOCH)
         timeout_ms = self.settings.leave_timeout_ms
-        self.link.send("LeaveGroup", request, self._left, self._identity(), now_ms, timeout_ms)
+        self.link.send(self.LEAVE, request, self._left, self._identity(), now_ms, timeout_ms)
 
     def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
         code = response.error_code
@@ -380,7 +385,7 @@ class ConsumerProtocolMachine(MemberMachine):
             self.link.retry_later("the coordinator is loading", now_ms)
         else:
             if code not in GONE_ANYWAY:
-                self._say(logging.WARNING, f"leaving was answered {error_name(code)}")
+                self._say(logging.WARNING, f"{pending.name} was answered {error_name(code)}")
             self._parted(now_ms)
 
     def _parted(self, now_ms: int) -> None:

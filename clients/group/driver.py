@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -37,11 +36,10 @@ from ringleader.clients.group.actions import (
 from ringleader.clients.group.callbacks import Listener, Teller
 from ringleader.clients.group.callers import Caller
 from ringleader.clients.group.machine import MemberMachine
-from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.group.state import Phase
 from ringleader.clients.group.work import WorkGate
 from ringleader.clients.metrics import MemberMetrics, member_metrics
-from ringleader.clients.model import MemberInfo, MemberProtocol, Node, OffsetAndMetadata, TopicPartition
+from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.offsets.commits import Consumed, Saver
 
 logger = logging.getLogger("ringleader.clients.group.membership")
@@ -80,8 +78,7 @@ class Driver:
     def __init__(
         self,
         make_cluster: Callable[[], Cluster],
-        settings: MemberSettings,
-        protocols: Sequence[MemberProtocol],
+        machine: MemberMachine,
         listener: Listener,
         *,
         client_id: str = "",
@@ -90,9 +87,9 @@ class Driver:
         before_join: BeforeJoin | None = None,
         consumed: Consumed | None = None,
     ) -> None:
-        self.settings = settings
+        settings = self.settings = machine.settings
         self._name = f"group {settings.group_id}, client {client_id}"
-        self.machine = MemberMachine(settings, protocols, random.random)
+        self.machine = machine
         self.ended = threading.Event()
         self._ready = threading.Event()
         self._make_cluster = make_cluster

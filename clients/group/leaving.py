@@ -60,10 +60,10 @@ class Parting(MemberState):
     def _stop_joining(self) -> None:
         if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:
             self._actions.append(Disconnect(self.link.coordinator))
-        self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
+        self.link.forget(self.JOIN, "SyncGroup", self.BEAT)
 
     def _start_leaving(self, now_ms: int) -> None:
-        asks_for_id = self.phase is Phase.JOINING and not self.member_id and self.link.waits_for("JoinGroup")
+        asks_for_id = self.phase is Phase.JOINING and not self.member_id and self.link.waits_for(self.JOIN)
         if asks_for_id and not self._leave_silently:
             # Its answer brings a member id, and the group would wait a whole session for whoever has it.
             self._round += 1
@@ -93,7 +93,7 @@ class Parting(MemberState):
         reason = self.rest_reason or self._leave_reason or ""
         request = leave_group(settings.group_id, self.member_id, settings.group_instance_id, reason)
         timeout_ms = settings.leave_timeout_ms
-        self.link.send("LeaveGroup", request, self._left, self._identity(), now_ms, timeout_ms)
+        self.link.send(self.LEAVE, request, self._left, self._identity(), now_ms, timeout_ms)
 
     def _left(self, response: Any, pending: Pending, now_ms: int) -> None:
         code = left_code(response)

@@ -178,10 +178,10 @@ class MemberMachine(Parting):
         if link.coordinator is None:
             if not link.waits_for("FindCoordinator"):
                 times.append(link.not_before_ms)
-        elif self._beats() and not link.waits_for("Heartbeat"):
+        elif self._beats() and not link.waits_for(self.BEAT):
             times.append(max(self._beat_at_ms, link.not_before_ms))
         elif self.phase is Phase.UNJOINED or (
-            self.phase is Phase.LEAVING and self.member_id and not link.waits_for("LeaveGroup")
+            self.phase is Phase.LEAVING and self.member_id and not link.waits_for(self.LEAVE)
         ):
             times.append(link.not_before_ms)
         return min(times, default=None)
@@ -218,9 +218,9 @@ class MemberMachine(Parting):
             self._prepare(now_ms) if self.prepares and not self._prepared else self._join(now_ms)
         elif phase is Phase.SYNCING and not link.waits_for("SyncGroup"):
             self._sync(now_ms)
-        elif phase is Phase.LEAVING and waited and self.member_id and not link.waits_for("LeaveGroup"):
+        elif phase is Phase.LEAVING and waited and self.member_id and not link.waits_for(self.LEAVE):
             self._send_leave(now_ms)
-        elif self._beats() and waited and now_ms >= self._beat_at_ms and not link.waits_for("Heartbeat"):
+        elif self._beats() and waited and now_ms >= self._beat_at_ms and not link.waits_for(self.BEAT):
             self._beat(now_ms)
 
     # ---- finding the coordinator ----
@@ -251,7 +251,7 @@ class MemberMachine(Parting):
             return
         self._round += 1
         self._election = None
-        self.link.forget("JoinGroup", "SyncGroup", "Heartbeat")
+        self.link.forget(self.JOIN, "SyncGroup", self.BEAT)
         self.phase = Phase.UNJOINED
         self._prepared = False
         self._join_reason = reason
@@ -281,7 +281,7 @@ class MemberMachine(Parting):
             self._leave_failed(MembershipError(text), error, "metadata", now_ms)
             return
         timeout_ms = self.settings.parked_timeout_ms
-        self.link.send("JoinGroup", request, self._joined, self._identity(), now_ms, timeout_ms)
+        self.link.send(self.JOIN, request, self._joined, self._identity(), now_ms, timeout_ms)
 
     def _joined(self, response: Any, pending: Pending, now_ms: int) -> None:
         code = response.error_code
@@ -379,7 +379,7 @@ class MemberMachine(Parting):
         request = heartbeat(self.settings, self.generation, self.member_id)
         timeout_ms = self.settings.heartbeat_timeout_ms
         self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
-        self.link.send("Heartbeat", request, self._beaten, self._identity(), now_ms, timeout_ms)
+        self.link.send(self.BEAT, request, self._beaten, self._identity(), now_ms, timeout_ms)
 
     def _beaten(self, response: Any, pending: Pending, now_ms: int) -> None:
         code = response.error_code
@@ -417,10 +417,10 @@ class MemberMachine(Parting):
 
     def _repeat(self, name: str, why: str, now_ms: int) -> None:
         """What went to a coordinator that is gone is done again when there is one."""
-        if name in ("JoinGroup", "SyncGroup"):
+        if name in (self.JOIN, "SyncGroup"):
             self.counters.failed_rebalances += 1
             self._to_join(why, now_ms)
-        elif name == "Heartbeat":
+        elif name == self.BEAT:
             self._beat_at_ms = now_ms
 
     def _refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
@@ -428,7 +428,7 @@ class MemberMachine(Parting):
         if (generation, member_id) != self._identity() or self.phase in OVER:
             return  # About an earlier life: the present one is not touched.
         why = f"{name} was answered {error_name(code)}"
-        self.counters.failed_rebalances += name in ("JoinGroup", "SyncGroup")
+        self.counters.failed_rebalances += name in (self.JOIN, "SyncGroup")
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._lose(self._removal(now_ms), now_ms)
             self.member_id, self.generation = "", -1
@@ -444,7 +444,7 @@ class MemberMachine(Parting):
             elif self.phase in (Phase.JOINING, Phase.SYNCING):
                 self._join_again(why, now_ms)
         elif code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            if name in ("JoinGroup", "SyncGroup"):
+            if name in (self.JOIN, "SyncGroup"):
                 self._to_join(why, now_ms)
             self.link.retry_later("the coordinator is loading", now_ms)
         else:

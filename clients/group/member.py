@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import random
 from typing import Any, Unpack
 
 from ringleader.clients.checks import check
@@ -44,6 +45,7 @@ class Member:
         watch: Watch | None = None,
         before_join: BeforeJoin | None = None,
         consumed: Consumed | None = None,
+        machine: Callable[[MemberSettings], MemberMachine] | None = None,
         **options: Unpack[MemberOptions],
     ) -> None:
         """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
@@ -56,14 +58,15 @@ class Member:
         its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
         the share before and not in the new one, and then the member joins once more; the group's `assign`
         must not give out what another member still holds. `options`: see `MemberOptions` and
-        `MemberSettings`. `leader`, `watch`, `before_join` and `consumed` are for code that works inside of
-        the driver, see `ringleader.clients.group.subscription` and `ringleader.clients.offsets.consumed`.
+        `MemberSettings`. `leader`, `watch`, `before_join`, `consumed` and `machine` are for code that works
+        inside of the driver, see `ringleader.clients.group.subscription` and
+        `ringleader.clients.offsets.consumed`.
         """
         call = f"{type(self).__name__}()"
         check_call(call, bootstrap, group_id, options, MemberOptions)
         for name, callback in (("assign", assign), ("given_up", given_up)):
             check(name, callback, Callable[..., Any] | None, call)
-        if assign is None and leader is None:
+        if assign is None and leader is None and machine is None:
             raise ValueError("an assign callback is needed: any member may become the leader")
         given: dict[str, Any] = dict(options)
         members = {name: given[name] for name in MemberSettings.__slots__ if name in given}
@@ -88,8 +91,7 @@ class Member:
         self._share: Assigned | None = None
         self._driver = Driver(
             make_cluster,
-            self.settings,
-            protocols,
+            MemberMachine(self.settings, protocols, random) if machine is None else machine(self.settings),
             self._listener(),
             client_id=client_id,
             leader=leader,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ringleader.clients.assignors import ASSIGNORS, lag_aware, weight_user_data
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
@@ -18,6 +19,7 @@ GivenUp = Callable[[bytes, bytes], bytes | None]
 """From the share that a member holds and the one that it is given now: what it has to give up, in the same
 form; None for nothing. Keep it quick: it runs in the member's own thread."""
 
+GroupProtocol = Literal["classic", "consumer"]
 LAG_AWARE = lag_aware({}).name
 COOPERATIVE = {name: one.cooperative for name, one in ASSIGNORS.items()} | {LAG_AWARE: True}
 """The assignors that a member can offer: whether each moves a partition only after its owner gave it up."""
@@ -106,6 +108,12 @@ class MemberSettings:
 class SubscriptionSettings:
     """How a member subscribes to topics, and how it leads. Raises ValueError for what cannot work."""
 
+    group_protocol: GroupProtocol = "classic"
+    """"consumer": the coordinator assigns, and moves partitions one by one (KIP-848, Apache Kafka 4.0 and
+    newer). Session timeout, heartbeat interval and assignor are the coordinator's then."""
+    group_remote_assignor: str | None = None
+    """With group_protocol="consumer": the coordinator's assignor that this member votes for, "uniform" or
+    "range"; None leaves it to the coordinator."""
     assignors: Sequence[str] = ("range", "roundrobin")
     """Names out of `ringleader.clients.assignors.ASSIGNORS`, or "lag-aware", in order of preference."""
     rack: str | None = None
@@ -123,6 +131,10 @@ class SubscriptionSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.group_remote_assignor is not None and self.group_protocol == "classic":
+            raise ValueError('group_remote_assignor needs group_protocol="consumer"; otherwise use assignors')
+        if self.group_remote_assignor == "":
+            raise ValueError("group_remote_assignor is empty: leave it out for the coordinator's choice")
         if not self.assignors:
             raise ValueError(f"assignors is empty; there are {sorted(COOPERATIVE)}")
         unknown = sorted(set(self.assignors) - set(COOPERATIVE))

@@ -58,6 +58,9 @@ class Election:
 class MemberState:
     """One member of one group. `random` gives numbers from 0 to 1, for the jitter of retries."""
 
+    JOIN, BEAT, LEAVE = "JoinGroup", "Heartbeat", "LeaveGroup"
+    """What it sends to join, to stay and to leave, in words."""
+
     def __init__(
         self, settings: MemberSettings, protocols: Sequence[MemberProtocol], random: Callable[[], float]
     ) -> None:

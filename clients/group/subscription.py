@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from random import random
 from typing import Any, TypeVar, Unpack
+from uuid import uuid4
 
 from ringleader.clients.assignors import (
     cooperative_user_data,
@@ -15,11 +17,12 @@ from ringleader.clients.assignors import (
     weight_user_data,
 )
 from ringleader.clients.checks import check
+from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
 from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.settings import LAG_AWARE, SubscriptionSettings
+from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings
 from ringleader.clients.model import Assigned, MemberProtocol, TopicPartition
 from ringleader.clients.offsets.commits import Consumed
 from ringleader.clients.options import ConsumerMemberOptions, check_call
@@ -29,6 +32,15 @@ from ringleader.protocol.errors import MalformedError
 M = TypeVar("M", GroupMember, SyncGroupMember)
 
 PROTOCOL_TYPE = "consumer"
+CLASSIC_OPTIONS = {
+    "session_timeout_ms",
+    "heartbeat_interval_ms",
+    "assignors",
+    "weight",
+    "imbalance",
+    "lag_check_ms",
+}
+"""Without a meaning in the consumer protocol."""
 
 
 def partitions_of(assigned: Assigned) -> list[TopicPartition]:
@@ -90,6 +102,9 @@ def group_member(
     """The member behind the call that the user wrote. Raises TypeError and ValueError that name that call."""
     check_call(call, bootstrap, group_id, options, ConsumerMemberOptions)
     check("topics", topics, Iterable[str] | str | None, call)
+    if options.get("group_protocol") == "consumer" and (given := sorted(set(options) & CLASSIC_OPTIONS)):
+        text = f'{", ".join(given)}: without a meaning for group_protocol="consumer", leave it out'
+        raise ValueError(f"{call}: {text}")
     left: dict[str, Any] = dict(options)
     choice = Choice(topics, left.pop("pattern", None))
     own = {name: left.pop(name) for name in SubscriptionSettings.__slots__ if name in left}
@@ -125,6 +140,15 @@ class _Subscriber:
     def options(self) -> dict[str, Any]:
         """What the member is made with."""
         leading, settings = self._leading, self._settings
+        if settings.group_protocol == "consumer":
+            return {
+                "protocol_type": PROTOCOL_TYPE,
+                "protocols": (),
+                "given_up": partitions_given_up,
+                "machine": self._consumer_protocol,
+                "watch": leading.watch if self._choice.by_pattern else None,
+                "before_join": leading.before_join if self._choice.by_pattern else None,
+            }
         return {
             "protocol_type": PROTOCOL_TYPE,
             "protocols": [MemberProtocol(name, partial(self._metadata, name)) for name in settings.assignors],
@@ -139,6 +163,16 @@ class _Subscriber:
         self._leading.bind(member.settings)
         self._machine = member.machine
         return member
+
+    def _consumer_protocol(self, settings: MemberSettings) -> MemberMachine:
+        return ConsumerProtocolMachine(
+            settings,
+            str(uuid4()),
+            self._choice.announce,
+            random,
+            server_assignor=self._settings.group_remote_assignor,
+            rack=self._settings.rack,
+        )
 
     def _metadata(self, assignor: str) -> bytes:
         held = last = None

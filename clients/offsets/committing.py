@@ -31,6 +31,10 @@ BETWEEN = (Phase.ASSIGNING, Phase.SYNCING)
 """Between JoinGroup and SyncGroup the coordinator takes no commits, of nobody."""
 
 
+GONE_ON = (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.STALE_MEMBER_EPOCH)
+"""The group is in another generation than the commit. The last is KIP-848's."""
+
+
 class Host(Protocol):
     """What runs the machine, as seen from here."""
 
@@ -89,7 +93,7 @@ class Positions:
         """Whether the group has only gone on to a generation in which this member keeps what it has."""
         return (
             self._settings.cooperative
-            and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS)
+            and code in GONE_ON
             and identity[1] == self._host.machine.member_id
             and self._host.machine.holds(identity[0])
         )

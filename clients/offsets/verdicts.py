@@ -1,4 +1,4 @@
-"""What the answers to OffsetCommit and OffsetFetch mean for a member (Kafka's classic group protocol)."""
+"""What the answers to OffsetCommit and OffsetFetch mean for a member, in both of Kafka's group protocols."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ MEMBERSHIP = frozenset(
         ErrorCode.ILLEGAL_GENERATION,
         ErrorCode.REBALANCE_IN_PROGRESS,
         ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
 
