@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Unpack
@@ -144,6 +145,17 @@ class GroupConsumer(BaseConsumer):
 
     def _in_callback(self) -> bool:
         return self._callback is not None and _callback.get() is self._callback
+
+    async def subscribe(
+        self, topics: Iterable[str] | str | None = None, *, pattern: str | re.Pattern[str] | None = None
+    ) -> None:
+        """Subscribe to these topics, or to what matches, instead of those before: the group rebalances, and
+        `on_revoked` and `on_assigned` tell what goes and comes. Does not wait for it. Raises ValueError."""
+        assert self.member.subscription is not None
+        if self._loop is not None:
+            self._running()
+        self.member.subscription.change(topics, pattern)
+        await self.member.rejoin("another subscription")
 
     async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """Wait until the group has settled; the partitions. Raises TimeoutError, and what ended the

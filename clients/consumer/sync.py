@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -287,6 +288,12 @@ class SyncGroupConsumer(_SyncConsumer[GroupConsumer]):
         options["on_revoked"] = _in_thread(options.get("on_revoked"))
         options["on_lost"] = _in_thread(options.get("on_lost"))
         super().__init__(GroupConsumer(bootstrap, group_id, topics, settings=settings, **options))
+
+    def subscribe(
+        self, topics: Iterable[str] | str | None = None, *, pattern: str | re.Pattern[str] | None = None
+    ) -> None:
+        """As `GroupConsumer.subscribe`."""
+        self._wait(self._consumer.subscribe(topics, pattern=pattern))
 
     def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """As `GroupConsumer.wait_assigned`."""

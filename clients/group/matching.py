@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Sequence
 
 from ringleader.clients.connection.overview import Overview, in_trouble
@@ -25,17 +26,27 @@ class Choice:
     """
 
     def __init__(self, topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None) -> None:
-        if (topics is None) == (pattern is None):
-            raise ValueError("either topics or a pattern is needed")
-        self._pattern = None if pattern is None else _compiled(pattern)
+        self._lock = threading.Lock()
+        self._pattern: re.Pattern[str] | None = None
         self.names: tuple[str, ...] = ()
         self.announced: tuple[str, ...] = ()
-        self.known = topics is not None
+        self.known = False
         """Whether there is anything to announce yet."""
-        if topics is not None:
-            self.names = tuple(sorted({topics} if isinstance(topics, str) else set(topics)))
-            if not self.names:
-                raise ValueError("no topics to subscribe to")
+        self.change(topics, pattern)
+
+    def change(self, topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None) -> None:
+        """Subscribe to something else from the next join on. From any thread. Raises ValueError."""
+        if (topics is None) == (pattern is None):
+            raise ValueError("either topics or a pattern is needed")
+        compiled = None if pattern is None else _compiled(pattern)
+        listed = [topics] if isinstance(topics, str) else list(topics or ())
+        if wrong := [name for name in listed if not isinstance(name, str) or not name]:
+            raise ValueError(f"topics are names, not {wrong[0]!r}")
+        names = tuple(sorted(set(listed)))
+        if compiled is None and not names:
+            raise ValueError("no topics to subscribe to")
+        with self._lock:
+            self._pattern, self.names, self.known = compiled, names, compiled is None
 
     @property
     def by_pattern(self) -> bool:
@@ -52,9 +63,10 @@ class Choice:
 
         The cluster's own topics never match. A topic that is in trouble for the moment stays what it was.
         """
-        if self._pattern is None:
+        pattern = self._pattern
+        if pattern is None:
             return False
-        match, before = self._pattern.fullmatch, set(self.names)
+        match, before = pattern.fullmatch, set(self.names)
         found = {
             name
             for name, topic in seen.topics.items()
@@ -62,7 +74,10 @@ class Choice:
             and (not topic.error_code or (name in before and in_trouble(topic)))
             and match(name)
         }
-        self.names, self.known = tuple(sorted(found)), True
+        with self._lock:
+            if self._pattern is not pattern:
+                return False  # another subscription, which this says nothing about
+            self.names, self.known = tuple(sorted(found)), True
         return not before <= found
 
     def changes(self) -> list[str]:

@@ -13,6 +13,7 @@ from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import Caller
 from ringleader.clients.group.driver import BeforeJoin, Driver, Leader, Watch
 from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.settings import GivenUp, MemberSettings
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol, Offsets
@@ -88,6 +89,8 @@ class Member:
         self._assign = assign
         self._on_assigned, self._on_revoked = options.get("on_assigned"), options.get("on_revoked")
         self._on_lost, self._on_failed = options.get("on_lost"), options.get("on_failed")
+        self.subscription: Choice | None = None
+        """Of a member that shares topics: which."""
         self._share: Assigned | None = None
         self._driver = Driver(
             make_cluster,

@@ -155,13 +155,14 @@ class _Subscriber:
             "given_up": partitions_given_up if settings.cooperative else None,
             "leader": leading.lead,
             "watch": leading.watch,
-            "before_join": leading.before_join if self._choice.by_pattern else None,
+            "before_join": leading.before_join,
         }
 
     def bound(self, member: M) -> M:
         """Watch this member's shares."""
         self._leading.bind(member.settings)
         self._machine = member.machine
+        member.subscription = self._choice
         return member
 
     def _consumer_protocol(self, settings: MemberSettings) -> MemberMachine:

@@ -390,3 +390,26 @@ async def test_what_was_lost_is_not_committed_by_its_reader(
         assert (await one.committed([theirs]))[theirs].offset == 10
         await one.getmany(40, PATIENCE_S)
         await one.commit({mine: 4})
+
+
+async def test_another_subscription_at_run_time(coordinator: Coordinator, source: Source) -> None:
+    """What stays is read on, what is not wanted any more goes, what is new comes: by names, by a pattern."""
+    for topic in ("u", "u2"):
+        coordinator.create_topic(topic, 1)
+        source.put((topic, 0), 5)
+    source.put(("t", 0), 5)
+    told = Told()
+    async with consumer(coordinator, **told.options()) as one, consumer(coordinator, "b") as two:
+        await until(lambda: len(one.assignment()) == len(two.assignment()) == 2)
+        await one.subscribe(["t", "u"])
+        await until(lambda: ("u", 0) in one.assignment())
+        await until(lambda: len(one.assignment()) + len(two.assignment()) == 5)
+        await one.subscribe(pattern="u.*")
+        await until(lambda: one.assignment() == [("u", 0), ("u2", 0)] and len(two.assignment()) == 4)
+        sink = await read_count(one, 10)
+        assert sink.offsets == {("u", 0): [0, 1, 2, 3, 4], ("u2", 0): [0, 1, 2, 3, 4]}
+        assert told.lost == []
+        wrongs: list[dict[str, Any]] = [{"topics": []}, {"topics": [5]}, {"pattern": "["}, {}]
+        for wrong in wrongs:
+            with pytest.raises(ValueError, match=r"topics|expression"):
+                await one.subscribe(**wrong)
