@@ -30,6 +30,7 @@ import uvloop
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
+from ringleader.protocol.records import Record, build_batch
 from ringleader.testing.faults import Faults, Relay
 
 T = TypeVar("T")
@@ -137,6 +138,12 @@ class Coordinator:
     def create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
         """Create a topic."""
         self.run(self.node.topics.create(name, partitions, dict(configs or {})))
+
+    def produce(self, topic: str, *values: bytes | None, key: bytes | None = None, partition: int = 0) -> int:
+        """Put records into a partition of a topic: the offset of the first. Raises KafkaError."""
+        now = wall_ms()
+        batch = build_batch([Record(n, now, key, value) for n, value in enumerate(values)])
+        return self.run(self.node.topics.append(topic, partition, batch)).base_offset
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the coordinator's loop, and wait for it."""

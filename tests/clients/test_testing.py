@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ringleader import SyncPartitionConsumer
 from ringleader.clients.admin import Admin
 from ringleader.testing.coordinator import Coordinator
 
@@ -67,3 +68,16 @@ def test_the_environment_does_not_change_it(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_the_fixture(ringleader_coordinator: Coordinator) -> None:
     ringleader_coordinator.create_topic("t")
     assert await topics_of(ringleader_coordinator.bootstrap) == {"t": 1}
+
+
+def test_records_are_put_in() -> None:
+    with Coordinator(topics={"a": 2}) as coordinator:
+        assert coordinator.produce("a", b"one", None, key=b"k", partition=1) == 0
+        assert coordinator.produce("a", b"two", partition=1) == 2
+        where = (coordinator.bootstrap, ["a"])
+        with SyncPartitionConsumer(*where, auto_offset_reset="earliest") as consumer:
+            found: list[tuple[int, int, bytes | None, bytes | None]] = []
+            while len(found) < 3:
+                for batch in consumer.getmany(timeout_s=20):
+                    found += [(batch.partition, one.offset, one.key, one.value) for one in batch.records]
+    assert found == [(1, 0, b"k", b"one"), (1, 1, b"k", None), (1, 2, None, b"two")]
