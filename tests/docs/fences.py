@@ -2,11 +2,11 @@
 
 ``<!-- runs: ... -->`` is one of
 
+* ``in any order``: a program, and the lines that it prints come in any order;
 * ``until shown``: a program that ends by Ctrl-C, here when what the page shows of it has come;
 * ``beside``: a program or command in a terminal of its own, which goes on while the page does;
 * ``inside NAME``: a fragment; it stands in the program of that name in ``surroundings.py``;
 * ``spark``: in the page's PySpark shell, which has the name ``spark``;
-* ``pytest``: a file of tests;
 * ``file NAME``: the text of a file of that name;
 * ``log``: the daemon says so in its log;
 * ``not: REASON``: it is not run.
@@ -27,7 +27,7 @@ FENCE = re.compile(
     r"(?:^<!-- runs: (?P<how>[^\n]*) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-WORDS = {"until shown", "beside", "spark", "pytest", "log", ""}
+WORDS = {"in any order", "until shown", "beside", "spark", "log", ""}
 WITH_NAME = ("inside ", "file ", "not: ")
 LANGUAGES = {"sh", "console", "python", "text", "json", "toml", "properties"}
 
@@ -45,7 +45,7 @@ class Fence:
     @property
     def where(self) -> str:
         """PAGE:LINE."""
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
+        return f"{self.page.name}:{self.line}"
 
     @property
     def shows(self) -> bool:

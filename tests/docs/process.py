@@ -67,9 +67,7 @@ class Process:
 
     def end(self) -> int:
         """Wait for its end: the exit code."""
-        assert self._child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._child.stdin.close()
+        self._close_input()
         try:
             return self._child.wait(PATIENCE_S)
         finally:
@@ -83,11 +81,17 @@ class Process:
 
     def kill(self) -> None:
         """Nothing of it is left."""
+        self._close_input()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
         for thread in self._threads:
             thread.join()
+
+    def _close_input(self) -> None:
+        assert self._child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._child.stdin.close()
 
     def output(self) -> str:
         """All that it has printed."""
@@ -101,8 +105,8 @@ def pattern(line: str) -> str:
     """A regular expression for a line of a page: ``...``, ids and times may differ, columns be wider."""
     text = re.escape(" ".join(line.split()))
     text = text.replace(re.escape("..."), ".*").replace("\\ ", " +")
-    text = re.sub(r"\\-[0-9a-f]{8}(?![0-9a-z])", r"\\-[0-9a-f]{8}", text)
-    return re.sub(r"[0-9]+ \+ms\b", "[0-9]+ +ms", text)
+    text = re.sub(r"\\-[0-9a-f]{8}(\\-[0-9a-f]{4,12}){0,4}(?![0-9a-z])", r"\\-[0-9a-f\\-]+", text)
+    return re.sub(r"[0-9]+( \+ms\b)|(?<=(?:join|sync) \+)[0-9]+|(?<=leader \+)[0-9]+", r"[0-9]+\1", text)
 
 
 def same(shown: str, lines: Sequence[str]) -> bool:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 from tests.docs.environment import Environment, bash
 from tests.docs.fences import ROOT, Fence
-from tests.docs.process import Process, missing, same
+from tests.docs.process import Process, missing, pattern, same
 from tests.docs.surroundings import whole
 
 SHOWN = re.compile(r"(127\.0\.0\.1|localhost):9092")
+GOES_ON = ("until shown", "beside")
 NO_PORT = 1
 """Nobody listens there: a page that has not started a daemon finds none."""
 
@@ -78,15 +81,12 @@ class Reader:
 
     def _type_all(self, fence: Fence, shown: str | None) -> None:
         lines: list[str] = []
+        if fence.how in GOES_ON:
+            self._goes_on(fence.how, [bash(), "-c", f"exec {self._ours(fence.text)}"], shown)
+            return
         for command in commands(fence.text):
-            if beside := fence.how == "beside" or command.endswith("&"):
-                process = self._start([bash(), "-c", f"exec {self._ours(command).rstrip('& ')}"])
-                self._beside.append(process)
-            else:
-                lines += self._type(command)
-        if shown is not None and beside:
-            self._await(process, shown)
-        elif shown is not None:
+            lines += self._type(command)
+        if shown is not None:
             self._compare(shown, lines)
 
     def _type_and_compare(self, fence: Fence) -> None:
@@ -132,32 +132,29 @@ class Reader:
     def _look_into_log(self, text: str) -> None:
         daemon = self._daemon
         assert daemon is not None, "the page has started no daemon"
-        shown = " ".join(text.split())
-        assert daemon.until(lambda: not missing(shown, daemon.errors)), (
-            f"not in the log: {shown}\n{daemon.output()}"
+        wanted = re.compile(pattern(text))
+        assert daemon.until(lambda: any(map(wanted.search, daemon.errors))), (
+            f"not in the log: {text}\n{daemon.output()}"
         )
 
     # ---- programs ----
 
     def _program(self, fence: Fence, shown: str | None) -> None:
-        file = self._directory / f"test_{fence.line}.py"
+        file = self._directory / f"line_{fence.line}.py"
         file.write_text(self._ours(program(fence)))
-        python = str(self._environment.python)
-        command = [python, *(("-m", "pytest", "-q") if fence.how == "pytest" else ()), file.name]
-        process = self._start(command)
-        if fence.how in ("until shown", "beside"):
-            self._beside.append(process)
-            assert shown is not None, "what does it show?"
-            self._await(process, shown)
-            if fence.how == "until shown":
-                self._beside.remove(process)
-                process.interrupt()
+        command = [str(self._environment.python), file.name]
+        if fence.how in GOES_ON:
+            self._goes_on(fence.how, command, shown)
             return
+        process = self._start(command)
         code = process.end()
         assert code == 0, f"exit code {code}\n{process.output()}"
-        if fence.how != "pytest":
-            assert not process.errors, process.output()
-            self._compare(shown or "", process.lines)
+        assert not process.errors, process.output()
+        if fence.how == "in any order":
+            shown, lines = "\n".join(sorted((shown or "").splitlines())), sorted(process.lines)
+        else:
+            lines = process.lines
+        self._compare(shown or "", lines)
 
     def _spark_shell(self, fence: Fence, shown: str | None) -> None:
         assert self._environment.has("pyspark"), "the page has not installed PySpark"
@@ -166,6 +163,15 @@ class Reader:
         self._compare(shown or "", lines)
 
     # ---- what comes ----
+
+    def _goes_on(self, how: str, command: list[str], shown: str | None) -> None:
+        assert shown is not None, "what does it show?"
+        process = self._start(command)
+        self._beside.append(process)
+        self._await(process, shown)
+        if how == "until shown":
+            self._beside.remove(process)
+            process.interrupt()
 
     def _start(self, command: list[str], **more: str) -> Process:
         variables = self._environment.variables(self._directory)
@@ -185,6 +191,17 @@ class Reader:
     def _await(self, process: Process, shown: str) -> None:
         if not process.until(lambda: not missing(shown, self._theirs(process.lines))):
             raise AssertionError(f"did not come: {missing(shown, process.lines)}\n{process.output()}")
+
+
+@contextmanager
+def reading(directory: Path, ours: Path, spark: Process | None = None) -> Iterator[Reader]:
+    """A reader in that directory. `ours` is what the wheel installs."""
+    reader = Reader(directory, Environment(directory / "env", ours), spark)
+    try:
+        yield reader
+        reader.close()
+    finally:
+        reader.kill()
 
 
 SAID = "--- said ---"

@@ -6,33 +6,21 @@ import ast
 import json
 import subprocess
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.docs.environment import Environment, bash
-from tests.docs.fences import LANGUAGES, PAGES, ROOT, WITH_NAME, WORDS, Fence, fences
+from tests.docs.environment import bash
+from tests.docs.fences import LANGUAGES, PAGES, WITH_NAME, WORDS, Fence, fences
 from tests.docs.process import Process
-from tests.docs.reading import Reader, ask, program
+from tests.docs.reading import ask, program, reading
 
-ALL = {str(page.relative_to(ROOT)): fences(page) for page in PAGES}
+ALL = {page.name: fences(page) for page in PAGES}
 WITH_SPARK = [name for name, found in ALL.items() if any(one.how == "spark" for one in found)]
 RUN = [name for name, found in ALL.items() if any(not one.how.startswith("not: ") for one in found)]
 EVERY = [one for found in ALL.values() for one in found]
 
 pytestmark = pytest.mark.long
-
-
-@contextmanager
-def reading(directory: Path, ours: Path, spark: Process | None = None) -> Iterator[Reader]:
-    reader = Reader(directory, Environment(directory / "env", ours), spark)
-    try:
-        yield reader
-        reader.close()
-    finally:
-        reader.kill()
 
 
 @pytest.mark.parametrize("page", [name for name in RUN if name not in WITH_SPARK])
