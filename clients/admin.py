@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, ClusterMetadata, TopicMetadata, retrying
-from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
     BrokerError,
@@ -36,14 +36,35 @@ from ringleader.protocol.messages import (
     DeleteGroupsRequest,
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
     DescribeGroupsRequest,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
     ListGroupsRequest,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
 )
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 """Retriable for Kafka, as metadata may be old; for whoever asks about a topic it is the answer."""
+_TOPIC_RESOURCE = 2
+_SET, _DELETE = 0, 1
+_SOURCES = {1: "topic", 2: "broker", 3: "broker", 4: "broker"}
+"""DescribeConfigs (KIP-226): of the topic itself, of one broker, of all brokers, of a broker's file."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """One setting of a topic. `set_by`: "topic", "broker", or "default"; `value` is None for a secret."""
+
+    name: str
+    value: str | None
+    set_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +242,43 @@ class Admin:
         _raise_all([_error(code, f"describe topic {name!r}") for name, code in codes.items() if code])
         return [topics[name] for name in wanted]
 
+    async def topic_configs(self, name: str) -> dict[str, TopicConfig]:
+        """All settings of a topic by name (DescribeConfigs, API 32)."""
+        resource = DescribeConfigsRequestDescribeConfigsResource(_TOPIC_RESOURCE, name, None)
+        request = plain(DescribeConfigsRequest(resources=[resource]))
+        deadline_s = self._deadline_s()
+
+        async def ask() -> dict[str, TopicConfig]:
+            response = await self._cluster.send(None, request, deadline_s=deadline_s)
+            (result,) = response.results
+            _check(result.error_code, f"describe the configs of topic {name!r}", result.error_message)
+            return {
+                one.name: TopicConfig(one.name, one.value, _SOURCES.get(one.config_source, "default"))
+                for one in sorted(result.configs, key=lambda one: one.name)
+            }
+
+        return await self._retry(ask, deadline_s)
+
+    async def alter_topic_configs(
+        self,
+        name: str,
+        configs: Mapping[str, str],
+        *,
+        delete: Iterable[str] = (),
+        validate_only: bool = False,
+    ) -> None:
+        """Set these settings of a topic, and take others back to their defaults; what is not named stays
+        (IncrementalAlterConfigs, API 44, KIP-339). All or nothing. BrokerError INVALID_CONFIG and others."""
+        changes = [
+            IncrementalAlterConfigsRequestAlterableConfig(key, _SET, to) for key, to in configs.items()
+        ]
+        changes += [IncrementalAlterConfigsRequestAlterableConfig(key, _DELETE, None) for key in delete]
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(_TOPIC_RESOURCE, name, changes)
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+        response = await self._to_controller(plain(request), self._deadline_s())
+        for result in response.responses:
+            _check(result.error_code, f"alter the configs of topic {name!r}", result.error_message)
+
     async def start_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that is still there, of each partition."""
         return await self.offsets_at(dict.fromkeys(partitions, EARLIEST))
@@ -339,6 +397,28 @@ class Admin:
             )
 
         await self._at_coordinator(group_id, offset_commit(group_id, -1, "", None, offsets), read)
+
+    async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Forget committed offsets of a group (OffsetDelete, API 47, KIP-496). BrokerError
+        GROUP_SUBSCRIBED_TO_TOPIC for topics that its members read."""
+
+        def read(response: Any, _node: Node) -> None:
+            _check(response.error_code, f"delete offsets of group {group_id!r}")
+            _raise_all(
+                [
+                    _error(part.error_code, f"delete the offset of {topic.name}-{part.partition_index}")
+                    for topic in response.topics
+                    for part in topic.partitions
+                    if part.error_code
+                ]
+            )
+
+        topics = [
+            OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(number) for number in numbers])
+            for name, numbers in by_topic(partitions).items()
+        ]
+        request = plain(OffsetDeleteRequest(group_id=group_id, topics=topics))
+        await self._at_coordinator(group_id, request, read)
 
     async def lag(self, group_id: str) -> list[PartitionLag]:
         """How far the group is, in all partitions that it has committed or that its members own."""

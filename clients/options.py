@@ -16,7 +16,7 @@ from ringleader.clients.checks import check, check_options
 from ringleader.clients.connection.cluster import parse_bootstrap
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.fetch.model import Isolation
+from ringleader.clients.fetch.model import Deserializer, Isolation
 from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.group.settings import GroupProtocol
 from ringleader.clients.model import Assigned, Lost, Revoked, TopicPartition
@@ -93,6 +93,8 @@ class FetchOptions(TypedDict, total=False):
     max_partition_fetch_bytes: int
     buffer_max_bytes: int
     check_crcs: bool
+    key_deserializer: Deserializer | None
+    value_deserializer: Deserializer | None
     client_rack: str | None
     metadata_max_age_ms: int
 

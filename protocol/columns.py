@@ -1,18 +1,14 @@
-"""Records of many batches at once, as columns: the fast way for readers that hand columns on.
-
-One pass over the bytes, written out straight: a call per record would cost more than the record.
-"""
+"""Records as columns: those of many batches at once, or of one batch when they are looked at."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchError, Headers, iter_batches
-
-_NO_HEADERS: Headers = ()
-_LONGEST_VARINT = 10
+from ringleader.protocol.rows import Rows, read_rows, read_values, skip_rows
 
 
 @dataclass(slots=True)
@@ -39,6 +35,11 @@ class Columns:
         for column in self._lists():
             del column[stop:]
             del column[:start]
+
+    def copy(self, start: int, stop: int, into: Columns) -> None:
+        """Append the rows from `start` to before `stop` to other columns."""
+        for column, other in zip(self._lists(), into._lists(), strict=True):
+            other += column[start:stop]
 
     def _lists(self) -> tuple[list[Any], ...]:
         return (
@@ -124,176 +125,159 @@ class AbortedTransactions:
 
 
 def append_columns(batch: BatchView, columns: Columns, with_headers: bool = True) -> None:
-    """Append all records of one batch. Raises CorruptBatchError; `columns` may hold some of them then."""
+    """Append all records of one batch. Raises CorruptBatchError; `columns` is as it was then."""
     header = batch.header
-    before = len(columns.offsets)
-    payload = batch.payload()
-    # True of every batch but one that compaction has thinned out.
-    dense = header.record_count == header.last_offset_delta + 1
-    if not dense or not _try_dense(payload, header, columns, with_headers):
-        _append_rows(payload, header, columns, with_headers, dense=False)
-    added = len(columns.offsets) - before
-    if added and not header.base_offset <= columns.offsets[-1] <= header.last_offset:
-        raise CorruptBatchError(f"offset {columns.offsets[-1]} is outside its batch", batch.start)
-    if header.is_log_append_time:
-        columns.timestamps_ms[before:] = [header.max_timestamp] * added
-    columns.append_time += [header.is_log_append_time] * added
-
-
-def _try_dense(
-    payload: tuple[bytes, int, int], header: BatchHeader, columns: Columns, with_headers: bool
-) -> bool:
-    """Decode as if offsets were written in the shortest way; False, with no trace, when that does not fit."""
-    before = [len(column) for column in columns._lists()]
-    try:
-        _append_rows(payload, header, columns, with_headers, dense=True)
-    except CorruptBatchError:
-        for column, length in zip(columns._lists(), before, strict=True):
-            del column[length:]
-        return False
-    return True
-
-
-def _append_rows(
-    payload: tuple[bytes, int, int],
-    header: BatchHeader,
-    columns: Columns,
-    with_headers: bool,
-    *,
-    dense: bool,
-) -> None:
-    """Decode a batch's records. Raises CorruptBatchError.
-
-    One and two byte varints are decoded in place: nearly all are. A length that leads beyond the record is
-    found at the record's end, since a slice never reads beyond the bytes. `dense`: the offset deltas are 0,
-    1, 2 and so on, so that their bytes can be skipped.
-    """
-    buffer, pos, stop_at = payload
-    try:
-        pos = _rows(buffer, pos, header, columns, with_headers, dense)
-    except IndexError:
-        raise CorruptBatchError("a record is cut off", pos) from None
-    if pos != stop_at:
-        raise CorruptBatchError(f"records end at {pos}, not at {stop_at}", pos)
-    if dense:
-        columns.offsets.extend(range(header.base_offset, header.base_offset + header.record_count))
+    buffer, pos, stop_at = batch.payload()
+    rows, offsets = _rows(buffer, pos, stop_at, header, with_headers)
+    _append(columns, header, rows, offsets)
 
 
 def _rows(
-    buffer: bytes, pos: int, header: BatchHeader, columns: Columns, with_headers: bool, dense: bool
-) -> int:
-    """The loop of `_append_rows`; where the last record ends. IndexError when the bytes run out."""
-    add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
-    add_offset, add_timestamp = columns.offsets.append, columns.timestamps_ms.append
-    base_offset, base_timestamp = header.base_offset, header.base_timestamp
-    for number in range(header.record_count):
-        byte = buffer[pos]
-        pos += 1
-        if byte > 127:
-            second = buffer[pos]
-            if second < 128:
-                byte += (second - 1) << 7
-                pos += 1
-            else:
-                byte, pos = _long_varint(buffer, pos - 1)
-        if byte & 1:
-            raise CorruptBatchError("a record's length is negative", pos)
-        end = pos + (byte >> 1)
-        # Before the timestamp, a byte of attributes that nobody uses.
-        byte = buffer[pos + 1]
-        pos += 2
-        if byte > 127:
-            second = buffer[pos]
-            if second < 128:
-                byte += (second - 1) << 7
-                pos += 1
-            else:
-                byte, pos = _long_varint(buffer, pos - 1)
-        add_timestamp(base_timestamp + (~(byte >> 1) if byte & 1 else byte >> 1))
-        if dense:
-            pos += 1 if number < 64 else 2 if number < 8192 else 3 if number < 1_048_576 else 4
-        else:
-            delta, pos = read_varint(buffer, pos)
-            add_offset(base_offset + delta)
-        byte = buffer[pos]
-        pos += 1
-        if byte > 127:
-            second = buffer[pos]
-            if second < 128:
-                byte += (second - 1) << 7
-                pos += 1
-            else:
-                byte, pos = _long_varint(buffer, pos - 1)
-        if byte & 1:
-            add_key(None)
-        else:
-            stop = pos + (byte >> 1)
-            add_key(buffer[pos:stop])
-            pos = stop
-        byte = buffer[pos]
-        pos += 1
-        if byte > 127:
-            second = buffer[pos]
-            if second < 128:
-                byte += (second - 1) << 7
-                pos += 1
-            else:
-                byte, pos = _long_varint(buffer, pos - 1)
-        if byte & 1:
-            add_value(None)
-        else:
-            stop = pos + (byte >> 1)
-            add_value(buffer[pos:stop])
-            pos = stop
-        if pos >= end:
-            raise CorruptBatchError("a record is longer than its length", pos)
-        if not with_headers:
-            pos = end
-        elif buffer[pos]:
-            headers, pos = read_headers(buffer, pos, end)
-            add_headers(headers)
-        else:
-            pos += 1
-            add_headers(_NO_HEADERS)
-        if pos != end:
-            raise CorruptBatchError("a record is not as long as its length", pos)
-    return pos
+    buffer: bytes, pos: int, stop_at: int, header: BatchHeader, with_headers: bool
+) -> tuple[Rows, Sequence[int]]:
+    """All records of a batch, and their offsets. Raises CorruptBatchError."""
+    count, base = header.record_count, header.base_offset
+    if header.is_dense:
+        try:
+            rows = read_rows(buffer, pos, 0, count, with_headers=with_headers)
+            if rows.end == stop_at:
+                return rows, range(base, base + count)
+        except CorruptBatchError:
+            pass  # or its offsets are not written in the shortest way
+    rows = read_rows(buffer, pos, 0, count, with_headers=with_headers, dense=False)
+    if rows.end != stop_at:
+        raise CorruptBatchError(f"records end at {rows.end}, not at {stop_at}", pos)
+    offsets = [base + delta for delta in rows.offset_deltas]
+    if offsets and not base <= offsets[-1] <= header.last_offset:
+        raise CorruptBatchError(f"offset {offsets[-1]} is outside its batch", pos)
+    return rows, offsets
 
 
-def read_headers(buffer: bytes, pos: int, end: int) -> tuple[Headers, int]:
-    """The headers of the record that ends at `end`, and where they end. CorruptBatchError, IndexError."""
-    count, pos = read_varint(buffer, pos)
-    if not 0 <= count * 2 <= end - pos:
-        raise CorruptBatchError(f"{count} headers cannot follow", pos)
-    found: list[tuple[str, bytes | None]] = []
-    for _ in range(count):
-        length, pos = read_varint(buffer, pos)
-        if not 0 <= length <= end - pos:
-            raise CorruptBatchError(f"a header key of {length} bytes cannot follow", pos)
-        # As Java reads them: a bad key must not keep a reader from its records.
-        key = buffer[pos : pos + length].decode("utf-8", "replace")
-        pos += length
-        length, pos = read_varint(buffer, pos)
-        if length > end - pos:
-            raise CorruptBatchError(f"a header value of {length} bytes cannot follow", pos)
-        value = None if length < 0 else buffer[pos : pos + length]
-        pos += max(length, 0)
-        found.append((key, value))
-    return found, pos
+def _append(columns: Columns, header: BatchHeader, rows: Rows, offsets: Sequence[int]) -> None:
+    count = len(rows.values)
+    columns.keys += rows.keys
+    columns.values += rows.values
+    columns.headers += rows.headers
+    columns.offsets += offsets
+    if header.is_log_append_time:
+        columns.timestamps_ms += [header.max_timestamp] * count
+    else:
+        base = header.base_timestamp
+        columns.timestamps_ms += [base + delta for delta in rows.timestamp_deltas]
+    columns.append_time += [header.is_log_append_time] * count
 
 
-def read_varint(buffer: bytes, pos: int) -> tuple[int, int]:
-    """A signed number in zigzag form, and where it ends. IndexError when the bytes run out."""
-    value, pos = _long_varint(buffer, pos)
-    return (value >> 1) ^ -(value & 1), pos
+class _Opened(NamedTuple):
+    payload: tuple[bytes, int, int]
+    columns: Columns | None
+    """Of a batch that compaction has thinned out: where it is to be cut only its offsets tell."""
+    starts: dict[int, int]
+    """Rows whose first byte is known."""
 
 
-def _long_varint(buffer: bytes, pos: int) -> tuple[int, int]:
-    value = shift = 0
-    for at in range(pos, pos + _LONGEST_VARINT):
-        byte = buffer[at]
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at + 1
-        shift += 7
-    raise CorruptBatchError("a number is longer than 64 bits", pos)
+class BatchRows:
+    """The records of one batch, decoded when they are looked at, some at a time. Rows count from 0.
+
+    May be read in several threads at once.
+    """
+
+    __slots__ = ("_opened", "header", "view")
+
+    def __init__(self, view: BatchView) -> None:
+        self.view = view
+        self.header = view.header
+        self._opened: _Opened | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is inflated."""
+        return self._opened is not None
+
+    @property
+    def inflated_bytes(self) -> int:
+        """What it takes besides the bytes it came in."""
+        opened = self._opened
+        if opened is None or (not self.header.compression and opened.columns is None):
+            return 0
+        return opened.payload[2] - opened.payload[1]
+
+    def open(self) -> _Opened:
+        """Inflate, if it is not yet. Raises CorruptBatchError."""
+        opened = self._opened
+        if opened is None:
+            payload, columns = self.view.payload(), None
+            if not self.header.is_dense:
+                columns = Columns()
+                _append(columns, self.header, *_rows(*payload, self.header, True))
+            opened = self._opened = _Opened(payload, columns, {0: payload[1]})
+        return opened
+
+    def close(self) -> None:
+        """Give back what `open` took; it is opened again when rows are wanted."""
+        self._opened = None
+
+    def row_of(self, offset: int) -> int:
+        """The first row with that offset or a higher one."""
+        if (columns := self.open().columns) is not None:
+            return bisect_left(columns.offsets, offset)
+        return max(0, offset - self.header.base_offset)
+
+    def offset_of(self, row: int) -> int:
+        """Its offset."""
+        columns = self.open().columns
+        return self.header.base_offset + row if columns is None else columns.offsets[row]
+
+    def offsets(self, first: int, count: int) -> Sequence[int]:
+        """Those of so many rows."""
+        columns = self.open().columns
+        if columns is not None:
+            return columns.offsets[first : first + count]
+        return range(self.header.base_offset + first, self.header.base_offset + first + count)
+
+    def read(self, first: int, count: int, into: Columns) -> None:
+        """Append so many rows. Raises CorruptBatchError."""
+        opened = self.open()
+        if opened.columns is not None:
+            opened.columns.copy(first, first + count, into)
+            return
+        header, pos = self.header, _start(opened, first)
+        offsets = self.offsets(first, count)
+        try:
+            rows = read_rows(opened.payload[0], pos, first, count)
+            self._note_end(opened, first + count, rows.end)
+        except CorruptBatchError:
+            # Perhaps the offsets are not written in the shortest way.
+            rows = read_rows(opened.payload[0], pos, first, count, dense=False)
+            self._note_end(opened, first + count, rows.end)
+            if [header.base_offset + delta for delta in rows.offset_deltas] != list(offsets):
+                raise CorruptBatchError("offsets do not ascend by one", pos) from None
+        _append(into, header, rows, offsets)
+
+    def values(self, first: int, count: int) -> list[bytes | None]:
+        """The values of so many rows, faster than all that `read` gives. Raises CorruptBatchError."""
+        opened = self.open()
+        if opened.columns is not None:
+            return opened.columns.values[first : first + count]
+        try:
+            values, end = read_values(opened.payload[0], _start(opened, first), first, count)
+            self._note_end(opened, first + count, end)
+        except CorruptBatchError:
+            columns = Columns()
+            self.read(first, count, columns)
+            return columns.values
+        return values
+
+    def _note_end(self, opened: _Opened, row: int, end: int) -> None:
+        """`row` begins there, or it is the end. Raises CorruptBatchError."""
+        stop_at = opened.payload[2]
+        if end > stop_at or (row == self.header.record_count and end != stop_at):
+            raise CorruptBatchError(f"records end at {end}, not at {stop_at}", end)
+        opened.starts[row] = end
+
+
+def _start(opened: _Opened, row: int) -> int:
+    starts = opened.starts
+    if row not in starts:
+        near = max(known for known in list(starts) if known < row)
+        starts[row] = skip_rows(opened.payload[0], starts[near], row - near)
+    return starts[row]

@@ -123,6 +123,11 @@ class BatchHeader(NamedTuple):
         return self.attributes & _CODEC_MASK
 
     @property
+    def is_dense(self) -> bool:
+        """Whether each offset has its record: true of every batch but one that compaction has thinned out."""
+        return self.record_count == self.last_offset_delta + 1
+
+    @property
     def is_log_append_time(self) -> bool:
         """The broker's time of appending, `max_timestamp`, stands for every record's timestamp."""
         return bool(self.attributes & _LOG_APPEND_TIME)

@@ -55,10 +55,12 @@ if TYPE_CHECKING:
     from ringleader.clients.fetch.errors import NotAssignedError as NotAssignedError
     from ringleader.clients.fetch.errors import OffsetGoneError as OffsetGoneError
     from ringleader.clients.fetch.errors import PartitionError as PartitionError
+    from ringleader.clients.fetch.errors import RecordDeserializationError as RecordDeserializationError
     from ringleader.clients.fetch.model import Batch as Batch
     from ringleader.clients.fetch.model import ConsumerMetrics as ConsumerMetrics
     from ringleader.clients.fetch.model import ConsumerSettings as ConsumerSettings
     from ringleader.clients.fetch.model import FetchMetrics as FetchMetrics
+    from ringleader.clients.fetch.model import Record as Record
     from ringleader.clients.group.membership import GroupMember as GroupMember
     from ringleader.clients.group.membership import SyncGroupMember as SyncGroupMember
     from ringleader.clients.group.subscription import consumer_member as consumer_member
@@ -90,9 +92,9 @@ _NAMES_OF = {
     ),
     "fetch.errors": (
         "ConsumerClosedError CorruptRecordError LogTruncatedError NoOffsetError NotAssignedError "
-        "OffsetGoneError PartitionError"
+        "OffsetGoneError PartitionError RecordDeserializationError"
     ),
-    "fetch.model": "Batch ConsumerMetrics ConsumerSettings FetchMetrics",
+    "fetch.model": "Batch ConsumerMetrics ConsumerSettings FetchMetrics Record",
     "group.membership": "GroupMember SyncGroupMember",
     "group.subscription": "consumer_member partitions_of sync_consumer_member",
     "metrics": "MemberMetrics prometheus_lines",

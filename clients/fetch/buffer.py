@@ -1,19 +1,30 @@
-"""What was fetched of one partition and has not been handed out. No I/O here."""
+"""What was fetched of one partition and has not been handed out. No I/O here.
+
+Batches are checked and inflated when it is their turn, one at a time, and their records are decoded when the
+application looks at them (`Batch`).
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from struct import Struct
+from typing import NamedTuple
 
-from ringleader.protocol.columns import AbortedTransactions, Columns, append_columns
-from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, BatchView, Record, parse_header
+from ringleader.protocol.columns import AbortedTransactions, BatchRows
+from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, BatchView, parse_header
 
 _INT32, _INT64 = Struct(">i"), Struct(">q")
 _LENGTH_AT, _LAST_DELTA_AT = 8, 23
 
+INLINE_RECORDS = 4_096
+"""A batch with holes and more records takes some milliseconds to decode, and is decoded in a thread."""
+INLINE_BYTES = 256 * 1024
+"""One of more compressed bytes is inflated in a thread."""
+
 
 class Chunk:
-    """The records of one answer for one partition, from wire batch to wire batch."""
+    """The records of one answer for one partition, from batch to batch."""
 
     __slots__ = ("_aborted", "_at", "_data")
 
@@ -24,16 +35,20 @@ class Chunk:
         self._aborted = None if aborted is None else AbortedTransactions(aborted)
 
     @property
-    def left_bytes(self) -> int:
-        """What has not been looked at; 0 when only a batch is left that is cut off."""
-        return len(self._data) - self._at
+    def is_over(self) -> bool:
+        """Whether nothing is left of it."""
+        return len(self._data) - self._at < HEADER_BYTES
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes as long as anything of it is left."""
+        return len(self._data)
 
     def next_view(self, check_crcs: bool) -> tuple[BatchView, bool] | None:
         """The next batch, and whether its records are to be skipped; None at the end. Raises MalformedError;
         `at` then stays before the batch."""
         data, start = self._data, self._at
-        if len(data) - start < HEADER_BYTES:
-            self._at = len(data)
+        if self.is_over:
             return None
         header = parse_header(data, start)
         view = BatchView(data, start, header)
@@ -72,10 +87,71 @@ def end_of(data: bytes) -> int | None:
     return int(_INT64.unpack_from(data, last)[0] + length_of(data, last + _LAST_DELTA_AT)[0] + 1)
 
 
-def decode(view: BatchView) -> list[Record]:
-    """All records of a batch. Raises MalformedError."""
-    columns = Columns()
-    append_columns(view, columns)
-    return list(
-        map(Record, columns.offsets, columns.timestamps_ms, columns.keys, columns.values, columns.headers)
-    )
+class Part(NamedTuple):
+    """Rows of one batch that are handed out together."""
+
+    rows: BatchRows
+    first: int
+    length: int
+
+
+class Buffer:
+    """The chunks of one partition, and the batch of them whose turn it is."""
+
+    __slots__ = ("_chunks", "rows")
+
+    def __init__(self) -> None:
+        self._chunks: deque[Chunk] = deque()
+        self.rows: BatchRows | None = None
+        """The batch that is being handed out, or is next."""
+
+    def __bool__(self) -> bool:
+        return bool(self._chunks) or self.rows is not None
+
+    @property
+    def fetched_bytes(self) -> int:
+        """What its chunks take."""
+        return sum(chunk.size_bytes for chunk in self._chunks)
+
+    @property
+    def inflated_bytes(self) -> int:
+        """What the batch takes that is being handed out, besides."""
+        return 0 if self.rows is None else self.rows.inflated_bytes
+
+    def add(self, chunk: Chunk) -> None:
+        """An answer."""
+        self._chunks.append(chunk)
+
+    def next_view(self, check_crcs: bool) -> tuple[BatchView, bool] | None:
+        """As `Chunk.next_view`, of all chunks."""
+        while self._chunks:
+            found = self._chunks[0].next_view(check_crcs)
+            if found is not None:
+                return found
+            self._chunks.popleft()
+        return None
+
+    def done(self) -> None:
+        """All of the batch has been handed out."""
+        self.rows = None
+        while self._chunks and self._chunks[0].is_over:
+            self._chunks.popleft()
+
+    def end_of_bad(self, position: int) -> int:
+        """As `Chunk.end_of_bad`, of the batch that `next_view` could not read."""
+        return self._chunks[0].end_of_bad(position)
+
+    def close(self) -> None:
+        """Give back what the open batch takes: it is another partition's turn."""
+        if self.rows is not None:
+            self.rows.close()
+
+
+def heavy(rows: BatchRows) -> bool:
+    """Whether to open it in a thread, so that the loop goes on."""
+    header = rows.header
+    if rows.is_open:
+        return False
+    if header.compression and header.batch_length > INLINE_BYTES:
+        return True
+    return not header.is_dense and header.record_count > INLINE_RECORDS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ringleader.clients.errors import ClientError
 
 
@@ -55,3 +57,27 @@ class ConsumerClosedError(ClientError):
 
 class NotAssignedError(ClientError):
     """The partition does not belong to this consumer now."""
+
+
+class RecordDeserializationError(PartitionError):
+    """`key_deserializer` or `value_deserializer` (`origin`: "key" or "value") raised about the record at
+    `offset`; what it raised is the `__cause__`. `key` and `value` are the record's bytes.
+
+    Raised where the record is looked at. To go on with the next one: `seek` to `offset + 1`.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        origin: Literal["key", "value"],
+        key: bytes | None,
+        value: bytes | None,
+        why: BaseException,
+    ) -> None:
+        text = f"the {origin} cannot be deserialized: {why!r}; seek to {offset + 1} to go on behind it"
+        super().__init__(topic, partition, offset, text)
+        self.origin = origin
+        self.key = key
+        self.value = value

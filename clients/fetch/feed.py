@@ -1,4 +1,4 @@
-"""One partition of a consumer: where it stands, what has been fetched, records decoded when they are wanted.
+"""One partition of a consumer: where it stands, and what has been fetched of it.
 
 No I/O here. Everything that was fetched belongs to the `seat` that it was asked for: a new position is a new
 seat, so an answer for an older one cannot be taken for the present one.
@@ -7,13 +7,12 @@ seat, so an answer for an older one cannot be taken for the present one.
 from __future__ import annotations
 
 import itertools
-from collections import deque
 
-from ringleader.clients.fetch.buffer import Chunk
+from ringleader.clients.fetch.buffer import Buffer, Chunk, Part
 from ringleader.clients.fetch.errors import CorruptRecordError, PartitionError
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import MalformedError
-from ringleader.protocol.records import BatchView, Record
 
 LATEST, EARLIEST = -1, -2
 """Times of ListOffsets that stand for the end and the beginning of the log."""
@@ -74,16 +73,7 @@ class Feed:
         """What was fetched ends in a batch that cannot be read: no use to fetch on."""
         self.error: PartitionError | None = None
         self.behind = True
-        self._drop()
-
-    def _drop(self) -> None:
-        self._chunks: deque[Chunk] = deque()
-        self.view: BatchView | None = None
-        """The batch that is to be decoded next."""
-        self._records: list[Record] = []
-        self._start = 0
-        self._batch_next = -1
-        self._batch_epoch = -1
+        self.buffer = Buffer()
 
     # ---- where it stands ----
 
@@ -112,8 +102,8 @@ class Feed:
 
     @property
     def buffered_bytes(self) -> int:
-        """Fetched and not decoded."""
-        return sum(chunk.left_bytes for chunk in self._chunks)
+        """What it takes to keep what was fetched and has not been handed out."""
+        return self.buffer.fetched_bytes + self.buffer.inflated_bytes
 
     @property
     def wants_more(self) -> bool:
@@ -133,12 +123,7 @@ class Feed:
         """Whether there may be something to hand out, or an error to tell."""
         if self.paused or self.held:
             return False
-        return bool(self._chunks) or self.view is not None or self.has_records or self.error is not None
-
-    @property
-    def has_records(self) -> bool:
-        """Whether there are decoded records."""
-        return self._start < len(self._records)
+        return bool(self.buffer) or self.error is not None
 
     @property
     def lag(self) -> int | None:
@@ -169,73 +154,63 @@ class Feed:
 
     def add(self, chunk: Chunk, next_offset: int | None) -> None:
         """An answer; `next_offset`: what to fetch next, None when its bytes make no sense."""
-        self._chunks.append(chunk)
+        self.buffer.add(chunk)
         if next_offset is None:
             self.stuck = True
         else:
             self.fetch_offset = next_offset
 
-    def advance(self, check_crcs: bool) -> BatchView | None:
-        """The next batch with records for the application, to be decoded; None when there is none, or when it
-        cannot be read: then `error` is set. Batches without such records move the position."""
-        if self.has_records:
-            return None
-        while self.view is None and self.error is None and self._chunks:
-            chunk = self._chunks[0]
+    def advance(self, check_crcs: bool) -> BatchRows | None:
+        """The batch that has the next records for the application; None when there is none, or when it cannot
+        be read: then `error` is set. Batches without such records move the position."""
+        buffer = self.buffer
+        while buffer.rows is None and self.error is None:
             try:
-                found = chunk.next_view(check_crcs)
+                found = buffer.next_view(check_crcs)
             except MalformedError as error:
-                self._corrupt(chunk.end_of_bad(self._at()), error)
+                self._corrupt(buffer.end_of_bad(self._at()), error)
                 return None
             if found is None:
-                self._chunks.popleft()
-                continue
+                return None
             view, skip = found
-            if view.header.next_offset <= self._at():
+            header = view.header
+            if header.next_offset <= self._at():
                 continue
-            if not skip and view.header.record_count:
-                self.view = view
+            if skip or not header.record_count:
+                self._skip_to(header.next_offset, header.leader_epoch)
             else:
-                self._skip_to(view.header.next_offset, view.header.leader_epoch)
-        return self.view
+                buffer.rows = BatchRows(view)
+        return buffer.rows
+
+    def take(self, rows: BatchRows, limit: int) -> Part | None:
+        """Up to that many records of the batch that `advance` gave: now they are in the application's hands.
+        None when compaction has left none there. Raises MalformedError."""
+        rows.open()
+        header, first = rows.header, rows.row_of(self._at())
+        count = min(limit, header.record_count - first)
+        whole = first + count == header.record_count
+        if whole:
+            self.buffer.done()
+        if not count:
+            self._skip_to(header.next_offset, header.leader_epoch)
+            return None
+        self.epoch, self.in_hand = header.leader_epoch, True
+        self.position = header.next_offset if whole else rows.offset_of(first + count)
+        return Part(rows, first, count)
 
     def _skip_to(self, offset: int, epoch: int) -> None:
         self.position, self.epoch = offset, epoch
         if not self.in_hand:
             self.consumed = OffsetAndMetadata(offset, "", epoch)
 
-    def put(self, view: BatchView, records: list[Record]) -> None:
-        """The records of the batch that `advance` gave."""
-        self.view = None
-        position = self._at()
-        if view.header.base_offset < position:
-            records = [record for record in records if record.offset >= position]
-        self._records, self._start = records, 0
-        self._batch_next, self._batch_epoch = view.header.next_offset, view.header.leader_epoch
-        if not records:
-            self._skip_to(self._batch_next, self._batch_epoch)
-
-    def unreadable(self, view: BatchView, why: MalformedError) -> None:
-        """The batch that `advance` gave cannot be decoded."""
-        self.view = None
-        self._corrupt(max(view.header.next_offset, self._at() + 1), why)
+    def unreadable(self, rows: BatchRows, why: MalformedError) -> None:
+        """The batch that `advance` gave cannot be opened."""
+        self.buffer.done()
+        self._corrupt(max(rows.header.next_offset, self._at() + 1), why)
 
     def _corrupt(self, next_offset: int, why: MalformedError) -> None:
         self.stuck = True
         self.error = CorruptRecordError(*self.place, self._at(), next_offset, why.reason)
-
-    def pop(self, limit: int) -> list[Record]:
-        """Up to that many of the decoded records: now they are in the application's hands."""
-        records, start = self._records, self._start
-        stop = min(len(records), start + limit)
-        if stop == start:
-            return []
-        self.epoch, self.in_hand = self._batch_epoch, True
-        if stop == len(records):
-            self.position, self._records, self._start = self._batch_next, [], 0
-            return records if start == 0 else records[start:]
-        self.position, self._start = records[stop].offset, stop
-        return records[start:stop]
 
     def _at(self) -> int:
         assert self.position is not None

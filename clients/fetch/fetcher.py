@@ -98,7 +98,7 @@ class Fetcher:
         if (
             feed.place not in self._hungry
             and feed.wants_more
-            and feed.buffered_bytes < self._settings.max_partition_bytes
+            and feed.buffer.fetched_bytes < self._settings.max_partition_bytes
         ):
             self._hungry[feed.place] = feed
             self._wake.set()
@@ -115,7 +115,7 @@ class Fetcher:
 
     @property
     def buffered_bytes(self) -> int:
-        """What has been fetched and not been decoded."""
+        """What it takes to keep what was fetched and has not been handed out."""
         return sum(feed.buffered_bytes for feed in self.feeds.values())
 
     async def run(self) -> None:

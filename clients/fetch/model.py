@@ -2,35 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import repeat
+from typing import Any, Literal, NamedTuple
 
 from ringleader.clients.checks import check_fields, check_least
+from ringleader.clients.fetch.buffer import Part
+from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializationError
 from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import TopicPartition
-from ringleader.protocol.records import Record
+from ringleader.protocol.columns import Columns
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
 
+Deserializer = Callable[["bytes | None"], Any]
+"""Makes a key or a value out of its bytes; None stands for a record without one (a tombstone's value)."""
+TimestampType = Literal["create", "log_append"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Records of one partition in the order of their offsets, at least one."""
+class Record(NamedTuple):
+    """One record."""
 
     topic: str
     partition: int
-    records: list[Record]
-    next_offset: int
-    """What to commit when the batch is processed. Not always the last offset plus one: behind the batch
-    there may be transaction markers, aborted records, or holes that compaction left."""
-    high_watermark: int
-    """The end of the log when the records were fetched."""
-    lag: int
-    """How many offsets were left behind this batch then; for readers of committed records those before the
-    first open transaction."""
+    offset: int
+    timestamp_ms: int
+    """Unix time; -1: none."""
+    timestamp_type: TimestampType | None
+    """Whose time it is: "create", the producer's (or what it gave), or "log_append", the broker's, as the
+    topic's `message.timestamp.type` says (CreateTime, LogAppendTime). None when there is no time."""
+    key: Any
+    """Bytes or None; with `key_deserializer` what that made of it."""
+    value: Any
+    """Bytes or None; with `value_deserializer` what that made of it."""
+    headers: Headers
+    """Pairs of name and value (bytes or None), in their order; names may be there more than once."""
+
+
+class Batch:
+    """Records of one partition in the order of their offsets, at least one.
+
+    Iterate over it for records, or take whole columns: `values`, `keys`, `offsets`, `timestamps_ms`,
+    `headers`. Nothing is decoded before it is looked at: `len` costs nothing, `values` alone is the fastest
+    look. The checksums were compared and the data inflated before the batch was handed out, so a look can
+    only meet what a producer wrote wrongly: it raises CorruptRecordError then, or RecordDeserializationError
+    if a deserializer refuses a record. Whoever asks for the next batch all the same has passed this one.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_count",
+        "_key_deserializer",
+        "_keys",
+        "_parts",
+        "_raw_values",
+        "_records",
+        "_types",
+        "_value_deserializer",
+        "_values",
+        "high_watermark",
+        "lag",
+        "next_offset",
+        "partition",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        parts: Sequence[Part],
+        next_offset: int,
+        high_watermark: int,
+        lag: int,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.next_offset = next_offset
+        """What to commit when the batch is processed. Not always the last offset plus one: behind the batch
+        there may be transaction markers, aborted records, or holes that compaction left."""
+        self.high_watermark = high_watermark
+        """The end of the log when the records were fetched."""
+        self.lag = lag
+        """How many offsets were left behind this batch then; for readers of committed records those before
+        the first open transaction."""
+        self._parts = parts
+        self._count = sum(part.length for part in parts)
+        self._key_deserializer = key_deserializer
+        self._value_deserializer = value_deserializer
+        self._types: list[TimestampType | None] = []
+        self._columns: Columns | None = None
+        self._raw_values: list[bytes | None] | None = None
+        self._keys: list[Any] | None = None
+        self._values: list[Any] | None = None
+        self._records: list[Record] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"<Batch of {self._count} records of {self.topic}-{self.partition} before {self.next_offset}>"
+
+    def __iter__(self) -> Iterator[Record]:
+        if self._key_deserializer is None and self._value_deserializer is None:
+            return iter(self.records)
+        return self._deserialized() if self._records is None else iter(self._records)
 
     @property
     def place(self) -> TopicPartition:
@@ -40,10 +122,134 @@ class Batch:
     @property
     def record(self) -> Record:
         """The first record: the only one, if it came from `getone`."""
-        return self.records[0]
+        return next(iter(self))
 
-    def __len__(self) -> int:
-        return len(self.records)
+    @property
+    def records(self) -> list[Record]:
+        """All records."""
+        if self._records is None:
+            if self._key_deserializer is None and self._value_deserializer is None:
+                columns = self._decoded()
+                self._records = list(self._rows(columns.keys, columns.values))
+            else:
+                self._records = list(self._deserialized())
+        return self._records
+
+    @property
+    def offsets(self) -> list[int]:
+        """The offset of each record."""
+        parts = self._parts
+        if self._columns is not None:
+            return self._columns.offsets
+        return [offset for part in parts for offset in part.rows.offsets(part.first, part.length)]
+
+    @property
+    def timestamps_ms(self) -> list[int]:
+        """The time of each record: Unix time; -1: none."""
+        return self._decoded().timestamps_ms
+
+    @property
+    def headers(self) -> list[Headers]:
+        """The headers of each record."""
+        return self._decoded().headers
+
+    @property
+    def keys(self) -> list[Any]:
+        """The key of each record, deserialized if the consumer has a `key_deserializer`."""
+        raw = self._decoded().keys
+        if self._key_deserializer is None:
+            return raw
+        if self._keys is None:
+            self._keys = list(self._made("key", self._key_deserializer, raw))
+        return self._keys
+
+    @property
+    def values(self) -> list[Any]:
+        """The value of each record, deserialized if the consumer has a `value_deserializer`."""
+        raw = self._bytes()
+        if self._value_deserializer is None:
+            return raw
+        if self._values is None:
+            self._values = list(self._made("value", self._value_deserializer, raw))
+        return self._values
+
+    # ---- decoding: more than one thread may look, each then does the same ----
+
+    def _decoded(self) -> Columns:
+        parts = self._parts
+        if self._columns is not None:
+            return self._columns
+        columns, types = Columns(), []
+        for part in parts:
+            try:
+                part.rows.read(part.first, part.length, columns)
+            except MalformedError as error:
+                raise self._corrupt(part, error) from None
+            types += [_timestamp_type(part.rows.header)] * part.length
+        self._types, self._columns, self._parts = types, columns, ()
+        return columns
+
+    def _bytes(self) -> list[bytes | None]:
+        parts = self._parts
+        if self._columns is not None:
+            return self._columns.values
+        if self._raw_values is None:
+            values: list[bytes | None] = []
+            for part in parts:
+                try:
+                    values += part.rows.values(part.first, part.length)
+                except MalformedError as error:
+                    raise self._corrupt(part, error) from None
+            self._raw_values = values
+        return self._raw_values
+
+    def _corrupt(self, part: Part, error: MalformedError) -> CorruptRecordError:
+        offset = part.rows.offset_of(part.first)
+        return CorruptRecordError(*self.place, offset, part.rows.header.next_offset, error.reason)
+
+    def _rows(self, keys: Iterable[Any], values: Iterable[Any]) -> Iterator[Record]:
+        columns = self._decoded()
+        rows = zip(
+            repeat(self.topic),
+            repeat(self.partition),
+            columns.offsets,
+            columns.timestamps_ms,
+            self._types,
+            keys,
+            values,
+            columns.headers,
+            strict=False,
+        )
+        # As Record._make does it, without a call of Python's for each.
+        return map(tuple.__new__, repeat(Record), rows)
+
+    def _deserialized(self) -> Iterator[Record]:
+        """One by one: what comes before a record that a deserializer refuses can be had."""
+        columns = self._decoded()
+        keys, values = self._key_deserializer, self._value_deserializer
+        return self._rows(
+            columns.keys if keys is None else self._made("key", keys, columns.keys),
+            columns.values if values is None else self._made("value", values, columns.values),
+        )
+
+    def _made(
+        self, origin: Literal["key", "value"], deserializer: Deserializer, column: list[bytes | None]
+    ) -> Iterator[Any]:
+        """What the deserializer makes of a column. Raises RecordDeserializationError."""
+        for row, data in enumerate(column):
+            try:
+                made = deserializer(data)
+            except Exception as error:
+                columns = self._decoded()
+                offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
+                raise RecordDeserializationError(*self.place, offset, origin, key, value, error) from error
+            yield made
+
+
+def _timestamp_type(header: BatchHeader) -> TimestampType | None:
+    if header.is_log_append_time:
+        return "log_append"
+    return None if header.max_timestamp == NO_TIMESTAMP else "create"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +267,7 @@ class FetchMetrics:
     fetched_bytes: int
     """Bytes of records, as compressed as they came [bytes-consumed-total]."""
     buffered_bytes: int
-    """Fetched and not yet decoded."""
+    """What it takes to keep what was fetched ahead and has not been handed out."""
     lags: Mapping[TopicPartition, int]
     """Offsets between position and end, as of each partition's last answer [records-lag]."""
 
@@ -89,8 +295,13 @@ class ConsumerSettings:
     fetch_max_bytes: int = 50 * 1024 * 1024
     max_partition_fetch_bytes: int = 1024 * 1024
     buffer_max_bytes: int = 64 * 1024 * 1024
-    """What is fetched ahead, of all partitions together; soft, for a large batch still comes whole."""
+    """What is fetched ahead, of all partitions together, and inflated, in memory; soft, for a batch that is
+    larger still comes whole."""
     check_crcs: bool = True
+    key_deserializer: Deserializer | None = None
+    """Called with each record's key when it is looked at."""
+    value_deserializer: Deserializer | None = None
+    """Called with each record's value when it is looked at."""
     client_rack: str | None = None
     metadata_max_age_ms: int = 30_000
     request_timeout_ms: int = 30_000

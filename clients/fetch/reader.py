@@ -12,7 +12,7 @@ from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
-from ringleader.clients.fetch.buffer import decode
+from ringleader.clients.fetch.buffer import Part, heavy
 from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
 from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.fetcher import Fetcher
@@ -20,15 +20,10 @@ from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed, Placer
 from ringleader.clients.model import TopicPartition
+from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import KafkaError, MalformedError, error_name
-from ringleader.protocol.records import BatchView, Record
 
 logger = logging.getLogger("ringleader.clients.consumer")
-
-INLINE_RECORDS = 4_096
-"""A larger batch takes some milliseconds to decode, and is decoded in a thread."""
-INLINE_BYTES = 256 * 1024
-"""So is one with more compressed bytes."""
 
 
 class Reader:
@@ -61,6 +56,8 @@ class Reader:
         self._moved = asyncio.Event()
         self._ready: dict[TopicPartition, Feed] = {}
         """Partitions with something to hand out, in the order of their turns."""
+        self._open: Feed | None = None
+        """The one with an inflated batch of which there is more."""
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -269,10 +266,10 @@ class Reader:
         """The next partition's batch, now in the application's hands; None when there is nothing. Raises
         PartitionError. Nothing is awaited after records were taken: a cancelled call loses none."""
         while self._ready:
-            feed = next(iter(self._ready.values()))
-            view = feed.advance(self._settings.check_crcs)
-            if view is not None and _heavy(view):
-                await self._decode_aside(feed, view)
+            feed = self._turn()
+            rows = feed.advance(self._settings.check_crcs)
+            if rows is not None and heavy(rows):
+                await self._open_aside(feed, rows)
                 continue
             batch = self._take(feed, limit)
             if batch is not None:
@@ -282,63 +279,70 @@ class Reader:
         return None
 
     def pick_now(self, limit: int) -> Batch | None:
-        """As `pick`, of what takes no thread to decode; errors wait for their next turn."""
-        for place, feed in list(self._ready.items()):
-            view = feed.advance(self._settings.check_crcs)
-            if (view is None or _heavy(view)) and not feed.has_records:
-                if not feed.ready:
-                    del self._ready[place]
-                continue
+        """As `pick`, of what takes no thread to open; errors wait for their next turn."""
+        while (
+            feed := next((feed for feed in self._ready.values() if self._at_once(feed)), None)
+        ) is not None:
             batch = self._take(feed, limit)
             if batch is not None:
                 return batch
         return None
 
+    def _at_once(self, feed: Feed) -> bool:
+        rows = feed.advance(self._settings.check_crcs)
+        return rows is not None and not heavy(rows)
+
+    def _turn(self) -> Feed:
+        """The partition with an inflated batch keeps its turn until all of it is handed out: there are no two
+        in memory."""
+        feed, now = self._open, next(iter(self._ready.values()))
+        if feed is None or feed is now:
+            return now
+        if self._ready.get(feed.place) is feed and feed.buffer.inflated_bytes:
+            return feed
+        feed.buffer.close()  # it was paused, or is not ours any more
+        self._open = None
+        return now
+
     def _take(self, feed: Feed, limit: int) -> Batch | None:
         """Records out of the buffer, from one or more of its batches; then it is another partition's turn."""
-        records = feed.pop(limit)
-        while len(records) < limit:
-            view = feed.advance(self._settings.check_crcs)
-            if view is None or _heavy(view):
-                break
+        parts: list[Part] = []
+        left = limit
+        while left and (rows := feed.advance(self._settings.check_crcs)) is not None and not heavy(rows):
             try:
-                feed.put(view, decode(view))
+                part = feed.take(rows, left)
             except MalformedError as error:
-                feed.unreadable(view, error)
+                feed.unreadable(rows, error)
                 break
-            more = feed.pop(limit - len(records))
-            records = records + more if records else more
+            if part is not None:
+                parts.append(part)
+                left -= part.length
+        self._open = feed if feed.buffer.inflated_bytes else None
         self._ready.pop(feed.place, None)
         self._on_ready(feed)
         self.fetcher.taken(feed)
-        if not records:
+        if not parts:
             return None
         self.in_hand[feed.place] = feed
         self.batches += 1
-        self.records += len(records)
-        position = feed.position or 0
-        lag = max(0, feed.end_offset - position)
-        return Batch(feed.topic, feed.partition, records, position, feed.high_watermark, lag)
+        self.records += limit - left
+        return Batch(
+            *feed.place,
+            parts,
+            feed.position or 0,
+            feed.high_watermark,
+            feed.lag or 0,
+            self._settings.key_deserializer,
+            self._settings.value_deserializer,
+        )
 
-    async def _decode_aside(self, feed: Feed, view: BatchView) -> None:
-        """Decode in a thread, so that the loop goes on; unless the feed has moved on meanwhile, it has the
-        records then."""
-        records: list[Record] = []
-        failure: MalformedError | None = None
+    async def _open_aside(self, feed: Feed, rows: BatchRows) -> None:
+        """Inflate in a thread, so that the loop goes on; of no use if the feed has moved on meanwhile."""
         try:
-            records = await asyncio.to_thread(decode, view)
+            await asyncio.to_thread(rows.open)
         except MalformedError as error:
-            failure = error
-        if feed.view is not view:
+            if feed.buffer.rows is rows:
+                feed.unreadable(rows, error)
             return
-        if failure is None:
-            feed.put(view, records)
-        else:
-            feed.unreadable(view, failure)
-
-
-def _heavy(view: BatchView) -> bool:
-    header = view.header
-    if header.record_count > INLINE_RECORDS:
-        return True
-    return bool(header.compression) and header.batch_length > INLINE_BYTES
+        if feed.buffer.rows is rows:
+            self._open = feed

@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+# In a table, what is not there.
+NONE = "-"
 # Exit codes: the input was wrong; the input was right, but it could not be done.
 WRONG_INPUT = 2
 FAILED = 1

@@ -1,4 +1,4 @@
-"""``ringleader groups``: list, describe, delete. Works against any Kafka."""
+"""``ringleader groups``: list, describe, reset, delete. Works against any Kafka."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from ringleader.cli.asking import ask
 from ringleader.cli.common import (
     BOOTSTRAP,
+    NONE,
     BootstrapOption,
     CommandConfigOption,
     JsonOption,
@@ -17,29 +18,59 @@ from ringleader.cli.common import (
     fail,
     table,
 )
+from ringleader.cli.reset import HELP as RESET_HELP
+from ringleader.cli.reset import reset
+from ringleader.cli.scope import parse_scope
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
+    from ringleader.clients.model import TopicPartition
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="List, describe and delete consumer groups, of Ringleader or of any Kafka.\n\n"
+    help="List, describe, reset and delete consumer groups, of Ringleader or of any Kafka.\n\n"
     "Examples:\n\n"
     "  ringleader groups list\n\n"
     "  ringleader groups describe billing\n\n"
     "  ringleader groups describe billing --json --bootstrap-server broker.example:9092\n\n"
+    "  ringleader groups reset billing --topic orders --to-earliest\n\n"
     "  ringleader groups delete billing\n\n"
     "  ringleader groups list --bootstrap-server broker.example:9093 --command-config client.properties",
+)
+
+LIST_HELP = (
+    "List all groups with their states.\n\n"
+    "Examples:\n\n"
+    "  ringleader groups list\n\n"
+    "  ringleader groups list --json | jq -r '.[].group'"
+)
+DESCRIBE_HELP = (
+    "Show a group's members, what each owns, and how far behind every partition is.\n\n"
+    "Examples:\n\n"
+    "  ringleader groups describe billing\n\n"
+    "  ringleader groups describe billing --json | jq '[.offsets[].lag] | add'"
+)
+DELETE_HELP = (
+    "Delete groups without members, and their committed offsets.\n\n"
+    "Examples:\n\n"
+    "  ringleader groups delete billing\n\n"
+    "  ringleader groups delete billing shipping --bootstrap-server broker.example:9092"
+)
+DELETE_OFFSETS_HELP = (
+    "Forget a group's committed offsets of some topics. Its members go on from auto.offset.reset there, when "
+    "they start again; refused for topics that they read now.\n\n"
+    "Examples:\n\n"
+    "  ringleader groups delete-offsets billing --topic old-orders\n\n"
+    "  ringleader groups delete-offsets billing --topic orders:0,1 --topic bills"
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.", show_default=False)]
 NamesArgument = Annotated[
     list[str], typer.Argument(metavar="GROUP...", help="The groups.", show_default=False)
 ]
-NONE = "-"
 
 
-@app.command("list")
+@app.command("list", help=LIST_HELP)
 def list_groups(
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
@@ -64,7 +95,7 @@ def list_groups(
     console().print(shown)
 
 
-@app.command("describe")
+@app.command("describe", help=DESCRIBE_HELP)
 def describe(
     group: NameArgument,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
@@ -143,7 +174,40 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
     }
 
 
-@app.command("delete")
+app.command("reset", help=RESET_HELP)(reset)
+
+
+@app.command("delete-offsets", help=DELETE_OFFSETS_HELP)
+def delete_offsets(
+    group: NameArgument,
+    topic: Annotated[
+        list[str],
+        typer.Option(metavar="TOPIC[:0,1]", help="A topic, or some of its partitions; may be repeated."),
+    ],
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+) -> None:
+    """Forget a group's committed offsets of some topics."""
+    scope = parse_scope(topic)
+
+    async def question(admin: Admin) -> list[TopicPartition]:
+        committed = await admin.group_offsets(group)
+        places = [
+            (name, number)
+            for name, number in sorted(committed)
+            if name in scope and ((numbers := scope[name]) is None or number in numbers)
+        ]
+        if not places:
+            fail(f"Group {group} has no committed offset of {', '.join(topic)}.")
+        await admin.delete_group_offsets(group, places)
+        return places
+
+    places = ask(bootstrap_server, question, command_config)
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in places)
+    console().print(f"Group {group} has no offsets of {names} any more.", markup=False)
+
+
+@app.command("delete", help=DELETE_HELP)
 def delete(
     groups: NamesArgument,
     bootstrap_server: BootstrapOption = BOOTSTRAP,

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from crc32c import crc32c
 
-from ringleader.protocol.columns import AbortedTransactions, read_headers, read_varint
+from ringleader.protocol.columns import AbortedTransactions
 from ringleader.protocol.compression import CorruptBatchError, decompress
 from ringleader.protocol.records import (
     CRC_START,
@@ -35,6 +35,7 @@ from ringleader.protocol.records import (
     Headers,
     parse_header,
 )
+from ringleader.protocol.rows import read_headers, read_varint
 from ringleader.spark_bridge.fetching.columns import Rows
 
 PIECE_BYTES = 16 * 1024 * 1024

@@ -14,9 +14,13 @@ COMMANDS = [
     ["topics", "create", "t"],
     ["topics", "describe", "t"],
     ["topics", "delete", "t"],
+    ["topics", "alter", "t", "--partitions", "2"],
     ["groups", "list"],
     ["groups", "describe", "g"],
     ["groups", "delete", "g"],
+    ["groups", "reset", "g", "--topic", "t", "--to-latest"],
+    ["groups", "delete-offsets", "g", "--topic", "t"],
+    ["produce", "t", "--value", "v"],
     ["plan", "g"],
 ]
 

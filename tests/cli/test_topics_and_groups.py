@@ -64,10 +64,70 @@ async def test_a_topic_from_creation_to_deletion(capsys: Capture, daemon: Daemon
     assert "bills" not in [one["topic"] for one in await _json(capsys, "topics", "list")]
 
 
+async def test_a_topic_is_altered(capsys: Capture) -> None:
+    setting = ("--config", "retention.ms=86400000")
+    assert (await _command(capsys, "topics", "create", "grows", "--partitions", "2", *setting))[0] == 0
+    found = await _json(capsys, "topics", "describe", "grows")
+    assert found["configs"] == {"retention.ms": {"value": "86400000", "set_by": "topic"}}
+    changed = ("--config", "retention.ms=5000", "--config", "cleanup.policy=compact", "--partitions", "4")
+    assert await _command(capsys, "topics", "alter", "grows", *changed) == (
+        0,
+        "Topic grows: retention.ms is 5000, cleanup.policy is compact, 4 partitions.\n",
+        "",
+    )
+    code, out, _ = await _command(capsys, "topics", "describe", "grows")
+    lines = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert [line[0] for line in lines[2:6]] == ["0", "1", "2", "3"]
+    assert lines[7:] == [
+        ["CONFIG", "VALUE", "SET", "BY"],
+        ["cleanup.policy", "compact", "topic"],
+        ["retention.ms", "5000", "topic"],
+    ]
+    assert await _command(capsys, "topics", "alter", "grows", "--delete-config", "retention.ms") == (
+        0,
+        "Topic grows: retention.ms has its default.\n",
+        "",
+    )
+    found = await _json(capsys, "topics", "describe", "grows")
+    assert list(found["configs"]) == ["cleanup.policy"]
+    code, out, _ = await _command(capsys, "topics", "alter", "grows", "--partitions", "4")
+    assert (code, out) == (0, "Topic grows: 4 partitions as before.\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        ((), 2, "Say what to change"),
+        (("--config", "x"), 2, "--config: give it as NAME=VALUE"),
+        (
+            ("--config", "retention.ms=1", "--delete-config", "retention.ms"),
+            2,
+            "retention.ms is set, or taken",
+        ),
+        (("--config", "retention.ms=x"), 1, "Invalid value x"),
+        (("--delete-config", "retention"), 1, "Unknown topic config name: retention"),
+        (("--partitions", "1"), 1, "Topic stays has 2 partitions; a topic never gets fewer."),
+    ],
+)
+async def test_a_topic_that_cannot_be_altered_so_stays(
+    capsys: Capture, options: tuple[str, ...], code: int, says: str
+) -> None:
+    await _command(capsys, "topics", "create", "stays", "--partitions", "2")
+    found, out, err = await _command(capsys, "topics", "alter", "stays", *options)
+    assert (found, out) == (code, "")
+    assert says in err
+    assert err.count("\n") == 1
+    told = await _json(capsys, "topics", "describe", "stays")
+    assert (told["configs"], len(told["partitions"])) == ({}, 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("topics", "describe", "none"), "none"),
+        (("topics", "alter", "none", "--partitions", "2"), "none"),
+        (("topics", "alter", "none", "--delete-config", "retention.ms"), "none"),
         (("topics", "delete", "none"), "none"),
         (("groups", "describe", "none"), "There is no group none."),
         (("groups", "delete", "none"), "none"),

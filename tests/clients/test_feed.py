@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.fetch.buffer import Chunk, decode, end_of
+from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import CorruptRecordError
 from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, Feed
 from ringleader.clients.model import OffsetAndMetadata
@@ -32,11 +32,10 @@ def offer(feed: Feed, data: bytes, aborted: list[tuple[int, int]] | None = None)
 
 def drain(feed: Feed) -> list[int]:
     """All offsets that can be had, batch by batch."""
-    found = []
-    while (view := feed.advance(True)) is not None:
-        feed.put(view, decode(view))
-        while records := feed.pop(3):
-            found += [record.offset for record in records]
+    found: list[int] = []
+    while (rows := feed.advance(True)) is not None:
+        if (part := feed.take(rows, 3)) is not None:
+            found += rows.offsets(part.first, part.length)
     return found
 
 
@@ -119,10 +118,9 @@ def test_checksums_may_be_left_alone() -> None:
     bad[17] ^= 1
     feed = placed()
     offer(feed, bytes(bad))
-    view = feed.advance(False)
-    assert view is not None
-    feed.put(view, decode(view))
-    assert [record.offset for record in feed.pop(5)] == [0]
+    rows = feed.advance(False)
+    assert rows is not None
+    assert feed.take(rows, 5) == (rows, 0, 1)
 
 
 def test_lengths_that_are_impossible() -> None:
@@ -141,11 +139,11 @@ def test_compression_that_is_broken() -> None:
     bad[-6] ^= 0xFF
     feed = placed(3)
     offer(feed, bytes(bad))
-    view = feed.advance(False)
-    assert view is not None
+    rows = feed.advance(False)
+    assert rows is not None
     with pytest.raises(MalformedError, match=r"gzip|inflate|check") as found:
-        decode(view)
-    feed.unreadable(view, found.value)
+        feed.take(rows, 1)
+    feed.unreadable(rows, found.value)
     assert isinstance(feed.error, CorruptRecordError)
     assert (feed.error.offset, feed.error.next_offset) == (3, 50)
 
@@ -153,10 +151,9 @@ def test_compression_that_is_broken() -> None:
 def test_a_new_position_drops_everything() -> None:
     feed = placed()
     offer(feed, batch(0, 5) + batch(5, 5))
-    view = feed.advance(True)
-    assert view is not None
-    feed.put(view, decode(view))
-    feed.pop(2)
+    rows = feed.advance(True)
+    assert rows is not None
+    feed.take(rows, 2)
     seat = feed.seat
     feed.refetch()
     assert (feed.position, feed.fetch_offset) == (2, 2)

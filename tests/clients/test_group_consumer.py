@@ -15,6 +15,7 @@ from ringleader.clients.fetch.errors import (
     NotAssignedError,
     OffsetGoneError,
 )
+from ringleader.clients.fetch.model import Record as ConsumerRecord
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.records import Compression, Record, build_batch
 from ringleader.testing.coordinator import Coordinator
@@ -70,11 +71,11 @@ async def test_a_record_with_everything(coordinator: Coordinator, source: Source
         batch = await one.getone(PATIENCE_S)
         assert batch is not None
         assert (batch.topic, batch.partition, batch.place) == ("t", 2, ("t", 2))
-        assert batch.record == whole[0]
+        assert batch.record == ConsumerRecord("t", 2, 0, 77, "create", None, b"v", headers)
         assert (batch.next_offset, batch.high_watermark, batch.lag) == (1, 2, 1)
         second = await one.getone(PATIENCE_S)
         assert second is not None
-        assert second.record == Record(1, 78, b"k", None, ())
+        assert second.record == ConsumerRecord("t", 2, 1, 78, "create", b"k", None, ())
         assert second.lag == 0
 
 

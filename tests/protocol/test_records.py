@@ -13,7 +13,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder as Aiokafk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.protocol.columns import decode_columns, read_varint
+from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import (
     ChecksumError,
@@ -29,6 +29,7 @@ from ringleader.protocol.records import (
     stamp_append_time,
     varint,
 )
+from ringleader.protocol.rows import read_varint
 
 with warnings.catch_warnings():
     # It uses a function of the standard library that is on its way out.

@@ -1,0 +1,241 @@
+"""The records in the bytes of one batch, as lists: the loops that have to be fast.
+
+One pass over the bytes, written out straight: a call per record would cost more than the record. One and two
+byte varints are decoded in place: nearly all are. A length that leads beyond the record is found at the
+record's end, since a slice never reads beyond the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ringleader.protocol.records import CorruptBatchError, Headers
+
+_NO_HEADERS: Headers = ()
+_LONGEST_VARINT = 10
+
+
+class Rows(NamedTuple):
+    """Records as lists of the same length. `deltas` (to the base offset) stay empty for dense batches,
+    `headers` without `with_headers`. `end`: where the last record ends."""
+
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    timestamp_deltas: list[int]
+    offset_deltas: list[int]
+    headers: list[Headers]
+    end: int
+
+
+def read_rows(
+    buffer: bytes, pos: int, first: int, count: int, *, with_headers: bool = True, dense: bool = True
+) -> Rows:
+    """`count` records, of which the first begins at `pos`. Raises CorruptBatchError.
+
+    `dense`: the offset deltas are `first` and so on, written in the shortest way, so that they are skipped.
+    """
+    try:
+        return _read_rows(buffer, pos, first, first + count, with_headers, dense)
+    except IndexError:
+        raise CorruptBatchError("a record is cut off", pos) from None
+
+
+def _read_rows(buffer: bytes, pos: int, row: int, stop_row: int, with_headers: bool, dense: bool) -> Rows:
+    rows = Rows([], [], [], [], [], pos)
+    add_key, add_value, add_timestamp = rows.keys.append, rows.values.append, rows.timestamp_deltas.append
+    add_delta, add_headers = rows.offset_deltas.append, rows.headers.append
+    for width, until in _widths(row, stop_row) if dense else [(0, stop_row)]:
+        for _ in range(row, until):
+            byte = buffer[pos]
+            if byte < 128:
+                end = pos + 1 + (byte >> 1)
+                pos += 2
+            elif (second := buffer[pos + 1]) < 128:
+                end = pos + 2 + ((byte + ((second - 1) << 7)) >> 1)
+                pos += 3
+            else:
+                byte, pos = _long_varint(buffer, pos)
+                end = pos + (byte >> 1)
+                pos += 1
+            if byte & 1:
+                raise CorruptBatchError("a record's length is negative", pos)
+            # A byte of attributes that nobody uses was between the length and the timestamp.
+            byte = buffer[pos]
+            if byte < 128:
+                pos += 1
+            elif (second := buffer[pos + 1]) < 128:
+                byte += (second - 1) << 7
+                pos += 2
+            else:
+                byte, pos = _long_varint(buffer, pos)
+            add_timestamp(~(byte >> 1) if byte & 1 else byte >> 1)
+            if width:
+                pos += width
+            else:
+                delta, pos = read_varint(buffer, pos)
+                add_delta(delta)
+            byte = buffer[pos]
+            if byte < 128:
+                pos += 1
+            elif (second := buffer[pos + 1]) < 128:
+                byte += (second - 1) << 7
+                pos += 2
+            else:
+                byte, pos = _long_varint(buffer, pos)
+            if byte & 1:
+                add_key(None)
+            else:
+                stop = pos + (byte >> 1)
+                add_key(buffer[pos:stop])
+                pos = stop
+            byte = buffer[pos]
+            if byte < 128:
+                pos += 1
+            elif (second := buffer[pos + 1]) < 128:
+                byte += (second - 1) << 7
+                pos += 2
+            else:
+                byte, pos = _long_varint(buffer, pos)
+            if byte & 1:
+                add_value(None)
+            else:
+                stop = pos + (byte >> 1)
+                add_value(buffer[pos:stop])
+                pos = stop
+            if pos >= end:
+                raise CorruptBatchError("a record is longer than its length", pos)
+            if not with_headers:
+                pos = end
+            elif buffer[pos]:
+                headers, pos = read_headers(buffer, pos, end)
+                add_headers(headers)
+            else:
+                pos += 1
+                add_headers(_NO_HEADERS)
+            if pos != end:
+                raise CorruptBatchError("a record is not as long as its length", pos)
+        row = until
+    return rows._replace(end=pos)
+
+
+def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[bytes | None], int]:
+    """The values of such records of a dense batch, and where the last record ends, with no look at what is
+    not needed for that. Raises CorruptBatchError."""
+    try:
+        return _read_values(buffer, pos, first, first + count)
+    except IndexError:
+        raise CorruptBatchError("a record is cut off", pos) from None
+
+
+def _read_values(buffer: bytes, pos: int, row: int, stop_row: int) -> tuple[list[bytes | None], int]:
+    values: list[bytes | None] = []
+    add_value = values.append
+    for width, until in _widths(row, stop_row):
+        for _ in range(row, until):
+            byte = buffer[pos]
+            if byte < 128:
+                end = pos + 1 + (byte >> 1)
+                pos += 2
+            elif (second := buffer[pos + 1]) < 128:
+                end = pos + 2 + ((byte + ((second - 1) << 7)) >> 1)
+                pos += 3
+            else:
+                byte, pos = _long_varint(buffer, pos)
+                end = pos + (byte >> 1)
+                pos += 1
+            if byte & 1:
+                raise CorruptBatchError("a record's length is negative", pos)
+            while buffer[pos] > 127:
+                pos += 1
+            pos += 1 + width
+            byte = buffer[pos]
+            if byte < 128:
+                pos += 1
+            elif (second := buffer[pos + 1]) < 128:
+                byte += (second - 1) << 7
+                pos += 2
+            else:
+                byte, pos = _long_varint(buffer, pos)
+            if not byte & 1:
+                pos += byte >> 1
+            byte = buffer[pos]
+            if byte < 128:
+                pos += 1
+            elif (second := buffer[pos + 1]) < 128:
+                byte += (second - 1) << 7
+                pos += 2
+            else:
+                byte, pos = _long_varint(buffer, pos)
+            if byte & 1:
+                add_value(None)
+            else:
+                stop = pos + (byte >> 1)
+                add_value(buffer[pos:stop])
+                pos = stop
+            if pos >= end:
+                raise CorruptBatchError("a record is longer than its length", pos)
+            pos = end
+        row = until
+    return values, pos
+
+
+def skip_rows(buffer: bytes, pos: int, count: int) -> int:
+    """Where so many records end. Raises CorruptBatchError."""
+    try:
+        for _ in range(count):
+            length, pos = read_varint(buffer, pos)
+            if length < 0:
+                raise CorruptBatchError("a record's length is negative", pos)
+            pos += length
+    except IndexError:
+        raise CorruptBatchError("a record is cut off", pos) from None
+    return pos
+
+
+def _widths(row: int, stop_row: int) -> Iterator[tuple[int, int]]:
+    """How many bytes the offset deltas take, up to which row."""
+    for width, until in ((1, 64), (2, 8192), (3, 1_048_576), (4, 134_217_728), (5, 2**31)):
+        if row < until:
+            yield width, min(until, stop_row)
+            if until >= stop_row:
+                return
+
+
+def read_headers(buffer: bytes, pos: int, end: int) -> tuple[Headers, int]:
+    """The headers of the record that ends at `end`, and where they end. CorruptBatchError, IndexError."""
+    count, pos = read_varint(buffer, pos)
+    if not 0 <= count * 2 <= end - pos:
+        raise CorruptBatchError(f"{count} headers cannot follow", pos)
+    found: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        length, pos = read_varint(buffer, pos)
+        if not 0 <= length <= end - pos:
+            raise CorruptBatchError(f"a header key of {length} bytes cannot follow", pos)
+        # As Java reads them: a bad key must not keep a reader from its records.
+        key = buffer[pos : pos + length].decode("utf-8", "replace")
+        pos += length
+        length, pos = read_varint(buffer, pos)
+        if length > end - pos:
+            raise CorruptBatchError(f"a header value of {length} bytes cannot follow", pos)
+        value = None if length < 0 else buffer[pos : pos + length]
+        pos += max(length, 0)
+        found.append((key, value))
+    return found, pos
+
+
+def read_varint(buffer: bytes, pos: int) -> tuple[int, int]:
+    """A signed number in zigzag form, and where it ends. IndexError when the bytes run out."""
+    value, pos = _long_varint(buffer, pos)
+    return (value >> 1) ^ -(value & 1), pos
+
+
+def _long_varint(buffer: bytes, pos: int) -> tuple[int, int]:
+    value = shift = 0
+    for at in range(pos, pos + _LONGEST_VARINT):
+        byte = buffer[at]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at + 1
+        shift += 7
+    raise CorruptBatchError("a number is longer than 64 bits", pos)

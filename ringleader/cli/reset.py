@@ -1,0 +1,333 @@
+"""``ringleader groups reset``: where a group reads on, by the rules of Kafka's own tool."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ringleader.cli.asking import ask
+from ringleader.cli.common import (
+    BOOTSTRAP,
+    NONE,
+    WRONG_INPUT,
+    BootstrapOption,
+    CommandConfigOption,
+    JsonOption,
+    complain,
+    console,
+    fail,
+    table,
+)
+from ringleader.cli.scope import Scope, parse_scope, partitions_of
+from ringleader.cli.times import duration_ms, time_ms
+
+if TYPE_CHECKING:
+    from ringleader.clients.admin import Admin
+    from ringleader.clients.model import TopicPartition
+
+HELP = (
+    "Set where a group reads on. Shows old and new offset of every partition and changes nothing; --execute "
+    "commits the new ones.\n\n"
+    "Say where to (one of --to-earliest, --to-latest, --to-offset, --shift-by, --to-datetime, --by-duration, "
+    "--to-current, --from-file) and for what (--topic, or --all-topics that the group has committed). The "
+    "group's members have to be stopped: they would go on from their own positions. An offset outside of the "
+    "log becomes the nearest one inside, as with Kafka's own tool.\n\n"
+    "Examples:\n\n"
+    "  ringleader groups reset billing --topic orders --to-earliest\n\n"
+    "  ringleader groups reset billing --topic orders:0,1 --to-datetime 2026-01-31T12:00:00Z --execute\n\n"
+    "  ringleader groups reset billing --all-topics --shift-by -100 --csv > plan.csv\n\n"
+    "  ringleader groups reset billing --from-file plan.csv --execute"
+)
+
+
+class _Target(NamedTuple):
+    """Where to, in the words of the options."""
+
+    kind: str
+    number: int = 0
+    offsets: Mapping[TopicPartition, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a partition. `start` and `end` are the log's; `note` says why it is not as asked."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    offset: int
+    start: int
+    end: int
+    note: str
+
+    @property
+    def lag(self) -> int | None:
+        """As it is."""
+        return None if self.committed is None else max(0, self.end - self.committed)
+
+    @property
+    def new_lag(self) -> int:
+        """As it will be."""
+        return self.end - self.offset
+
+
+def reset(
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The group.", show_default=False)],
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC[:0,1]", help="A topic, or some of its partitions; may be repeated."),
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="All topics that the group has committed.")
+    ] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The first records.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="Behind the last records.")] = False,
+    to_current: Annotated[
+        bool, typer.Option("--to-current", help="Where the group is; the end where it has no offset.")
+    ] = False,
+    to_offset: Annotated[int | None, typer.Option(metavar="OFFSET", min=0, help="This offset.")] = None,
+    shift_by: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="So many records on, or back if it is below 0.")
+    ] = None,
+    to_datetime: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="The first records of this time or later: 2026-01-31T12:00:00Z.",
+        ),
+    ] = None,
+    by_duration: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="The first records since so long ago: 1h, P7D.")
+    ] = None,
+    from_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Offsets as --csv or --json printed them.")
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Commit the new offsets.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print topic,partition,offset for --from-file instead of a table.")
+    ] = False,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set where a group reads on."""
+    chosen = {
+        "--to-earliest": to_earliest or None,
+        "--to-latest": to_latest or None,
+        "--to-current": to_current or None,
+        "--to-offset": to_offset,
+        "--shift-by": shift_by,
+        "--to-datetime": to_datetime,
+        "--by-duration": by_duration,
+        "--from-file": from_file,
+    }
+    given = [name for name, value in chosen.items() if value is not None]
+    if len(given) != 1:
+        said = f"{' and '.join(given)}: give one of them." if given else f"Say where to: {', '.join(chosen)}."
+        fail(said, WRONG_INPUT)
+    if as_csv and as_json:
+        fail("--csv and --json: give one of them.", WRONG_INPUT)
+    if from_file is not None and (topic or all_topics):
+        fail("--from-file says which partitions; leave out --topic and --all-topics.", WRONG_INPUT)
+    if from_file is None and bool(topic) == all_topics:
+        fail("Say for what: --topic TOPIC[:0,1], or --all-topics.", WRONG_INPUT)
+    target = _target(given[0], chosen[given[0]], group)
+    scope = None if from_file is not None or all_topics else parse_scope(topic or [])
+    changes = ask(
+        bootstrap_server, lambda admin: _reset(admin, group, target, scope, execute), command_config
+    )
+    if as_json:
+        rows = [{**asdict(one), "lag": one.lag, "new_lag": one.new_lag} for one in changes]
+        print(json.dumps({"group": group, "executed": execute, "offsets": rows}))
+    elif as_csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(
+            (one.topic, one.partition, one.offset) for one in changes
+        )
+    else:
+        _show(changes)
+    count = f"{len(changes)} offset{'' if len(changes) == 1 else 's'}"
+    said = f"Set {count} of group {group}." if execute else f"Nothing has changed; --execute sets {count}."
+    print(said, file=sys.stderr if as_json or as_csv else sys.stdout)
+
+
+def _target(option: str, value: Any, group: str) -> _Target:
+    """What the option asks for. Ends the command when its value is wrong."""
+    now_ms = int(time.time() * 1000)
+    kind = option.removeprefix("--")
+    try:
+        if kind == "to-datetime":
+            return _Target("time", max(0, time_ms(value, now_ms)))
+        if kind == "by-duration":
+            return _Target("time", max(0, now_ms - duration_ms(value)))
+        if kind == "from-file":
+            return _Target("file", offsets=_read_plan(value.read_text(), group))
+    except OSError as error:
+        fail(f"{option}: {error.strerror}: {value}.", WRONG_INPUT)
+    except UnicodeDecodeError:
+        fail(f"{option}: {value} is not text.", WRONG_INPUT)
+    except ValueError as error:
+        where = f"{value}: " if kind == "from-file" else ""
+        fail(f"{option}: {where}{error}.", WRONG_INPUT)
+    return _Target(kind, 0 if value is True else value)
+
+
+def _read_plan(text: str, group: str) -> dict[TopicPartition, int]:
+    """What --csv or --json printed, or Kafka's own tool with --export. Raises ValueError."""
+    rows: list[tuple[int, Any]]
+    if text.lstrip().startswith("{"):
+        try:
+            told = json.loads(text)
+            rows = [
+                (at, (one["topic"], one["partition"], one["offset"]))
+                for at, one in enumerate(told["offsets"], 1)
+            ]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError("it is not what --json prints") from None
+    else:
+        reader = csv.reader(io.StringIO(text))
+        rows = [(reader.line_num, tuple(row)) for row in reader if row]
+    found: dict[TopicPartition, int] = {}
+    for at, row in rows:
+        # Kafka's tool puts the group before the rest when it is asked about several.
+        if len(row) == 4 and row[0] == group:
+            row = row[1:]
+        try:
+            topic, partition, offset = str(row[0]), int(row[1]), int(row[2])
+            right = len(row) == 3 and topic and partition >= 0 and offset >= 0
+        except (ValueError, TypeError, IndexError):
+            right = False
+        if not right:
+            raise ValueError(f"line {at} is not topic,partition,offset of group {group}")
+        found[topic, partition] = offset
+    if not found:
+        raise ValueError("it names no offsets")
+    return found
+
+
+async def _reset(
+    admin: Admin, group: str, target: _Target, scope: Scope | None, execute: bool
+) -> list[Change]:
+    """The plan; done, if asked for."""
+    from ringleader.clients.errors import BrokerError
+    from ringleader.protocol.errors import ErrorCode
+
+    await _check_state(admin, group, execute)
+    committed = {place: found.offset for place, found in (await admin.group_offsets(group)).items()}
+    if target.kind == "file":
+        named: Scope = {}
+        for topic, partition in target.offsets:
+            named[topic] = {*(named.get(topic) or ()), partition}
+        places = await partitions_of(admin, named)
+    elif scope is not None:
+        places = await partitions_of(admin, scope)
+    else:
+        places = await _still_there(admin, group, committed)
+    changes = await _plan(admin, places, committed, target)
+    if execute:
+        try:
+            await admin.set_group_offsets(group, {(one.topic, one.partition): one.offset for one in changes})
+        except BrokerError as error:
+            if error.code != ErrorCode.UNKNOWN_MEMBER_ID:
+                raise
+            fail(f"Group {group} has members; stop them, then reset its offsets.")
+    return changes
+
+
+async def _check_state(admin: Admin, group: str, execute: bool) -> None:
+    """Ends the command when members would go on from their own positions."""
+    (found,) = await admin.describe_groups([group])
+    if found.state == "Dead":
+        # Groups of the newer protocol are listed, but not described so.
+        states = [one.state for one in await admin.list_groups() if one.group_id == group]
+        if not states:
+            complain(f"There is no group {group} yet: to set its offsets makes it.")
+        members = bool(states) and states[0] not in ("Empty", "Dead", "")
+    else:
+        members = found.state != "Empty"
+    if not members:
+        return
+    count = len(found.members)
+    has = f"has {count} member{'' if count == 1 else 's'}" if count else "has members"
+    clients = sorted({f"{one.client_id} on {one.client_host.lstrip('/')}" for one in found.members})
+    who = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
+    sentence = f"Group {group} {has}{who}; stop them, then reset its offsets."
+    if execute:
+        fail(sentence)
+    complain(sentence)
+
+
+async def _still_there(admin: Admin, group: str, committed: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """What the group has committed, without what has been deleted since."""
+    counts = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
+    places = sorted(place for place in committed if place[1] < counts.get(place[0], 0))
+    if gone := sorted({topic for topic, _ in committed} - set(counts)):
+        complain(f"Left out, as there is no such topic: {', '.join(gone)}.")
+    if not places:
+        fail(f"Group {group} has no committed offsets; name topics with --topic.")
+    return places
+
+
+async def _plan(
+    admin: Admin, places: list[TopicPartition], committed: Mapping[TopicPartition, int], target: _Target
+) -> list[Change]:
+    starts, ends = await admin.start_offsets(places), await admin.end_offsets(places)
+    at_time: Mapping[TopicPartition, int] = {}
+    if target.kind == "time":
+        at_time = await admin.offsets_at(dict.fromkeys(places, target.number))
+    if target.kind == "shift-by" and (without := [place for place in places if place not in committed]):
+        names = ", ".join(f"{topic}-{partition}" for topic, partition in without)
+        fail(f"There is no committed offset to shift for {names}; leave them out, or say where to.")
+    changes = []
+    for place in places:
+        start, end = starts[place], ends[place]
+        wanted, note = _wanted(place, start, end, committed.get(place), at_time, target)
+        offset = min(max(wanted, start), end)
+        if offset != wanted:
+            bound = "before the first record" if wanted < start else "behind the end of the log"
+            note = f"{wanted} is {bound}"
+        changes.append(Change(*place, committed.get(place), offset, start, end, note))
+    return changes
+
+
+def _wanted(
+    place: TopicPartition,
+    start: int,
+    end: int,
+    committed: int | None,
+    at_time: Mapping[TopicPartition, int],
+    target: _Target,
+) -> tuple[int, str]:
+    """The offset as asked for, and a note."""
+    match target.kind:
+        case "to-earliest":
+            return start, ""
+        case "to-latest":
+            return end, ""
+        case "to-offset":
+            return target.number, ""
+        case "shift-by":
+            return (committed or 0) + target.number, ""
+        case "time":
+            found = at_time[place]
+            return (end, "no record is that late") if found < 0 else (found, "")
+        case "to-current":
+            return (end, "it has no committed offset") if committed is None else (committed, "")
+    return target.offsets[place], ""
+
+
+def _show(changes: list[Change]) -> None:
+    numbers = ("PARTITION", "COMMITTED", "NEW", "LAG", "NEW LAG")
+    shown = table("TOPIC", *numbers, "NOTE", right=numbers)
+    for one in changes:
+        figures = (one.partition, one.committed, one.offset, one.lag, one.new_lag)
+        shown.add_row(one.topic, *(NONE if value is None else str(value) for value in figures), one.note)
+    console().print(shown)

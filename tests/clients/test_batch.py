@@ -1,0 +1,190 @@
+"""What a consumer hands out: records and columns, decoded when they are looked at, deserialized if asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.clients.fetch.buffer import Chunk, end_of
+from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializationError
+from ringleader.clients.fetch.feed import Feed
+from ringleader.clients.fetch.model import Batch, ConsumerSettings
+from ringleader.clients.fetch.model import Record as ConsumerRecord
+from ringleader.protocol.records import Compression, Record, build_batch, stamp_append_time
+from ringleader.testing.coordinator import Coordinator
+from tests.support.consuming import PATIENCE_S, Source, consumer
+
+LOOKS: dict[str, Callable[[Batch], Any]] = {
+    "records": lambda batch: list(batch.records),
+    "iteration": list,
+    "values": lambda batch: batch.values,
+    "keys": lambda batch: batch.keys,
+    "timestamps": lambda batch: batch.timestamps_ms,
+    "headers": lambda batch: batch.headers,
+}
+
+
+def taken(data: bytes, limit: int = 1_000, at: int = 0, **options: Any) -> list[Batch]:
+    """Batches of up to `limit` records from `at` on."""
+    feed = Feed(("t", 3))
+    feed.place_at(at)
+    feed.add(Chunk(data, None), end_of(data))
+    batches, parts, left = [], [], limit
+    while (rows := feed.advance(True)) is not None:
+        if (part := feed.take(rows, left)) is not None:
+            parts.append(part)
+            left -= part.length
+        if not left:
+            batches.append(Batch("t", 3, parts, feed.position or 0, 0, 0, **options))
+            parts, left = [], limit
+    return [*batches, Batch("t", 3, parts, feed.position or 0, 0, 0, **options)] if parts else batches
+
+
+def some(first: int, count: int) -> list[Record]:
+    return [
+        Record(
+            first + i,
+            1_000 + i,
+            None if i % 3 == 0 else b"k%d" % i,
+            None if i % 5 == 4 else b"v" * (i % 100),
+            [("h", b"%d" % i)] if i % 7 == 0 else (),
+        )
+        for i in range(count)
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 300), st.sampled_from(list(Compression)), st.booleans()), min_size=1),
+    st.integers(1, 400),
+    st.integers(0, 200),
+    st.randoms(use_true_random=False),
+)
+def test_whatever_is_looked_at_first_it_is_the_same(
+    batches: list[tuple[int, Compression, bool]], limit: int, at: int, random: Any
+) -> None:
+    """Whole batches and parts of them, with holes or without, from any offset on."""
+    data, offset, all_records = b"", 0, []
+    for count, codec, holes in batches:
+        records = some(offset, count)
+        if holes:
+            records = [record for record in records if record.offset % 4 != 1] or records
+        data += build_batch(records, compression=codec)
+        offset = records[-1].offset + 1
+        all_records += [record for record in records if record.offset >= at]
+    seen: list[ConsumerRecord] = []
+    found = taken(data, limit, at)
+    assert [len(batch) for batch in found[:-1]] == [limit] * (len(found) - 1)
+    random.shuffle(found)  # a part may be looked at before the one in front of it
+    for batch in found:
+        names = [name for name in LOOKS if random.random() < 0.3]
+        for name in names:
+            assert len(LOOKS[name](batch)) == len(batch)
+        assert batch.values == [record.value for record in batch.records]
+        assert batch.offsets == [record.offset for record in batch]
+        assert (batch.keys, batch.headers) == (
+            [record.key for record in batch],
+            [record.headers for record in batch],
+        )
+        seen += batch
+    seen.sort(key=lambda record: record.offset)
+    assert seen == [
+        ConsumerRecord("t", 3, one.offset, one.timestamp_ms, "create", one.key, one.value, one.headers)
+        for one in all_records
+    ]
+
+
+def test_whose_time_it_is() -> None:
+    data = (
+        build_batch([Record(0, 5, None, b"a")])
+        + stamp_append_time(build_batch([Record(1, 5, None, b"b"), Record(2, 6, None, b"c")]), 77)
+        + build_batch([Record(3, -1, None, b"d")])
+    )
+    [batch] = taken(data)
+    assert [(record.timestamp_ms, record.timestamp_type) for record in batch] == [
+        (5, "create"),
+        (77, "log_append"),
+        (77, "log_append"),
+        (-1, None),
+    ]
+    assert batch.timestamps_ms == [5, 77, 77, -1]
+
+
+def malformed() -> bytes:
+    """The second record's length is wrong, the checksum right: a producer's fault."""
+    from crc32c import crc32c
+
+    data = bytearray(build_batch([Record(i, 1, None, b"v" * 10) for i in range(3)]))
+    size = (len(data) - 61) // 3
+    data[61 + size] += 2
+    data[17:21] = crc32c(data[21:]).to_bytes(4, "big")
+    return bytes(data)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_records_that_a_producer_wrote_wrongly_are_told_at_the_look(look: str) -> None:
+    [batch] = taken(malformed())
+    assert len(batch) == 3
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError, match="t-3 at offset 0: a record") as found:
+            LOOKS[look](batch)
+        assert found.value.next_offset == 3
+
+
+def test_deserializers_get_each_key_and_value() -> None:
+    data = build_batch([Record(i, 1, b"%d" % i, json.dumps({"n": i}).encode()) for i in range(3)])
+    [batch] = taken(data, key_deserializer=lambda key: int(key or b"-1"), value_deserializer=json.loads)
+    assert batch.keys == [0, 1, 2]
+    assert batch.values == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert [(record.key, record.value["n"]) for record in batch] == [(0, 0), (1, 1), (2, 2)]
+    assert batch.record.value == {"n": 0}
+    assert batch.records == list(batch)
+    [values] = taken(data, value_deserializer=json.loads)
+    assert (values.keys, values.values[2]) == ([b"0", b"1", b"2"], {"n": 2})
+
+
+def test_a_deserializer_is_not_called_before_the_look() -> None:
+    called: list[bytes | None] = []
+    data = build_batch([Record(i, 1, b"k", None if i else b"v") for i in range(2)])
+    [batch] = taken(data, value_deserializer=called.append)
+    assert (len(batch), batch.keys, batch.offsets, called) == (2, [b"k", b"k"], [0, 1], [])
+    assert (batch.values, batch.values, called) == ([None, None], [None, None], [b"v", None])
+
+
+@pytest.mark.parametrize("look", ["records", "iteration", "values"])
+def test_what_a_deserializer_refuses_names_the_record(look: str) -> None:
+    data = build_batch([Record(i, 1, b"k", value) for i, value in enumerate([b"1", b"x", b"3"])])
+    [batch] = taken(data, value_deserializer=lambda value: int(value or b""))
+    with pytest.raises(RecordDeserializationError, match="t-3 at offset 1: the value cannot be") as found:
+        LOOKS[look](batch)
+    error = found.value
+    assert (error.origin, error.key, error.value, error.offset) == ("value", b"k", b"x", 1)
+    assert isinstance(error.__cause__, ValueError)
+    seen = iter(batch)
+    assert next(seen).value == 1  # what comes before it can be had
+
+
+async def test_a_consumer_goes_on_behind_what_its_deserializer_refuses(coordinator: Coordinator) -> None:
+    source = Source(coordinator)
+    values = [b"1", b"2", b"x", b"4"]
+    source.append(("t", 0), build_batch([Record(i, 1, b"k", value) for i, value in enumerate(values)]))
+    got: list[int] = []
+    async with consumer(coordinator, value_deserializer=lambda value: int(value or b"")) as one:
+        while len(got) < 3:
+            [batch] = await one.getmany(timeout_s=PATIENCE_S)
+            records = iter(batch)
+            try:
+                while (record := next(records, None)) is not None:
+                    got.append(record.value)
+            except RecordDeserializationError as error:
+                one.seek(batch.place, (error.offset or 0) + 1)
+    assert got == [1, 2, 4]
+
+
+def test_a_deserializer_is_a_callable() -> None:
+    with pytest.raises(ValueError, match="value_deserializer has to be something that can be called or None"):
+        ConsumerSettings(value_deserializer="json")  # type: ignore[arg-type]
