@@ -44,6 +44,10 @@ from ringleader.clients.group.state import ASLEEP, ENTERING, OVER, Election, Pha
 from ringleader.clients.model import Assigned, MemberInfo
 from ringleader.protocol.errors import ErrorCode, error_name
 
+FOLLOW_UP_MS = 10
+"""A cooperative rebalance is often followed by another one, in which others get what was given up, and until
+then it has no owner: a member asks soon after the first, and then after twice as long each time, up to its
+heartbeat interval."""
 IMMEDIATE_REJOINS = 3
 """A refused join or sync is repeated at once so many times in a row; after that with backoff."""
 
@@ -343,7 +347,10 @@ class MemberMachine(Parting):
         # The coordinator restarts the session as it hands out the share: contact is now, not at sending.
         self.contact(now_ms)
         self.phase = Phase.STABLE
-        self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        self._beat_after_ms = (
+            FOLLOW_UP_MS if self.settings.cooperative else self.settings.heartbeat_interval_ms
+        )
+        self._next_beat(now_ms)
         self.counters.rebalanced(now_ms)
         held = Assigned(
             self.generation, self.member_id, election.leader_id, election.protocol, response.assignment
@@ -378,8 +385,13 @@ class MemberMachine(Parting):
     def _beat(self, now_ms: int) -> None:
         request = heartbeat(self.settings, self.generation, self.member_id)
         timeout_ms = self.settings.heartbeat_timeout_ms
-        self._beat_at_ms = now_ms + self.settings.heartbeat_interval_ms
+        self._next_beat(now_ms)
         self.link.send(self.BEAT, request, self._beaten, self._identity(), now_ms, timeout_ms)
+
+    def _next_beat(self, now_ms: int) -> None:
+        after_ms = min(self._beat_after_ms, self.settings.heartbeat_interval_ms)
+        self._beat_at_ms = now_ms + after_ms
+        self._beat_after_ms = 2 * after_ms
 
     def _beaten(self, response: Any, pending: Pending, now_ms: int) -> None:
         code = response.error_code

@@ -105,6 +105,7 @@ class MemberState:
         self._rejoin_reason: str | None = None
         self._election: Election | None = None
         self._beat_at_ms = 0
+        self._beat_after_ms = settings.heartbeat_interval_ms
         self._contact_ms = 0
         self._moving = b""  # of the share, what is being given up in a cooperative member; b"": all of it
         self._leave_reason: str | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ringleader.clients.errors import (
@@ -407,3 +409,19 @@ def test_a_commit_refused_while_the_join_is_on_its_way_says_nothing_about_the_sh
     script.join(generation_id=2, member_id="m-1", leader="other")
     script.sync()
     assert script.kinds() == ["TellAssigned", "TellAssigned"]
+
+
+def test_a_cooperative_member_asks_soon_whether_another_rebalance_follows() -> None:
+    """Else what was given up in the first one has no owner for a heartbeat interval of everybody."""
+    script = MemberScript(given_up=lambda _before, _after: None).start().settle()
+    times = []
+    for _ in range(12):
+        while "Heartbeat" not in script.wanted:
+            script.wait(1)
+        times.append(script.now_ms)
+        script.beat()
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps == [20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_000, 3_000, 3_000]
+    eager = MemberScript().start().settle()
+    eager.wait(2_999)
+    assert eager.wanted == []
