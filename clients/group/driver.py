@@ -15,6 +15,7 @@ from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import (
     AuthenticationError,
     BrokerError,
+    CoordinatorUnavailableError,
     MembershipOverError,
     RetriableError,
     UnsupportedVersionError,
@@ -404,7 +405,24 @@ class Driver:
         else:
             done(result, None)
 
-    # ---- offsets ----
+    # ---- what is asked from outside ----
+
+    def ready(self, timeout_s: float) -> Future[None]:
+        """Done when the coordinator was found once."""
+        return self.submit(lambda: self._found(timeout_s))
+
+    async def _found(self, timeout_s: float) -> None:
+        assert self._cluster is not None
+        link, deadline_s = self.machine.link, asyncio.get_running_loop().time() + timeout_s
+        if not link.found:
+            await self._cluster.ready(timeout_s)
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                while not link.found:
+                    await self.change()
+        except TimeoutError:
+            text = f"group {self.settings.group_id!r}: no coordinator within {timeout_s:g} s"
+            raise CoordinatorUnavailableError(f"{text}: {link.trouble or 'no answer'}") from None
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int

@@ -21,6 +21,7 @@ from ringleader.clients.offsets.commits import Consumed
 from ringleader.clients.options import MemberOptions, check_call
 
 COMMIT_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 CLIENT_ID = "ringleader-member"
 CLOSE_TIMEOUT_S = 5.0

@@ -18,7 +18,13 @@ from ringleader.clients.errors import MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import LoopCaller
 from ringleader.clients.group.driver import LOOP_ENDED
-from ringleader.clients.group.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, STOP_TIMEOUT_S, Member
+from ringleader.clients.group.member import (
+    CLOSE_TIMEOUT_S,
+    COMMIT_TIMEOUT_S,
+    READY_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    Member,
+)
 from ringleader.clients.group.sync_membership import SyncGroupMember
 from ringleader.clients.model import (
     Assigned,
@@ -79,6 +85,20 @@ class GroupMember(Member):
         caller = LoopCaller(lambda: self._driver.abandon(LOOP_ENDED))
         self._caller = caller
         self._driver.start(caller, lambda: caller.call(self._wake))
+
+    async def ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until the group's coordinator was found: for those who want to fail at the start.
+
+        `start` does not wait, and the member tries for ever. Raises ConnectionLostError with all bootstrap
+        addresses and why each cannot be reached, CoordinatorUnavailableError while the cluster names no
+        coordinator, and what ended the membership.
+        """
+        try:
+            await self._result(self._driver.ready(timeout_s))
+        except MembershipOverError:
+            if self.error is not None:
+                raise self.error from None
+            raise
 
     async def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
         """The share, as soon as there is one and `on_assigned` has returned.

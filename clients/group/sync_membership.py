@@ -13,7 +13,13 @@ from typing import Any, Self, TypeVar
 from ringleader.clients.errors import MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import ThreadCaller
-from ringleader.clients.group.member import CLOSE_TIMEOUT_S, COMMIT_TIMEOUT_S, STOP_TIMEOUT_S, Member
+from ringleader.clients.group.member import (
+    CLOSE_TIMEOUT_S,
+    COMMIT_TIMEOUT_S,
+    READY_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    Member,
+)
 from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
 
 T = TypeVar("T")
@@ -52,6 +58,15 @@ class SyncGroupMember(Member):
         self._check_new(self._caller)
         self._caller = ThreadCaller()
         self._driver.start(self._caller, self._wake)
+
+    def ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """As `GroupMember.ready`."""
+        try:
+            self._result(self._driver.ready(timeout_s))
+        except MembershipOverError:
+            if self.error is not None:
+                raise self.error from None
+            raise
 
     def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
         """As `GroupMember.wait_assigned`."""
