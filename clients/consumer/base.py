@@ -14,11 +14,11 @@ from ringleader.clients.checks import check
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, ClientError
 from ringleader.clients.fetch.errors import ConsumerClosedError
-from ringleader.clients.fetch.feed import EARLIEST, LATEST
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import TopicPartition
+from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""

@@ -14,8 +14,6 @@ from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import MalformedError
 
-LATEST, EARLIEST = -1, -2
-"""Times of ListOffsets that stand for the end and the beginning of the log."""
 COMMITTED = 0
 """A feed's first wish: the group's committed offset."""
 

@@ -14,11 +14,9 @@ from ringleader.clients.connection.cluster import Cluster, TopicMetadata
 from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, UnsupportedVersionError
 from ringleader.clients.model import Node, TopicPartition
+from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
-    ListOffsetsRequest,
-    ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsRequestListOffsetsTopic,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,
@@ -215,34 +213,19 @@ class Leaders:
         errors: dict[TopicPartition, int] = {}
 
         def request(places: list[TopicPartition]) -> Request:
-            topics = [
-                ListOffsetsRequestListOffsetsTopic(
-                    name=topic,
-                    partitions=[
-                        ListOffsetsRequestListOffsetsPartition(
-                            partition_index=p,
-                            current_leader_epoch=self.epoch((topic, p)),
-                            timestamp=times[topic, p],
-                        )
-                        for p in partitions
-                    ],
-                )
-                for topic, partitions in by_topic(places).items()
-            ]
-            return plain(
-                ListOffsetsRequest(replica_id=-1, isolation_level=int(committed_only), topics=topics)
+            epochs = {place: self.epoch(place) for place in places}
+            return list_offsets(
+                {place: times[place] for place in places}, epochs=epochs, committed_only=committed_only
             )
 
         answers, not_served = await self._ask(times, request)
         errors |= dict.fromkeys(not_served, int(ErrorCode.UNSUPPORTED_VERSION))
         for answer in answers:
-            for topic in answer.topics:
-                for part in topic.partitions:
-                    place = (topic.name, part.partition_index)
-                    if part.error_code:
-                        errors[place] = part.error_code
-                    else:
-                        found[place] = (part.offset, part.timestamp, part.leader_epoch)
+            for place, one in listed_offsets(answer).items():
+                if one.code:
+                    errors[place] = one.code
+                else:
+                    found[place] = (one.offset, one.timestamp, one.leader_epoch)
         self._note(errors)
         return found, errors
 

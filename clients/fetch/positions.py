@@ -17,9 +17,10 @@ from ringleader.clients.fetch.errors import (
     OffsetGoneError,
     PartitionError,
 )
-from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, LATEST, Feed
+from ringleader.clients.fetch.feed import COMMITTED, Feed
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST
 from ringleader.protocol.errors import KafkaError, error_name
 
 logger = logging.getLogger("ringleader.clients.consumer")

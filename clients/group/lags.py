@@ -12,16 +12,20 @@ from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.overview import Overview, overview
-from ringleader.clients.connection.requests import RawAnswer, Request, by_topic
+from ringleader.clients.connection.requests import RawAnswer, Request
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
 from ringleader.clients.model import Node, TopicPartition
+from ringleader.clients.offsets.list_offsets import (
+    EARLIEST,
+    LATEST,
+    ListedOffset,
+    list_offsets,
+    listed_offsets,
+)
 from ringleader.clients.offsets.requests import fetched_offsets, offset_fetch
 from ringleader.protocol.errors import MalformedError, error_name
 from ringleader.protocol.frames import decode_response
 from ringleader.protocol.messages import (
-    ListOffsetsRequest,
-    ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsRequestListOffsetsTopic,
     ListOffsetsResponse,
     OffsetFetchResponse,
 )
@@ -29,7 +33,6 @@ from ringleader.protocol.messages import (
 OffsetReset = Literal["earliest", "latest", "none"]
 """Where a group begins in a partition in which it has committed nothing."""
 
-EARLIEST, LATEST = -2, -1
 PARTITIONS_PER_REQUEST = 5_000
 """So that no request or answer holds up the loop for long."""
 
@@ -53,7 +56,7 @@ async def lags_of(
     reset: OffsetReset,
     timeout_ms: int,
 ) -> Lags:
-    """The group's lag in all partitions of these topics. `seen`: an overview of them, with places.
+    """The group's lag in all partitions of these topics. `seen`: an overview of them, with replicas.
 
     A partition without a committed offset counts from where `reset` begins: with "latest" and "none" it is
     not behind. Never raises ClientError: what is not known when the time is over counts as 0.
@@ -137,7 +140,7 @@ class _Question:
 
     async def _look_again(self, topics: set[str]) -> None:
         try:
-            seen = await overview(self._cluster, topics, places=True, timeout_ms=self._left_ms())
+            seen = await overview(self._cluster, topics, with_replicas=True, timeout_ms=self._left_ms())
             self._seen = seen._replace(topics={**self._seen.topics, **seen.topics})
         except ClientError as error:
             self.why = str(error)
@@ -172,10 +175,9 @@ class _Question:
         for start in range(0, len(places), PARTITIONS_PER_REQUEST):
             some = places[start : start + PARTITIONS_PER_REQUEST]
             try:
-                answer: RawAnswer = await self._cluster.send(
-                    node, _list_offsets(some, time), deadline_s=self._deadline_s
-                )
-                listed = await aside(partial(_decoded, ListOffsetsResponse, answer))
+                request = list_offsets(dict.fromkeys(some, time), raw=True)
+                answer: RawAnswer = await self._cluster.send(node, request, deadline_s=self._deadline_s)
+                listed = await aside(partial(_listed, answer))
             except RetriableError as error:
                 self.why = str(error)
                 return
@@ -183,15 +185,17 @@ class _Question:
                 self.why = str(error)
                 refused.update(some)
                 continue
-            for topic in listed.topics:
-                for part in topic.partitions:
-                    place = (topic.name, part.partition_index)
-                    if part.error_code:
-                        self.why = f"{place[0]}-{place[1]}: {error_name(part.error_code)}"
-                        if not is_retriable(part.error_code):
-                            refused.add(place)
-                    else:
-                        found[place] = part.offset
+            for place, one in listed.items():
+                if one.code:
+                    self.why = f"{place[0]}-{place[1]}: {error_name(one.code)}"
+                    if not is_retriable(one.code):
+                        refused.add(place)
+                else:
+                    found[place] = one.offset
+
+
+def _listed(answer: RawAnswer) -> dict[TopicPartition, ListedOffset]:
+    return listed_offsets(_decoded(ListOffsetsResponse, answer))
 
 
 def _raw(request: Request) -> Request:
@@ -207,18 +211,3 @@ def _decoded(message: Any, answer: RawAnswer) -> Any:
 
 def _fetched(answer: RawAnswer) -> Any:
     return fetched_offsets(_decoded(OffsetFetchResponse, answer))
-
-
-def _list_offsets(places: Sequence[TopicPartition], time: int) -> Request:
-    topics = [
-        ListOffsetsRequestListOffsetsTopic(
-            name=topic,
-            partitions=[
-                ListOffsetsRequestListOffsetsPartition(partition_index=one, timestamp=time)
-                for one in partitions
-            ],
-        )
-        for topic, partitions in by_topic(places).items()
-    ]
-    message = ListOffsetsRequest(replica_id=-1, topics=topics)
-    return Request(ListOffsetsRequest, lambda _version: message, raw=True)

@@ -20,7 +20,7 @@ from ringleader.clients.assignors import (
 from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.overview import ZERO_ID, Overview, in_trouble, overview
+from ringleader.clients.connection.overview import Overview, in_trouble, overview
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
 from ringleader.clients.group.driver import Driver
@@ -33,6 +33,7 @@ from ringleader.protocol.embedded import Assignment as AssignmentBytes
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
 from ringleader.protocol.messages import DescribeGroupsRequest
+from ringleader.protocol.overview import ZERO_ID
 
 logger = logging.getLogger("ringleader.clients.group.subscription")
 
@@ -100,7 +101,7 @@ class Leading:
         members, topics = await _aside(size // 16, lambda: _read_members(infos))
         by_lag = protocol == LAG_AWARE
         self._by_rack = not by_lag and any(member.rack for member in members)
-        seen = await self._patiently(cluster, topics, places=self._by_rack or by_lag)
+        seen = await self._patiently(cluster, topics, with_replicas=self._by_rack or by_lag)
         before = self._known or {}
 
         def understand() -> dict[str, _Known]:
@@ -127,13 +128,15 @@ class Leading:
             self._members, self._shares = members, shares
         return encoded
 
-    async def _patiently(self, cluster: Cluster, topics: list[str], *, places: bool) -> Overview:
+    async def _patiently(self, cluster: Cluster, topics: list[str], *, with_replicas: bool) -> Overview:
         """Until there is metadata, or the group has gone on to another round."""
         self._turn += 1
         turn = self._turn
         while True:
             try:
-                return await overview(cluster, topics, places=places, timeout_ms=LEADER_TIMEOUT_MS)
+                return await overview(
+                    cluster, topics, with_replicas=with_replicas, timeout_ms=LEADER_TIMEOUT_MS
+                )
             except RetriableError as error:
                 if turn != self._turn:
                     raise
@@ -253,7 +256,7 @@ class Leading:
             counts = seen.counts(known)
             return any(counts.get(topic, 0) < one.partitions for topic, one in known.items())
 
-        seen = await self._look(cluster, topics, less, places=leads and self._by_rack)
+        seen = await self._look(cluster, topics, less, with_replicas=leads and self._by_rack)
 
         def compared() -> list[str]:
             if leads:
@@ -268,12 +271,14 @@ class Leading:
         topics: Iterable[str] | None,
         less: Callable[[Overview], bool],
         *,
-        places: bool = False,
+        with_replicas: bool = False,
     ) -> Overview:
-        seen = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
+        seen = await overview(cluster, topics, with_replicas=with_replicas, timeout_ms=CHECK_TIMEOUT_MS)
         if await _aside(len(seen.topics), lambda: self._choice.look(seen) or less(seen)):
             await asyncio.sleep(CONFIRM_MS / 1000)
-            seen = again = await overview(cluster, topics, places=places, timeout_ms=CHECK_TIMEOUT_MS)
+            seen = again = await overview(
+                cluster, topics, with_replicas=with_replicas, timeout_ms=CHECK_TIMEOUT_MS
+            )
             await _aside(len(seen.topics), lambda: self._choice.look(again))
         return seen
 
@@ -321,7 +326,7 @@ class Leading:
         furthest behind as `imbalance` lets it have above the mean: a rebalance has its price, too."""
         known, given = dict(self._known or {}), self._shares
         counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
-        seen = await overview(cluster, counts, places=True, timeout_ms=CHECK_TIMEOUT_MS)
+        seen = await overview(cluster, counts, with_replicas=True, timeout_ms=CHECK_TIMEOUT_MS)
         reset, imbalance = self._settings.auto_offset_reset, self._settings.imbalance
         lags = await lags_of(cluster, self._group_id, seen, counts, reset, self._lag_timeout_ms)
         if lags.unknown:

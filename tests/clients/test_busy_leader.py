@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from ringleader.clients.assignors import ASSIGNORS, RANGE, Assignment, Assignor, AssignorMember
-from ringleader.clients.connection.overview import Overview, TopicSeen
+from ringleader.clients.connection.overview import Overview
 from ringleader.clients.group import leader, settings
 from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost
+from ringleader.protocol.overview import TopicOverview
 from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
 
@@ -78,7 +79,7 @@ async def test_a_million_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The assignment is computed, encoded and sent; the session is shorter than that takes."""
 
     async def overview(_cluster: Any, topics: Any, **_options: Any) -> Overview:
-        return Overview({topic: TopicSeen(bytes(16), 1_000_000, False, 0) for topic in topics}, {}, {})
+        return Overview({topic: TopicOverview(bytes(16), 1_000_000, False, 0) for topic in topics}, {}, {})
 
     monkeypatch.setattr(leader, "overview", overview)
     diary = Diary()

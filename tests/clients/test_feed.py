@@ -8,8 +8,9 @@ import pytest
 
 from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import CorruptRecordError
-from ringleader.clients.fetch.feed import COMMITTED, EARLIEST, Feed
+from ringleader.clients.fetch.feed import COMMITTED, Feed
 from ringleader.clients.model import OffsetAndMetadata
+from ringleader.clients.offsets.list_offsets import EARLIEST
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import Compression, Record, build_batch
 

@@ -188,7 +188,7 @@ async def test_shares_are_kept_while_lags_are_even_enough(coordinator: Coordinat
 
 async def ask(where: Coordinator, reset: Any = "earliest", timeout_ms: int = 5_000) -> Lags:
     async with Cluster(where.bootstrap) as cluster:
-        seen = await overview(cluster, ["t", "missing"], places=True, timeout_ms=5_000)
+        seen = await overview(cluster, ["t", "missing"], with_replicas=True, timeout_ms=5_000)
         return await lags_of(cluster, "g", seen, ["t", "missing"], reset, timeout_ms)
 
 
@@ -204,7 +204,7 @@ async def test_lags(coordinator: Coordinator) -> None:
 async def test_few_requests_for_many_partitions(coordinator: Coordinator) -> None:
     coordinator.create_topic("many", 500)
     async with Cluster(coordinator.bootstrap) as cluster:
-        seen = await overview(cluster, ["many"], places=True, timeout_ms=5_000)
+        seen = await overview(cluster, ["many"], with_replicas=True, timeout_ms=5_000)
         coordinator.faults.forget_seen()
         found = await lags_of(cluster, "g", seen, ["many"], "earliest", 20_000)
     assert found == Lags({"many": [0] * 500}, 0, "")
@@ -216,7 +216,7 @@ async def test_a_topic_that_goes_meanwhile_holds_up_nothing(coordinator: Coordin
     produce(coordinator, 7, 5, 3, 0)
     coordinator.create_topic("gone", 1)
     async with Cluster(coordinator.bootstrap) as cluster:
-        seen = await overview(cluster, ["t", "gone"], places=True, timeout_ms=5_000)
+        seen = await overview(cluster, ["t", "gone"], with_replicas=True, timeout_ms=5_000)
         async with Admin(coordinator.bootstrap) as admin:
             await admin.delete_topics(["gone"])
         found = await lags_of(cluster, "g", seen, ["t", "gone"], "earliest", 600_000)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.connection.overview import Overview, TopicSeen
+from ringleader.clients.connection.overview import Overview
 from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.matching import Choice, in_words
 from ringleader.clients.group.membership import GroupMember
@@ -20,6 +20,7 @@ from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Lost, MemberInfo
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.overview import TopicOverview
 from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary
 
@@ -143,7 +144,9 @@ async def test_the_clusters_own_topics_never_match(coordinator: Coordinator) -> 
         await until_owned(member, t=4)
     assert announced(coordinator) == [[name for name, internal in sorted(names.items()) if not internal]]
     choice = Choice(None, ".*")
-    choice.look(Overview({"a": TopicSeen(b"", 1, False, 0), "__b": TopicSeen(b"", 1, True, 0)}, {}, {}))
+    choice.look(
+        Overview({"a": TopicOverview(b"", 1, False, 0), "__b": TopicOverview(b"", 1, True, 0)}, {}, {})
+    )
     assert choice.names == ("a",)
 
 
@@ -218,7 +221,7 @@ class Looks:
         self._seen = list(seen)
 
         async def overview(_cluster: Any, topics: Any, **options: Any) -> Overview:
-            self.asked.append((None if topics is None else sorted(topics), options["places"]))
+            self.asked.append((None if topics is None else sorted(topics), options["with_replicas"]))
             return self._seen.pop(0) if len(self._seen) > 1 else self._seen[0]
 
         monkeypatch.setattr("ringleader.clients.group.leader.overview", overview)
@@ -227,7 +230,8 @@ class Looks:
 
 def glance(**topics: Any) -> Overview:
     found = {
-        name: TopicSeen(bytes(16), of, False, 0) if isinstance(of, int) else of for name, of in topics.items()
+        name: TopicOverview(bytes(16), of, False, 0) if isinstance(of, int) else of
+        for name, of in topics.items()
     }
     return Overview(found, {}, {1: "a", 2: "b"})
 
@@ -260,7 +264,7 @@ async def test_what_seems_to_be_gone_is_looked_at_again(monkeypatch: pytest.Monk
 
 
 async def test_a_topic_in_trouble_stays_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    trouble = TopicSeen(bytes(16), 0, False, ErrorCode.LEADER_NOT_AVAILABLE)
+    trouble = TopicOverview(bytes(16), 0, False, ErrorCode.LEADER_NOT_AVAILABLE)
     Looks(monkeypatch, glance(t=2), glance(t=2), glance(t=trouble))
     one = leading(None, "t")
     await one.before_join(None)  # type: ignore[arg-type]
@@ -272,7 +276,7 @@ async def test_a_topic_in_trouble_stays_what_it_was(monkeypatch: pytest.MonkeyPa
 async def test_topics_that_may_not_be_seen_are_named(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    secret = TopicSeen(bytes(16), 0, False, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    secret = TopicOverview(bytes(16), 0, False, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     Looks(monkeypatch, glance(t=2, secret=secret))
     one = leading()
     assert await share(one, member(["t", "secret"])) == {"t": [0, 1]}
@@ -282,7 +286,7 @@ async def test_topics_that_may_not_be_seen_are_named(
 
 
 async def test_racks_count_if_somebody_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = TopicSeen(bytes(16), 1, False, 0, (1,), ((1,),))
+    here = TopicOverview(bytes(16), 1, False, 0, (1,), ((1,),))
     there = here._replace(leaders=(2,), replicas=((2,),))
     looks = Looks(monkeypatch, glance(t=here), glance(t=there))
     one = leading()
@@ -290,7 +294,7 @@ async def test_racks_count_if_somebody_has_one(monkeypatch: pytest.MonkeyPatch) 
     assert await changes(one) == ["replicas of t are in other racks"]
     await share(one, member(["t"]))
     assert await changes(one) == []
-    assert [places for _, places in looks.asked] == [True, True, False, False]
+    assert [with_replicas for _, with_replicas in looks.asked] == [True, True, False, False]
 
 
 async def test_a_pattern_of_a_leader_needs_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
