@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_config: Path | None = None) -> T:
-    """Connect, ask, disconnect. Ends the command with one sentence when that does not work."""
+    """Connect and ask, all in `TIMEOUT_MS`. What goes wrong ends the command with one sentence."""
     from ringleader.clients.admin import Admin
     from ringleader.clients.errors import ClientError
 
@@ -34,7 +34,7 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
         except ValueError as error:
             fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
         async with admin:
-            return await question(admin)
+            return await question(admin.within(TIMEOUT_MS / 1000))
 
     try:
         return asyncio.run(asked())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -163,6 +164,26 @@ async def test_a_server_that_is_not_there_is_one_sentence(
     assert err.startswith("ringleader: ")
     assert address in err
     assert err.count("\n") == 1
+
+
+async def test_a_server_that_says_nothing_is_waited_for_once(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "TIMEOUT_MS", 500)
+    began = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        code, out, err = await _command(capsys, "groups", "describe", "g", "--bootstrap-server", address)
+    assert (code, out) == (1, "")
+    assert f"no connection to {address}" in err
+    assert time.monotonic() - began < 5
+
+
+async def test_all_topics_that_cannot_be_deleted_are_named(capsys: Capture) -> None:
+    code, _, err = await _command(capsys, "topics", "delete", "not-here", "nor-here")
+    assert code == 1
+    assert "'not-here'" in err
+    assert "'nor-here'" in err
 
 
 async def test_an_address_that_is_none_is_wrong_input(capsys: Capture) -> None:

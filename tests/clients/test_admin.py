@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -92,6 +93,42 @@ async def test_offsets_of_a_group_without_members(coordinator: Coordinator) -> N
         await admin.delete_groups(["by hand"])
         with pytest.raises(BrokerError, match="GROUP_ID_NOT_FOUND"):
             await admin.delete_groups(["by hand"])
+
+
+async def test_all_names_that_are_refused_are_told(coordinator: Coordinator) -> None:
+    coordinator.create_topic("there")
+    async with Admin(coordinator.bootstrap) as admin:
+        for ask in (admin.delete_topics(["gone", "there", "away"]), admin.describe_topics(["gone", "away"])):
+            with pytest.raises(BrokerError, match=r"'gone': UNKNOWN_TOPIC.*; .*'away': UNKNOWN_TOPIC"):
+                await ask
+        assert [one.name for one in await admin.list_topics()] == ["t"]
+        with pytest.raises(BrokerError, match=r"no partition t-7.*; no partition t-8"):
+            await admin.end_offsets([("t", 7), ("t", 0), ("t", 8)])
+        await admin.set_group_offsets("idle", {("t", 0): 1})
+        with pytest.raises(BrokerError, match=r"'nobody': GROUP_ID_NOT.*; .*'none': GROUP_ID_NOT"):
+            await admin.delete_groups(["nobody", "idle", "none"])
+        assert await admin.list_groups() == []
+        with pytest.raises(BrokerError, match=r"offset of a-0 .*UNKNOWN_TOPIC.*offset of b-1 "):
+            await admin.set_group_offsets("idle", {("a", 0): 1, ("b", 1): 2})
+
+
+async def test_one_deadline_for_all_requests_of_a_call(coordinator: Coordinator) -> None:
+    """Each answer takes less than the time of the call, all together take more."""
+    coordinator.faults.delay("*", 0.4)
+    began = time.monotonic()
+    async with Admin(coordinator.bootstrap, timeout_ms=1_000) as admin:
+        with pytest.raises(RetriableError):
+            await admin.lag("g")
+        assert time.monotonic() - began < 4
+        coordinator.faults.clear()
+        bounded = admin.within(0.3)
+        await bounded.list_topics()
+        coordinator.faults.delay("Metadata", 60)
+        for _ in range(2):
+            with pytest.raises(RetriableError):
+                await bounded.list_topics()
+    coordinator.faults.disconnect()
+    assert time.monotonic() - began < 8
 
 
 def test_lag() -> None:
