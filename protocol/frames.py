@@ -128,8 +128,11 @@ def encode_response(message: Message, version: int, correlation_id: int) -> byte
     return _RESPONSE.pack(len(body) + 4, correlation_id) + body
 
 
-def decode_response(cls: type[_M], frame: bytes, version: int) -> tuple[int, _M]:
-    """Correlation id and message of a response frame (without its size). Raises `MalformedError`."""
+def decode_response(cls: type[_M], frame: bytes | memoryview, version: int) -> tuple[int, _M]:
+    """Correlation id and message of a response frame (without its size). Raises `MalformedError`.
+
+    The frame of a message with records may be a `memoryview`: its records are views then, too.
+    """
     if len(frame) < 4:
         raise MalformedError(cls.__name__, version, "correlation_id", 0, "cut off")
     correlation_id = int.from_bytes(frame[:4], "big", signed=True)

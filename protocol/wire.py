@@ -52,7 +52,7 @@ def write_uvarint(value: int) -> bytes:
     return _uvarint(value)
 
 
-def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
+def read_uvarint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """The unsigned varint at `position` and the position after it."""
     value = 0
     for shift in (0, 7, 14, 21, 28):
@@ -66,7 +66,7 @@ def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
     raise ValueError("varint of more than five bytes")
 
 
-def skip_tags(data: bytes, position: int) -> int:
+def skip_tags(data: bytes | memoryview, position: int) -> int:
     """Pass over a section of tagged fields of which none is known (KIP-482)."""
     count, position = read_uvarint(data, position)
     end = len(data)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringleader.clients.connection.authentication import log_in, stay_logged_in
+from ringleader.clients.connection.incoming import Incoming
 from ringleader.clients.connection.requests import RawAnswer, Request
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.connection.tls import SPEAKS_TLS, asks_for_sasl, speaks_plain, speaks_tls, tls_error
@@ -51,13 +52,13 @@ class _InFlight:
     answer: asyncio.Future[Any]
     response: type[Message]
     version: int
-    raw: bool
+    request: Request
     overdue: str
     """What is said when the broker takes longer than it may."""
     until_s: float
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """An open connection with its versions negotiated. Make one with `open_connection`."""
 
     def __init__(
@@ -73,7 +74,7 @@ class Connection(asyncio.Protocol):
         self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._writable = asyncio.Event()
         self._writable.set()
-        self._buffer = bytearray()
+        self._incoming = Incoming()
         self._transport: asyncio.Transport | None = None
         self._why = ""
         self._versions: Mapping[int, tuple[int, int]] = {}
@@ -154,7 +155,7 @@ class Connection(asyncio.Protocol):
         await self._slots.acquire()
         try:
             await self._turn(alone)
-            return self._send(request.build(version), version, request.raw, name, timeout_s)
+            return self._send(request.build(version), version, request, name, timeout_s)
         except BaseException:
             self._slots.release()
             raise
@@ -172,7 +173,7 @@ class Connection(asyncio.Protocol):
                 await self._open.wait()
 
     def _send(
-        self, message: Message, version: int, raw: bool, name: str, timeout_s: float
+        self, message: Message, version: int, request: Request, name: str, timeout_s: float
     ) -> asyncio.Future[Any]:
         if self._transport is None or self.ended.is_set():
             raise self._lost(f"connection to {self.address} has ended: {self._why}")
@@ -186,7 +187,7 @@ class Connection(asyncio.Protocol):
         last = next(reversed(self._in_flight.values()), None)
         until_s = max(loop.time() + timeout_s, 0.0 if last is None else last.until_s)
         overdue = f"{name} was not answered within {timeout_s:g} s"
-        self._in_flight[correlation_id] = _InFlight(answer, response, version, raw, overdue, until_s)
+        self._in_flight[correlation_id] = _InFlight(answer, response, version, request, overdue, until_s)
         if self._overdue is None or self._overdue.when() > until_s:
             self._watch(until_s)
         self._idle.clear()
@@ -283,7 +284,7 @@ class Connection(asyncio.Protocol):
             version = highest if highest < version else 0
         raise UnsupportedVersionError(f"{self.address} takes no version of ApiVersions")
 
-    # ---- asyncio.Protocol ----
+    # ---- asyncio.BufferedProtocol ----
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -296,30 +297,29 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    def data_received(self, data: bytes) -> None:
-        buffer = self._buffer
-        buffer += data
-        start = 0
-        while len(buffer) - start >= 4:
-            size = int.from_bytes(buffer[start : start + 4], "big", signed=True)
-            if not 4 <= size <= self._limit_bytes:
-                if buffer.startswith(TLS_ALERT) and self._silent is not None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._incoming.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        incoming = self._incoming
+        incoming.received(nbytes)
+        while not self.ended.is_set():
+            try:
+                frame = incoming.frame(self._limit_bytes)
+            except ValueError as error:
+                if incoming.starts_with(TLS_ALERT) and self._silent is not None:
                     self._end("TLS", TlsError(SPEAKS_TLS.format(self.address)))
-                self.close(f"{self.address} announced an answer of {size} bytes")
+                self.close(f"{self.address} announced {error}")
                 return
-            if len(buffer) - start - 4 < size:
-                break
-            with memoryview(buffer) as view:  # an answer may be large: it is copied once
-                frame = bytes(view[start + 4 : start + 4 + size])
+            if frame is None:
+                return
             self._answered(frame)
-            start += 4 + size
-        del buffer[:start]
 
     def connection_lost(self, error: Exception | None) -> None:
         failure = tls_error(self.address, error) if isinstance(error, ssl.SSLError) else None
         self._end(f"closed by {self.address}" if error is None else f"{error}", failure)
 
-    def _answered(self, frame: bytes) -> None:
+    def _answered(self, frame: memoryview) -> None:
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         waiting = self._in_flight.pop(correlation_id, None)
         if waiting is None:
@@ -334,14 +334,18 @@ class Connection(asyncio.Protocol):
         if waiting.answer.done():
             return
         version = waiting.version
-        if waiting.raw:
-            waiting.answer.set_result(RawAnswer(frame, version))
+        if waiting.request.raw:
+            waiting.answer.set_result(RawAnswer(bytes(frame), version))
             return
         # A broker that does not know the version of ApiVersions answers in the layout of version 0.
-        if waiting.response is ApiVersionsResponse and frame[4:6] == b"\0\x23":
+        if waiting.response is ApiVersionsResponse and bytes(frame[4:6]) == b"\0\x23":
             version = 0
         try:
-            response: Any = decode_response(waiting.response, frame, version)[1]
+            keep = waiting.request.keep
+            data = bytes(frame) if keep is None else frame
+            response: Any = decode_response(waiting.response, data, version)[1]
+            if keep is not None:
+                keep(response)
         except MalformedError as error:
             waiting.answer.set_exception(ConnectionLostError(f"answer of {self.address}: {error}"))
             self.close(f"malformed answer: {error}")

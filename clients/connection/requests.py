@@ -20,6 +20,9 @@ class Request:
     max_version: int = 32767
     raw: bool = False
     """The answer is wanted as a `RawAnswer`: it may be large, and is decoded elsewhere."""
+    keep: Callable[[Any], None] | None = None
+    """For messages with records: they come as views of a buffer that the next answer overwrites, and this
+    makes them the message's own."""
 
 
 class RawAnswer(NamedTuple):

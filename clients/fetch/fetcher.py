@@ -16,7 +16,7 @@ from typing import Any
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.requests import plain
+from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import PartitionError
@@ -28,6 +28,7 @@ from ringleader.protocol.messages import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
+    FetchResponse,
     FetchResponsePartitionData,
 )
 
@@ -205,9 +206,7 @@ class Fetcher:
         request = self._request(asked, settings.max_wait_ms if waits else 0, max_bytes)
         timeout_ms = settings.request_timeout_ms + settings.max_wait_ms
         try:
-            response = await self._cluster.send(
-                node, plain(request), request_timeout_ms=timeout_ms, purpose=lane
-            )
+            response = await self._cluster.send(node, request, request_timeout_ms=timeout_ms, purpose=lane)
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
         except AuthenticationError:
@@ -221,7 +220,7 @@ class Fetcher:
             del self._busy[node.node_id, lane]
             self._wake.set()
 
-    def _request(self, asked: Iterable[_Asked], max_wait_ms: int, max_bytes: int) -> FetchRequest:
+    def _request(self, asked: Iterable[_Asked], max_wait_ms: int, max_bytes: int) -> Request:
         settings = self._settings
         topics: dict[str, list[FetchRequestFetchPartition]] = {}
         for one in asked:
@@ -233,7 +232,7 @@ class Fetcher:
             )
             topics.setdefault(one.feed.topic, []).append(part)
         floor = max((one.feed.floor_bytes for one in asked), default=0)
-        return FetchRequest(
+        message = FetchRequest(
             replica_id=-1,
             max_wait_ms=max_wait_ms,
             min_bytes=settings.min_bytes,
@@ -244,6 +243,7 @@ class Fetcher:
             topics=[FetchRequestFetchTopic(topic=name, partitions=parts) for name, parts in topics.items()],
             rack_id=settings.client_rack,
         )
+        return Request(FetchRequest, lambda _version: message, keep=_keep_records)
 
     # ---- answers ----
 
@@ -349,3 +349,10 @@ class Fetcher:
             why = f"the broker does not serve it: {error_name(code)}"
             feed.fail(PartitionError(*feed.place, one.offset, why, code))
             self._on_ready(feed)
+
+
+def _keep_records(response: FetchResponse) -> None:
+    for topic in response.responses:
+        for part in topic.partitions:
+            if part.records is not None:
+                part.records = bytes(part.records)
