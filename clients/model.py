@@ -29,6 +29,9 @@ class MemberProtocol:
 
     name: str
     metadata: bytes | Callable[[], bytes] = b""
+    eager: bool = False
+    """Of a cooperative member (`given_up`): this protocol takes without asking. When the group has settled on
+    it, the member gives up everything before it joins again."""
 
     def __post_init__(self) -> None:
         """Raises ValueError."""

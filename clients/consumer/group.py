@@ -81,8 +81,6 @@ class GroupConsumer(BaseConsumer):
         self._on_lost: OnPartitions | None = rest.pop("on_lost", None)
         client_id = rest.setdefault("client_id", CLIENT_ID)
         rest.setdefault("rebalance_timeout_ms", settings.max_poll_interval_ms)
-        if rest.get("group_protocol") != "consumer":
-            rest.setdefault("assignors", ("cooperative-sticky",))
 
         def cluster() -> Cluster:
             return Cluster(

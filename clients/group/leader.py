@@ -25,10 +25,11 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
 from ringleader.clients.group.driver import Driver
 from ringleader.clients.group.lags import Lags, lags_of
+from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice, in_words
-from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings
+from ringleader.clients.group.settings import COOPERATIVE, LAG_AWARE, MemberSettings, SubscriptionSettings
 from ringleader.clients.group.state import Phase
-from ringleader.clients.model import Assigned, MemberInfo
+from ringleader.clients.model import Assigned, MemberInfo, TopicPartition
 from ringleader.protocol.embedded import Assignment as AssignmentBytes
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
@@ -75,6 +76,7 @@ class Leading:
         self._members: list[AssignorMember] = []
         self._shares: Assignment = {}
         self._asked: Assigned | None = None  # the share for which a rejoin is under way already
+        self._machine: MemberMachine | None = None
         self._again = False  # there are changes for which no rejoin was asked
         self._led = asyncio.Event()
         self._complaint = ""
@@ -83,8 +85,9 @@ class Leading:
 
     # ---- every member ----
 
-    def bind(self, member: MemberSettings) -> None:
+    def bind(self, member: MemberSettings, machine: MemberMachine) -> None:
         """The member that this is about; before it starts."""
+        self._machine = machine
         self._group_id = member.group_id
         self._lag_timeout_ms = min(LAG_TIMEOUT_MS, member.rebalance_timeout_ms // 4)
 
@@ -99,6 +102,11 @@ class Leading:
         """Each member's partitions."""
         size = sum(len(info.metadata) for info in infos)
         members, topics = await _aside(size // 16, lambda: _read_members(infos))
+        if self._takes_over(protocol) and (kept := _owned(members)):
+            assert self._machine is not None
+            reason = f"the group goes over to {protocol}: all give up what they hold"
+            self._machine.rejoin(reason, Driver.now_ms())
+            return {member: AssignmentBytes(of).encode() for member, of in kept.items()}
         by_lag = protocol == LAG_AWARE
         self._by_rack = not by_lag and any(member.rack for member in members)
         seen = await self._patiently(cluster, topics, with_replicas=self._by_rack or by_lag)
@@ -127,6 +135,16 @@ class Leading:
         if by_lag and self._settings.lag_check_ms is not None:
             self._members, self._shares = members, shares
         return encoded
+
+    def _takes_over(self, protocol: str) -> bool:
+        """Whether the group has just come to an eager protocol, and members may still hold what they had
+        under a cooperative one. Then everybody gets what they hold, and nobody anything else; and the group
+        rebalances once more, for which all give up everything, as an eager protocol asks of them. So no
+        partition has two owners."""
+        machine = self._machine
+        if machine is None or COOPERATIVE[protocol] or not machine.settings.cooperative:
+            return False
+        return machine.last_held is None or machine.cooperates(machine.last_held.protocol)
 
     async def _patiently(self, cluster: Cluster, topics: list[str], *, with_replicas: bool) -> Overview:
         """Until there is metadata, or the group has gone on to another round."""
@@ -411,6 +429,21 @@ def _read_member(info: MemberInfo, lists: dict[tuple[str, ...], tuple[str, ...]]
         said.rack_id,
         said.user_data,
     )
+
+
+def _owned(members: Sequence[AssignorMember]) -> Assignment:
+    """What members say that they hold; of two who claim a partition, the one of the newer generation has it.
+    Empty if nobody holds anything."""
+    owners: dict[TopicPartition, tuple[int, str]] = {}
+    for member in members:
+        claim = (member.generation, member.member_id)
+        for topic, partitions in member.owned.items():
+            for partition in partitions:
+                owners[topic, partition] = max(claim, owners.get((topic, partition), claim))
+    found: Assignment = {member.member_id: {} for member in members} if owners else {}
+    for (topic, partition), (_, member_id) in owners.items():
+        found[member_id].setdefault(topic, []).append(partition)
+    return found
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:

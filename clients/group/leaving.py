@@ -60,7 +60,7 @@ class Parting(MemberState):
     def _stop_joining(self) -> None:
         if self.phase in (Phase.JOINING, Phase.SYNCING) and self.link.coordinator is not None:
             self._actions.append(Disconnect(self.link.coordinator))
-        self.link.forget(self.JOIN, "SyncGroup", self.BEAT)
+        self.link.forget(self.JOIN, "DescribeGroups", "SyncGroup", self.BEAT)
 
     def _start_leaving(self, now_ms: int) -> None:
         asks_for_id = self.phase is Phase.JOINING and not self.member_id and self.link.waits_for(self.JOIN)

@@ -37,9 +37,10 @@ from ringleader.clients.group.actions import (
     PrepareJoin,
     TellAssigned,
 )
+from ringleader.clients.group.inconsistent import inconsistent
 from ringleader.clients.group.leaving import COORDINATOR_GONE, Parting
 from ringleader.clients.group.link import Pending
-from ringleader.clients.group.requests import heartbeat, join_group, sync_group
+from ringleader.clients.group.requests import describe_group, heartbeat, join_group, sync_group
 from ringleader.clients.group.state import ASLEEP, ENTERING, OVER, Election, Phase
 from ringleader.clients.model import Assigned, MemberInfo
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -89,6 +90,8 @@ class MemberMachine(Parting):
             return
         if pending.name == "FindCoordinator":
             self.link.retry_later(f"no broker answers: {why}", now_ms)
+        elif pending.name == "DescribeGroups":
+            self._described(None, pending, now_ms)
         else:
             self.link.lost(f"{pending.name}: {why}", pending.found, now_ms)
             self._repeat(pending.name, f"{pending.name} got no answer", now_ms)
@@ -96,7 +99,10 @@ class MemberMachine(Parting):
 
     def refuse(self, ticket: int, error: ClientError, now_ms: int) -> None:
         """A `Send` cannot be done at all: no common version, not expressible in it, not authenticated."""
-        if (pending := self.link.take(ticket)) is not None:
+        pending = self.link.take(ticket)
+        if pending is not None and pending.name == "DescribeGroups":
+            self._described(None, pending, now_ms)
+        elif pending is not None:
             text = f"group {self.settings.group_id!r}: {pending.name} is not possible: {error}"
             kind = type(error) if isinstance(error, MembershipError) else MembershipUnsupportedError
             self._end(kind(text, error.code), now_ms)
@@ -299,8 +305,16 @@ class MemberMachine(Parting):
             self._refusals += 1
             if self._refusals > IMMEDIATE_REJOINS:
                 self.link.retry_later("the coordinator keeps giving out member ids", now_ms)
+        elif code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
+            self.counters.failed_rebalances += 1
+            request, timeout_ms = describe_group(self.settings.group_id), self.settings.leave_timeout_ms
+            self.link.send("DescribeGroups", request, self._described, self._identity(), now_ms, timeout_ms)
         else:
             self._refused_answer(code, pending, now_ms)
+
+    def _described(self, response: Any, pending: Pending, now_ms: int) -> None:
+        """What group it is that did not take this member's protocols."""
+        self._end(inconsistent(self.settings, self.protocols, response), now_ms)
 
     def _elect(self, response: Any, now_ms: int) -> None:
         kind, name = response.protocol_type, response.protocol_name
@@ -375,6 +389,10 @@ class MemberMachine(Parting):
                 self._leave_failed(MembershipError(text), error, "given_up", now_ms)
                 return
         if not moving:
+            self._actions.append(TellAssigned(held))
+        elif not self.cooperates(held.protocol):
+            # An eager leader of another library did not ask: others have these already.
+            self._lose_a_part(held, moving, f"the group has gone over to {held.protocol}, which does not ask")
             self._actions.append(TellAssigned(held))
         else:
             until_ms = now_ms + self.settings.rebalance_timeout_ms
@@ -468,28 +486,3 @@ class MemberMachine(Parting):
         if self._refusals > IMMEDIATE_REJOINS:
             self.link.retry_later(reason, now_ms)
         self._to_join(reason, now_ms)
-
-    # ---- giving up and losing the share ----
-
-    def _rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
-        """Join again; an eager member gives up its share first."""
-        self._join_until_ms = hold_until_ms
-        if self.settings.cooperative:
-            self._say(logging.INFO, f"joining again with generation {self.generation} in hand: {reason}")
-            self._to_join(reason, now_ms)
-        else:
-            self._revoke(reason, hold_until_ms, now_ms)
-
-    def _given_up(self, now_ms: int) -> None:
-        moved, self._moving = self._moving, b""
-        self.counters.revoked(now_ms)
-        if not moved:
-            self.held = None
-            self.counters.assigned_ms = None
-        elif self.held is not None:
-            self._shrunk()
-            self._actions.append(TellAssigned(self.held))
-            if self._leave_reason is not None:
-                self._revoke(f"leaving: {self._leave_reason}", self.hold_until_ms, now_ms)
-                return
-        self._to_join(self._join_reason, now_ms)

@@ -9,6 +9,7 @@ from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.model import MemberProtocol
 from ringleader.protocol.messages import (
+    DescribeGroupsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -44,6 +45,11 @@ def join_group(
             reason=reason[:REASON_MAX_CHARACTERS],
         )
     )
+
+
+def describe_group(group_id: str) -> Request:
+    """Ask who is in the group."""
+    return plain(DescribeGroupsRequest(groups=[group_id]))
 
 
 def sync_group(

@@ -49,8 +49,8 @@ class MemberSettings:
     retry_backoff_max_ms: int = 1_000
     given_up: GivenUp | None = None
     """Makes the member cooperative (KIP-429): it keeps its share while it joins again, then gives up what is
-    not in the new one, and joins once more so that others can have it. Without it the member is eager: it
-    gives up everything before it joins."""
+    not in the new one, and joins once more so that others can have it. Without it, and after a generation
+    with a protocol that is `eager`, the member gives up everything before it joins."""
     max_poll_interval_ms: int | None = None
     """A member whose application holds a share for so long without a sign of progress (`polled`) leaves;
     None: never. The Java consumer's default is 300000; other than there it is not the rebalance timeout."""
@@ -114,8 +114,10 @@ class SubscriptionSettings:
     group_remote_assignor: str | None = None
     """With group_protocol="consumer": the coordinator's assignor that this member votes for, "uniform" or
     "range"; None leaves it to the coordinator."""
-    assignors: Sequence[str] = ("range", "roundrobin")
-    """Names out of `ringleader.clients.assignors.ASSIGNORS`, or "lag-aware", in order of preference."""
+    assignors: Sequence[str] = ("cooperative-sticky", "range", "roundrobin")
+    """Names out of `ringleader.clients.assignors.ASSIGNORS`, or "lag-aware", in order of preference. The
+    group settles on one that all its members offer; while it is a cooperative one, the member keeps its
+    partitions while the group rebalances. These three meet what other clients offer by themselves."""
     rack: str | None = None
     """Where this member is (KIP-881)."""
     weight: float = 1.0
@@ -146,5 +148,5 @@ class SubscriptionSettings:
 
     @property
     def cooperative(self) -> bool:
-        """Whether a member with these assignors keeps its partitions while it joins again."""
-        return all(COOPERATIVE[name] for name in self.assignors)
+        """Whether a member with these assignors may keep its partitions while it joins again."""
+        return any(COOPERATIVE[name] for name in self.assignors)

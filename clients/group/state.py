@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.group.actions import Action, CancelRevoked, Over, Say, TellLost, TellRevoked
+from ringleader.clients.group.actions import (
+    Action,
+    CancelRevoked,
+    Over,
+    Say,
+    TellAssigned,
+    TellLost,
+    TellRevoked,
+)
 from ringleader.clients.group.link import Link
 from ringleader.clients.group.poll_clock import PollClock
 from ringleader.clients.group.settings import MemberSettings
@@ -129,6 +137,12 @@ class MemberState:
         what is being given up."""
         return () if self.held is None else (self.held.assignment, self._moving)
 
+    def cooperates(self, protocol: str) -> bool:
+        """Whether the member keeps what it holds of a generation with that protocol while it joins again."""
+        return self.settings.cooperative and not any(
+            one.eager for one in self.protocols if one.name == protocol
+        )
+
     def _say(self, level: int, text: str) -> None:
         self._actions.append(Say(level, text))
 
@@ -140,6 +154,32 @@ class MemberState:
         return self.phase in BEATING and self.generation >= 0
 
     # ---- how a share ends ----
+
+    def _to_join(self, reason: str, now_ms: int) -> None:
+        raise NotImplementedError
+
+    def _rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
+        """Join again; an eager member gives up its share first."""
+        self._join_until_ms = hold_until_ms
+        if self.held is not None and self.cooperates(self.held.protocol):
+            self._say(logging.INFO, f"joining again with generation {self.generation} in hand: {reason}")
+            self._to_join(reason, now_ms)
+        else:
+            self._revoke(reason, hold_until_ms, now_ms)
+
+    def _given_up(self, now_ms: int) -> None:
+        moved, self._moving = self._moving, b""
+        self.counters.revoked(now_ms)
+        if not moved:
+            self.held = None
+            self.counters.assigned_ms = None
+        elif self.held is not None:
+            self._shrunk()
+            self._actions.append(TellAssigned(self.held))
+            if self._leave_reason is not None:
+                self._revoke(f"leaving: {self._leave_reason}", self.hold_until_ms, now_ms)
+                return
+        self._to_join(self._join_reason, now_ms)
 
     def _revoke(self, reason: str, hold_until_ms: int, now_ms: int, moving: bytes = b"") -> None:
         """Ask the user to give up the share, or only the part of it that moves to another member."""
@@ -180,11 +220,15 @@ class MemberState:
         if held is None or not moving:
             self._lose(why, now_ms)
             return
+        self._actions.append(CancelRevoked(self._round))
+        self._lose_a_part(held, moving, why)
+
+    def _lose_a_part(self, held: Assigned, gone: bytes, why: str) -> None:
+        """Of what the member holds, this is gone without asking."""
         self.counters.times_lost += 1
         self._shrunk()
-        self._actions.append(CancelRevoked(self._round))
         self._say(logging.WARNING, f"lost a part of generation {held.generation}: {why}")
-        self._actions.append(TellLost(Lost(held.generation, held.member_id, moving, why, partial=True)))
+        self._actions.append(TellLost(Lost(held.generation, held.member_id, gone, why, partial=True)))
 
     def _shrunk(self) -> None:
         """A part of the share is gone: a commit that was asked for before may not outlast this generation."""

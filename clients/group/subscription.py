@@ -22,7 +22,7 @@ from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.settings import LAG_AWARE, MemberSettings, SubscriptionSettings
+from ringleader.clients.group.settings import COOPERATIVE, LAG_AWARE, MemberSettings, SubscriptionSettings
 from ringleader.clients.model import Assigned, MemberProtocol, TopicPartition
 from ringleader.clients.offsets.commits import Consumed
 from ringleader.clients.options import ConsumerMemberOptions, check_call
@@ -62,9 +62,12 @@ def consumer_member(
     Exactly one of `topics` (names) and `pattern` (a regular expression of Python that matches the whole name;
     the cluster's internal topics never match). Each join announces what matches then.
 
-    If all `assignors` are cooperative, so is the member (KIP-429): it goes on with its partitions while the
-    group rebalances; `on_revoked` is asked for those only that move away, and `on_assigned` gets the whole
-    new share each time.
+    While the group is assigned by a cooperative one of the `assignors`, the member goes on with its
+    partitions when it rebalances (KIP-429): `on_revoked` is asked for those only that move away, and
+    `on_assigned` gets the whole new assignment each time. With an eager one it gives up everything first.
+    When a client joins that knows eager ones only, the group goes over to one of those: a leader of this
+    library has all give up what they hold before anybody gets it; under another leader, what others have
+    taken is told by `on_lost`.
 
     Every `metadata_max_age_ms` a member with a pattern looks whether other topics match, and the leader looks
     at all topics of the group: growth, deletion, re-creation, and other racks of replicas make it rejoin.
@@ -151,7 +154,10 @@ class _Subscriber:
             }
         return {
             "protocol_type": PROTOCOL_TYPE,
-            "protocols": [MemberProtocol(name, partial(self._metadata, name)) for name in settings.assignors],
+            "protocols": [
+                MemberProtocol(name, partial(self._metadata, name), eager=not COOPERATIVE[name])
+                for name in settings.assignors
+            ],
             "given_up": partitions_given_up if settings.cooperative else None,
             "leader": leading.lead,
             "watch": leading.watch,
@@ -160,7 +166,7 @@ class _Subscriber:
 
     def bound(self, member: M) -> M:
         """Watch this member's shares."""
-        self._leading.bind(member.settings)
+        self._leading.bind(member.settings, member.machine)
         self._machine = member.machine
         member.subscription = self._choice
         return member

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,8 +115,9 @@ async def test_commits_are_made_while_the_join_is_parked(coordinator: Coordinato
     first, second = Diary(), Diary(Revoked=slowly)
     async with consumer(coordinator, first) as one:
         await until_shares(one, sizes=[4])
-        eager = {"assignors": ["cooperative-sticky", "sticky"]}
-        async with consumer(coordinator, second, "b", **eager) as two:
+        two = consumer(coordinator, second, "b")
+        two.machine.protocols = tuple(replace(one, eager=True) for one in two.machine.protocols)
+        async with two:
             await until_shares(one, two, sizes=[2, 2])
             before, told = one.assigned, len(second.of(Revoked))
             settled.set()
@@ -169,15 +171,19 @@ async def test_leaving_while_a_part_is_given_up_gives_up_the_rest(coordinator: C
         await until_shares(two, sizes=[4])
 
 
-async def test_mixed_assignors_make_an_eager_member(coordinator: Coordinator) -> None:
-    """The rebalance protocol is the best that all assignors of a member know, as in Java."""
+async def test_the_group_decides_whether_a_member_is_cooperative(coordinator: Coordinator) -> None:
+    """By the assignor that it settles on: a member that offers both kinds is not eager for that."""
     first = Diary()
     both = ["cooperative-sticky", "range"]
     async with consumer(coordinator, first, assignors=both) as one:
         await until_shares(one, sizes=[4])
         async with consumer(coordinator, Diary(), "b", assignors=both) as two:
             await until_shares(one, two, sizes=[2, 2])
-            assert not any(revoked.partial for revoked in first.of(Revoked))
+            assert [revoked.partial for revoked in first.of(Revoked)] == [True]
+        async with consumer(coordinator, Diary(), "c", assignors=["range"]) as three:
+            await until_shares(one, three, sizes=[2, 2])
+            assert not first.of(Revoked)[-1].partial
+    assert not first.of(Lost)
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "weighted"])

@@ -262,13 +262,12 @@ async def test_commits_go_on_while_the_group_rebalances(coordinator: Coordinator
         assert (await one.committed())[stays].offset == commits
 
 
-@pytest.mark.parametrize("options", [EAGER, {"assignors": ("cooperative-sticky", "range")}])
-async def test_eager_members(coordinator: Coordinator, source: Source, options: dict[str, Any]) -> None:
+async def test_eager_members(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=1, count=10)
     sink, told = Sink(), Told()
-    async with consumer(coordinator, **options, **told.options()) as one, reading(one, sink):
+    async with consumer(coordinator, **EAGER, **told.options()) as one, reading(one, sink):
         await until(lambda: sink.total == 40)
-        async with consumer(coordinator, "b", **options) as two, reading(two, sink):
+        async with consumer(coordinator, "b", **EAGER) as two, reading(two, sink):
             await shared(one, two, sizes=[2, 2])
             assert told.revoked == [places(range(4))]
             assert len(told.assigned[-1]) == 2

@@ -125,7 +125,7 @@ async def test_a_coordinator_that_is_loading_is_asked_again(coordinator: Coordin
     assert rule.hits == 2
 
 
-@pytest.mark.parametrize("assignors", [["lag-aware"], ["lag-aware", "range"]], ids=["cooperative", "eager"])
+@pytest.mark.parametrize("assignors", [["lag-aware"], ["lag-aware", "range"]], ids=["alone", "first"])
 async def test_the_leader_looks_at_lags(coordinator: Coordinator, assignors: list[str]) -> None:
     options: dict[str, Any] = {"lag_check_ms": 50, "assignors": assignors}
     first, second = Diary(), Diary()

@@ -22,13 +22,22 @@ from ringleader.clients.errors import (
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.group.state import Phase
+from ringleader.clients.group.subscription import partitions_given_up
 from ringleader.clients.model import MemberInfo, MemberProtocol
+from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    DescribeGroupsResponse,
+    DescribeGroupsResponseDescribedGroup,
+    DescribeGroupsResponseDescribedGroupMember,
+)
 from tests.support.member_script import (
     ComputeAssignment,
     MemberScript,
     Over,
     TellAssigned,
+    TellLost,
+    TellRevoked,
 )
 
 
@@ -126,7 +135,6 @@ def test_jitter_comes_from_outside() -> None:
 
 
 FATAL = {
-    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: InconsistentGroupProtocolError,
     ErrorCode.INVALID_SESSION_TIMEOUT: InvalidSessionTimeoutError,
     ErrorCode.INVALID_GROUP_ID: InvalidGroupIdError,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: GroupAuthorizationError,
@@ -150,6 +158,127 @@ def test_join_answers_that_end_the_membership(code: int, kind: type[MembershipEr
     assert script.machine.phase is Phase.FAILED
     script.wait(60_000)
     assert script.wanted == []
+
+
+def described(protocol_type: str = "work", protocol: str = "odd", clients: int = 1) -> DescribeGroupsResponse:
+    members = [
+        DescribeGroupsResponseDescribedGroupMember(client_id=f"c{n}", client_host="/h")
+        for n in range(clients)
+    ]
+    group = DescribeGroupsResponseDescribedGroup(
+        group_id="g", protocol_type=protocol_type, protocol_data=protocol, members=members
+    )
+    return DescribeGroupsResponse(groups=[group])
+
+
+@pytest.mark.parametrize(
+    ("settings", "group", "sentence"),
+    [
+        (
+            {},
+            described(),
+            "group 'g' uses odd (client c0 at h); this member offers even: pass protocols=['odd'] with what "
+            "all of them offer",
+        ),
+        (
+            {},
+            described(protocol="", clients=5),
+            "group 'g' knows none of them (clients c0 at h, c1 at h, c2 at h and 2 more); this member offers "
+            "even: pass protocols=['...'] with what all of them offer",
+        ),
+        (
+            {},
+            described("connect"),
+            "group 'g' is a group of type 'connect', and this member's type is 'work': choose another group "
+            "id",
+        ),
+        (
+            {"protocol_type": "consumer"},
+            described("consumer", "range"),
+            "group 'g' uses range (client c0 at h); this member offers even: pass assignors=['range'] with "
+            "what all of them offer",
+        ),
+        (
+            {"protocol_type": "consumer"},
+            described("consumer", "theirs"),
+            "group 'g' uses theirs (client c0 at h); this member offers even: there is no assignor 'theirs' "
+            "here: configure one of even in the others",
+        ),
+        (
+            {},
+            described(clients=0),
+            "group 'g': its members have another protocol type, or no protocol in common with this one "
+            "(INCONSISTENT_GROUP_PROTOCOL to JoinGroup)",
+        ),
+    ],
+)
+def test_a_group_with_other_protocols_is_looked_at(
+    settings: dict[str, Any], group: DescribeGroupsResponse, sentence: str
+) -> None:
+    script = MemberScript(**settings).start()
+    script.find()
+    script.join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    assert script.request("DescribeGroups").groups == ["g"]
+    script.answer("DescribeGroups", group)
+    error = script.told_last(Over).error
+    assert (type(error), str(error)) == (InconsistentGroupProtocolError, sentence)
+    assert error.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_group_that_cannot_be_looked_at() -> None:
+    for end in ("fail", "leave"):
+        script = MemberScript().start()
+        script.find()
+        script.join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        script.fail("DescribeGroups") if end == "fail" else script.leave()
+        error = script.told_last(Over).error
+        assert (type(error) is InconsistentGroupProtocolError) == (end == "fail")
+        script.wait(60_000)
+        assert script.machine.phase is (Phase.FAILED if end == "fail" else Phase.LEFT)
+
+
+def cooperative_script() -> MemberScript:
+    """It holds partitions 0 to 3 of a cooperative generation, and joins again."""
+    protocols = [MemberProtocol("cooperative-sticky"), MemberProtocol("range", eager=True)]
+    script = MemberScript(protocols=protocols, given_up=partitions_given_up).start()
+    script.find()
+    follow(script, "cooperative-sticky", [0, 1, 2, 3], generation_id=1)
+    script.wait(script.machine.settings.heartbeat_interval_ms)
+    script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.told.clear()
+    return script
+
+
+def follow(script: MemberScript, protocol: str, partitions: list[int], generation_id: int = 2) -> None:
+    script.join(protocol_name=protocol, leader="other", member_id="m-1", generation_id=generation_id)
+    script.sync(share=Assignment({"t": partitions}).encode(), protocol_name=protocol)
+
+
+def test_what_an_eager_leader_took_is_lost() -> None:
+    """It cannot be asked: others may have begun. The rest goes on, and is given up at the next rebalance."""
+    script = cooperative_script()
+    follow(script, "range", [2, 3, 4])
+    lost, told = script.told_last(TellLost).lost, script.told_last(TellAssigned).assigned
+    assert script.kinds() == ["TellLost", "TellAssigned"]
+    assert (lost.partial, Assignment.decode(lost.assignment).partitions) == (True, {"t": [0, 1]})
+    assert "the group has gone over to range, which does not ask" in lost.reason
+    assert Assignment.decode(told.assignment).partitions == {"t": [2, 3, 4]}
+    script.rejoin()
+    revoked = script.told_last(TellRevoked).revoked
+    assert (revoked.partial, revoked.assignment) == (False, told.assignment)
+
+
+def test_what_an_eager_leader_leaves_goes_on() -> None:
+    script = cooperative_script()
+    follow(script, "range", [0, 1, 2, 3])
+    assert script.kinds() == ["TellAssigned"]
+
+
+def test_a_cooperative_leader_asks() -> None:
+    script = cooperative_script()
+    follow(script, "cooperative-sticky", [2, 3])
+    revoked = script.told_last(TellRevoked).revoked
+    assert (revoked.partial, Assignment.decode(revoked.assignment).partitions) == (True, {"t": [0, 1]})
 
 
 @pytest.mark.parametrize("code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_GROUP_ID])

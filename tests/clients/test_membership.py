@@ -241,7 +241,7 @@ async def test_errors_that_end_the_membership(
     async with member(coordinator) as one:
         await one.wait_assigned(PATIENCE_S)
         async with member(coordinator, diary, **options) as two:
-            with pytest.raises(kind, match="group 'jobs': "):
+            with pytest.raises(kind, match="group 'jobs'"):
                 await two.wait_assigned(PATIENCE_S)
             assert isinstance(two.error, kind)
             assert await diary.until(kind) is two.error

@@ -31,7 +31,14 @@ from ringleader.protocol.messages import (
     SyncGroupResponse,
 )
 
-NEWEST = {"FindCoordinator": 4, "JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5}
+NEWEST = {
+    "FindCoordinator": 4,
+    "DescribeGroups": 5,
+    "JoinGroup": 9,
+    "SyncGroup": 5,
+    "Heartbeat": 4,
+    "LeaveGroup": 5,
+}
 
 
 class MemberScript:

@@ -34,6 +34,9 @@ class Board:
         value = None if partitions is None else tuple(sorted(partitions))
         self._post(lambda: self.owned.__setitem__(name, value))
 
+    def gives_up(self, name: str, partitions: Iterable[int]) -> None:
+        """From any thread: a rebalance asks `name` for these."""
+
     def receives(self, name: str, records: list[tuple[int, int]]) -> None:
         """From any thread: `name` has received these, as (partition, offset)."""
         self._post(lambda: self.got.setdefault(name, []).extend(records))
@@ -77,13 +80,16 @@ class _Listening:
     def assigned(self, partitions: Iterable[Any]) -> None:
         self._board.owns(self._name, [tp.partition for tp in partitions])
 
+    def revoked(self, partitions: Iterable[Any]) -> None:
+        self._board.gives_up(self._name, [tp.partition for tp in partitions])
+
 
 class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
     def __init__(self, listening: _Listening) -> None:
         self._listening = listening
 
     async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """What is owned is known again at the next assignment."""
+        self._listening.revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         self._listening.assigned(assigned)
@@ -94,7 +100,7 @@ class _KafkaPythonListener(kafka.ConsumerRebalanceListener):  # type: ignore[mis
         self._listening = listening
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """What is owned is known again at the next assignment."""
+        self._listening.revoked(revoked)
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         self._listening.assigned(assigned)
@@ -221,8 +227,11 @@ class ConfluentMember(_ThreadMember):
             }
         )
         try:
+            listening = _Listening(self._board, self.name)
             consumer.subscribe(
-                [self._topic], on_assign=lambda _, of: _Listening(self._board, self.name).assigned(of)
+                [self._topic],
+                on_assign=lambda _, of: listening.assigned(of),
+                on_revoke=lambda _, of: listening.revoked(of),
             )
             while not self._stop.is_set():
                 record = consumer.poll(POLL_S)
