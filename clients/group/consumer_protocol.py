@@ -91,6 +91,8 @@ class ConsumerProtocolMachine(MemberMachine):
         self._complained_of = self._unnamed
         self._names_backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         self._names_at_ms = 0
+        self._empty_until_ms = 0
+        self._eager = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
 
     # ---- what became of its actions ----
 
@@ -185,11 +187,13 @@ class ConsumerProtocolMachine(MemberMachine):
         self.generation = response.member_epoch
         if self.held is not None and self.held.generation != self.generation:
             self.held = replace(self.held, generation=self.generation)
+        self._beat_at_ms = now_ms + response.heartbeat_interval_ms
         if self.phase is Phase.JOINING:
             self.phase = Phase.STABLE
+            self._empty_until_ms = self._beat_at_ms
+            self._eager.reset()
         else:
             self.counters.beaten(pending.sent_ms, now_ms)
-        self._beat_at_ms = now_ms + response.heartbeat_interval_ms
         if response.assignment is not None:
             self._target = target(response.assignment)
             self._find_unnamed()
@@ -198,6 +202,9 @@ class ConsumerProtocolMachine(MemberMachine):
             rebalance_ms = self.settings.rebalance_timeout_ms
             self._give_up_until_ms = pending.sent_ms + rebalance_ms - self.settings.hold_margin_ms
         self._reconcile(now_ms)
+        if self.held is None and self.phase is Phase.STABLE and not self._target:
+            # It waits for partitions: with the interval alone it would hear of them seconds later.
+            self._beat_at_ms = min(self._empty_until_ms, now_ms + self._eager.next_ms())
         self._tell_news(now_ms)
 
     def _tell_news(self, now_ms: int) -> None:
@@ -225,8 +232,12 @@ class ConsumerProtocolMachine(MemberMachine):
             self._revoke("it moves to another member", self._give_up_until_ms, now_ms, moving)
             return
         present = frozenset(one for one in self._target if one[0] in self._names)
-        if present != self._partitions or (self.held is None and present == self._target):
+        if present != self._partitions or (self.held is None and self._has_none(now_ms)):
             self._take(present, now_ms)
+
+    def _has_none(self, now_ms: int) -> bool:
+        """Whether the first assignment is really empty, and not only until others have given up something."""
+        return not self._target and now_ms >= self._empty_until_ms
 
     def _take(self, present: Partitions, now_ms: int) -> None:
         before = self.held

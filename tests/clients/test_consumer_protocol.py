@@ -69,11 +69,35 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
     assert script.kinds() == ["TellAssigned"]
 
 
-def test_an_empty_first_assignment_is_one() -> None:
+def test_an_empty_first_assignment_is_one_after_a_heartbeat_interval() -> None:
+    """A group that is about to give it something does so within that time."""
     script = ConsumerProtocolScript().start()
     script.find()
     script.beaten(1, {})
+    began_ms, waits = script.now_ms, []
+    while script.kinds() == []:
+        due_ms = script.due_ms()
+        waits.append(due_ms - script.now_ms)
+        script.wait(waits[-1])
+        script.beaten(1)
+    assert waits == [100, 200, 400, 800, 1_000, 1_000, 1_000, 500]
+    assert script.now_ms == began_ms + INTERVAL_MS
     assert script.assigned() == []
+    script.wait(INTERVAL_MS - 1)
+    assert script.wanted == []
+
+
+def test_partitions_that_come_a_moment_after_the_join_are_the_first_assignment() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(1, {})
+    script.wait(100)
+    script.beaten(2, {"t": [0]})
+    script.name("t")
+    assert script.kinds() == ["TellAssigned"]
+    assert script.assigned() == [("t", 0)]
+    script.beaten(2)
+    script.wait(INTERVAL_MS - 1)
     assert script.wanted == []
 
 
@@ -410,7 +434,7 @@ def test_a_member_that_never_asked_to_join_just_ends() -> None:
 
 
 def test_leaving_finds_the_coordinator_again_and_gives_up_in_time() -> None:
-    script = ConsumerProtocolScript().settled({})
+    script = ConsumerProtocolScript().settled({"t": [0]})
     script.leave(hold_ms=5_000)
     script.revoked()
     script.beaten(code=ErrorCode.NOT_COORDINATOR)
