@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.support.spark_session import spark_session
 from tools.java_home import java_home
 
 pytest_plugins = ["tests.support.leftovers", "tests.support.seeds"]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One Spark session for all tests of a run that need a JVM."""
+    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
 
 
 @pytest.hookimpl(trylast=True)

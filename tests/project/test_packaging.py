@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("protocol", "coordinator", "clients", "spark_bridge")
+ROOMS = ("protocol", "coordinator", "clients", "spark_bridge", "report")
 IMPORTS = """
 import importlib, sys
 from pathlib import Path
 home = Path(sys.argv[1])
 names = ["ringleader", "ringleader.cli", "ringleader.coordinator.groups", "ringleader.coordinator.storage"]
 names += ["ringleader.clients", "ringleader.spark_bridge", "ringleader.protocol.messages"]
-names += ["pyspark_ringleader"]
+names += ["ringleader.report.command", "pyspark_ringleader"]
 for name in names:
     module = importlib.import_module(name)
     assert Path(module.__file__).is_relative_to(home), module.__file__
-for name in ("protocol", "coordinator", "clients", "spark_bridge", "tests", "demo", "bench", "tools"):
+for name in (*sys.argv[2:], "tests", "demo", "bench", "tools"):
     try:
         importlib.import_module(name)
     except ModuleNotFoundError:
@@ -101,7 +101,7 @@ def test_wheel_imports_where_nothing_of_the_tree_is_at_hand(wheel: Path, tmp_pat
     bare = tmp_path / "elsewhere"
     bare.mkdir()
     done = subprocess.run(
-        [sys.executable, "-S", "-c", IMPORTS, str(home)],
+        [sys.executable, "-S", "-c", IMPORTS, str(home), *ROOMS],
         cwd=bare,
         env={"PYTHONPATH": f"{home}:{sysconfig.get_paths()['purelib']}", "PATH": "/usr/bin:/bin"},
         capture_output=True,

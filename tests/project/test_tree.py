@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = {"protocol", "coordinator", "clients", "spark_bridge"}
+ROOMS = {"protocol", "coordinator", "clients", "spark_bridge", "report"}
 FOLDERS = [*sorted(ROOMS), "ringleader/cli", "tests", "demo", "bench", "tools"]
 
 

@@ -6,7 +6,7 @@ import datetime
 import html
 from collections.abc import Iterable, Sequence
 
-from ringleader.spark_bridge.pipelines.report import HotKey, PartitionTraffic, Report
+from ringleader.report.numbers import HotKey, PartitionTraffic, Report
 
 WIDTH = 720
 BAR_HEIGHT = 18

@@ -1,4 +1,4 @@
-"""`python -m ringleader.spark_bridge.pipelines GROUP`: a report on a group's topics, by PySpark.
+"""`python -m ringleader.report GROUP`: a report on a group's topics, by PySpark.
 
 Runs with a local Spark by itself, or under `spark-submit` with the master that is given there.
 """
@@ -21,10 +21,10 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.connection.security import security_from_properties
 from ringleader.clients.connection.security.stores import properties_of
 from ringleader.clients.errors import ClientError
-from ringleader.spark_bridge.pipelines.facts import GroupFacts, ReportError, look
-from ringleader.spark_bridge.pipelines.page import page
-from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options
-from ringleader.spark_bridge.pipelines.table import show
+from ringleader.report.facts import GroupFacts, ReportError, look
+from ringleader.report.numbers import Report, Wanted, make, options
+from ringleader.report.page import page
+from ringleader.report.table import show
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,10 +37,9 @@ HELP = (
     "members, and how many partitions and consumers fit.\n\n"
     "Reads the newest records as they are and changes nothing: it neither joins the group nor commits.\n\n"
     "Examples:\n\n"
-    "  python -m ringleader.spark_bridge.pipelines billing\n\n"
-    "  python -m ringleader.spark_bridge.pipelines billing --window 15m --watch 10s --consumer-rate 500\n\n"
-    "  spark-submit --master yarn report.py billing --out /tmp/billing   "
-    "(report.py: from ringleader.spark_bridge.pipelines.__main__ import main; main())"
+    "  python -m ringleader.report billing\n\n"
+    "  python -m ringleader.report billing --window 15m --watch 10s --consumer-rate 500\n\n"
+    "  spark-submit --master yarn report.py billing --out X"
 )
 
 
@@ -197,8 +196,4 @@ app.command(help=HELP)(report)
 
 def main() -> None:
     """Run the command."""
-    app(prog_name="python -m ringleader.spark_bridge.pipelines")
-
-
-if __name__ == "__main__":
-    main()
+    app(prog_name="python -m ringleader.report")

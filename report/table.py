@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from ringleader.spark_bridge.pipelines.report import Report
+from ringleader.report.numbers import Report
 
 
 def show(report: Report, out: Console) -> None:

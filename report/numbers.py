@@ -1,6 +1,6 @@
 """The report on a group's topics: what the cluster knows and what the records say, put together.
 
-`python -m ringleader.spark_bridge.pipelines --help` runs it.
+`python -m ringleader.report --help` runs it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringleader.spark_bridge.pipelines import traffic
-from ringleader.spark_bridge.pipelines.facts import GroupFacts, PartitionFacts
-from ringleader.spark_bridge.pipelines.fitting import Fit, fit, rule, tries
+from ringleader.report import traffic
+from ringleader.report.facts import GroupFacts, PartitionFacts
+from ringleader.report.fitting import Fit, fit, rule, tries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from ringleader import SyncGroupMember, sync_consumer_member
 from ringleader.clients.admin import Admin
-from ringleader.spark_bridge.pipelines import facts, fitting
-from ringleader.spark_bridge.pipelines.__main__ import seconds
-from ringleader.spark_bridge.pipelines.page import page
-from ringleader.spark_bridge.pipelines.report import Report, Wanted, make, options, shown
+from ringleader.report import facts, fitting
+from ringleader.report.command import seconds
+from ringleader.report.numbers import Report, Wanted, make, options, shown
+from ringleader.report.page import page
 from ringleader.testing.coordinator import Coordinator
 
 PARTITIONS = 3
@@ -220,7 +220,7 @@ def test_page_and_parquet_hold_the_same_and_load_nothing(
 def test_the_command_prints_and_writes(
     spark: Any, coordinator: Coordinator, members: list[SyncGroupMember], tmp_path: Path
 ) -> None:
-    from ringleader.spark_bridge.pipelines.__main__ import app
+    from ringleader.report.command import app
 
     given = ["billing", "-b", coordinator.bootstrap, "--window", "1000d", "--out", str(tmp_path)]
     done = CliRunner().invoke(app, given)
@@ -231,7 +231,7 @@ def test_the_command_prints_and_writes(
 
 
 def test_wrong_input_is_one_sentence(coordinator: Coordinator, tmp_path: Path) -> None:
-    from ringleader.spark_bridge.pipelines.__main__ import app
+    from ringleader.report.command import app
 
     wrong = tmp_path / "wrong.properties"
     wrong.write_text("security.protocol=SASL_SSL\nsasl.mechanism=NONE\n")

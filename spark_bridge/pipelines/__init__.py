@@ -1,1 +1,0 @@
-"""PySpark jobs over the topics of a group."""
