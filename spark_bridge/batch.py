@@ -40,7 +40,7 @@ class RingleaderBatchReader(DataSourceReader):
         self._fetch = FetchSettings.of(batch_options(options))
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The tasks of the read."""
+        """The tasks of the read; at least one, as Spark reads without a slice when it is given none."""
         options = batch_options(self._options)
         log = KafkaLog.of(self._fetch.endpoint, options)
         try:
@@ -50,7 +50,7 @@ class RingleaderBatchReader(DataSourceReader):
         slices = cut_slices(
             ranges, options.parallelism, options.min_partitions, options.max_records_per_partition
         )
-        return [Slice(found) for found in slices]
+        return [Slice(found) for found in slices or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Fetch the ranges of a task as Arrow batches."""

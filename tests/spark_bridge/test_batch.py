@@ -43,8 +43,11 @@ def test_ranges_by_offsets(broker: Broker) -> None:
     assert found == {0: [3, 4], 1: [2, 3]}
 
 
-def test_an_empty_range_has_no_task(broker: Broker) -> None:
+def test_an_empty_range_has_a_task_without_rows(broker: Broker) -> None:
     assert rows(broker, endingOffsets='{"t":{"0":0,"1":0}}') == {}
+    given = {"kafka.bootstrap.servers": f"127.0.0.1:{broker.port}", "subscribePattern": "none"}
+    (task,) = RingleaderBatchReader(given).partitions()
+    assert list(RingleaderBatchReader(given).read(task)) == []
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from ringleader.protocol.records import Record, build_batch
+from ringleader.spark_bridge.committing import plan_read
+from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.broker import Broker, Partition
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+READS = {"kafka.group.id": "g", "subscribe": "t"}
 
 
 def test_the_format_is_found_by_name_and_has_the_connectors_rows(spark: Any) -> None:
@@ -53,3 +58,22 @@ def test_a_batch_read_gives_every_column(spark: Any) -> None:
     assert seventh["headers"] == [{"key": "h", "value": b"x"}]
     assert rows[6].headers is None
     assert (rows[30].key, rows[30].value) == (None, None)
+
+
+def test_a_batch_read_with_nothing_to_read_has_no_rows(spark: Any) -> None:
+    with Coordinator() as coordinator:
+
+        def read(**options: str) -> list[Any]:
+            given = {"kafka.bootstrap.servers": coordinator.bootstrap, "kafka.group.id": "g"} | options
+            rows: list[Any] = spark.read.format("ringleader").options(**given).load().collect()
+            return rows
+
+        coordinator.create_topic("t", 2)
+        assert read(subscribe="t") == [], "an empty topic"
+        assert read(subscribePattern="none-.*") == []
+        coordinator.produce("t", b"a", b"b")
+        nothing = json.dumps({"t": {"0": 1, "1": 0}})
+        assert read(subscribe="t", startingOffsets=nothing, endingOffsets=nothing) == [], "an empty range"
+        at_its_end = plan_read({"kafka.bootstrap.servers": coordinator.bootstrap} | READS)
+        at_its_end.commit()
+        assert read(subscribe="t", startingOffsets="committed") == [], "nothing new for the group"
