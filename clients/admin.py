@@ -303,9 +303,9 @@ class Admin:
         metadata = await self._cluster.metadata({topic for topic, _ in times}, deadline_s=deadline_s)
         leaders: dict[Node, dict[TopicPartition, int]] = {}
         refused: list[ClientError] = []
-        for place, time in times.items():
+        for tp, time in times.items():
             try:
-                leaders.setdefault(_leader(metadata, place), {})[place] = time
+                leaders.setdefault(_leader(metadata, tp), {})[tp] = time
             except ClientError as error:
                 refused.append(error)
         _raise_all(refused)
@@ -315,7 +315,7 @@ class Admin:
                 for leader, wanted in leaders.items()
             )
         )
-        found = {place: one for answer in answers for place, one in listed_offsets(answer).items()}
+        found = {tp: one for answer in answers for tp, one in listed_offsets(answer).items()}
         _raise_all(
             [
                 _error(one.code, f"tell the offset of {topic}-{partition}")
@@ -323,7 +323,7 @@ class Admin:
                 if one.code
             ]
         )
-        return {place: one.offset for place, one in found.items()}
+        return {tp: one.offset for tp, one in found.items()}
 
     # ---- groups ----
 
@@ -425,22 +425,22 @@ class Admin:
         admin = self.within(self._timeout_s)
         committed = await admin.group_offsets(group_id)
         (group,) = await admin.describe_groups([group_id])
-        places = set(committed)
+        partitions = set(committed)
         for member in group.members:
-            places.update((topic, p) for topic, ps in member.assignment.items() for p in ps)
-        metadata = await admin._metadata({topic for topic, _ in places})
-        counts = metadata.partition_counts({topic for topic, _ in places})
-        there = [place for place in places if place[1] < counts.get(place[0], 0)]
+            partitions.update((topic, p) for topic, ps in member.assignment.items() for p in ps)
+        metadata = await admin._metadata({topic for topic, _ in partitions})
+        counts = metadata.partition_counts({topic for topic, _ in partitions})
+        there = [tp for tp in partitions if tp[1] < counts.get(tp[0], 0)]
         starts, ends = await admin.start_offsets(there), await admin.end_offsets(there)
         return [
             PartitionLag(
-                *place,
-                committed[place].offset if place in committed else None,
-                starts.get(place),
-                ends.get(place),
-                committed[place].metadata if place in committed else "",
+                *tp,
+                committed[tp].offset if tp in committed else None,
+                starts.get(tp),
+                ends.get(tp),
+                committed[tp].metadata if tp in committed else "",
             )
-            for place in sorted(places)
+            for tp in sorted(partitions)
         ]
 
     # ---- how ----
@@ -537,8 +537,8 @@ def _usable(topic: TopicMetadata | None) -> int:
     return sum(partition.leader >= 0 for partition in topic.partitions)
 
 
-def _leader(metadata: ClusterMetadata, place: TopicPartition) -> Node:
-    topic, partition = place
+def _leader(metadata: ClusterMetadata, tp: TopicPartition) -> Node:
+    topic, partition = tp
     what = f"offsets of {topic}-{partition}"
     found = metadata.topics.get(topic)
     _check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if found is None else found.error_code, what)

@@ -253,6 +253,7 @@ class Cluster:
     ) -> Connection:
         """The first that stands. Each gets a little time before the next one is tried beside it."""
         now_s = asyncio.get_running_loop().time
+        left_s = deadline_s - now_s()
         opening: dict[asyncio.Task[Connection], tuple[str, int]] = {}
         why: dict[tuple[str, int], str] = {}
         to_come = iter(addresses)
@@ -274,12 +275,14 @@ class Cluster:
                     return task.result()
                 except RetriableError as error:
                     why[address] = str(error)
-        raise ConnectionLostError("; ".join(why.get(one) or self._trouble(one) for one in addresses))
+        raise ConnectionLostError("; ".join(why.get(one) or self._trouble(one, left_s) for one in addresses))
 
-    def _trouble(self, address: tuple[str, int]) -> str:
+    def _trouble(self, address: tuple[str, int], waited_s: float) -> str:
+        """What is known about one that did not fail in this time."""
         known = self._addresses.get(address)
-        last = None if known is None else known.failures.last
-        return f"no connection to {_text(address)} in time" if last is None else str(last)
+        if known is None or known.failures.last is None:
+            return f"no connection to {_text(address)} within {round(max(0, waited_s), 2):g} s"
+        return str(known.failures.last)
 
     def _open(self, key: _Key) -> asyncio.Task[Connection]:
         """The one opening of it that is under way. It goes on whoever waits for it."""
@@ -314,17 +317,20 @@ class Cluster:
                 request_timeout_s=self.request_timeout_ms / 1000,
             )
         except ClientError as error:
-            now_s = time.monotonic()
-            address.not_before_s = now_s + address.backoff.next_ms() / 1000
-            if (line := address.failures.failed(error, now_s)) is not None:
-                logger.warning("%s: %s", self._client_id, line)
+            address.not_before_s = time.monotonic() + address.backoff.next_ms() / 1000
+            self._failed(address, error)
             raise
         address.backoff.reset()
         address.not_before_s = 0.0
         if address.failures.works():
             logger.info("%s: connected to %s again", self._client_id, _text((host, port)))
+        connection.when_overdue = lambda error: self._failed(address, error)
         self._connections[key] = connection
         return connection
+
+    def _failed(self, address: _Address, error: ClientError) -> None:
+        if (line := address.failures.failed(error, time.monotonic())) is not None:
+            logger.warning("%s: %s", self._client_id, line)
 
     # ---- what the cluster knows ----
 

@@ -91,6 +91,8 @@ class Connection(asyncio.BufferedProtocol):
         self._stays: asyncio.Task[None] | None = None
         self._session_ends_s = math.inf
         self._overdue: asyncio.TimerHandle | None = None
+        self.when_overdue: Callable[[RequestTimedOutError], None] = lambda _error: None
+        """Told when the broker took longer than it may, and the connection is closed for it."""
 
     # ---- asking ----
 
@@ -143,7 +145,7 @@ class Connection(asyncio.BufferedProtocol):
                         raise why from None
                     raise
         except TimeoutError:
-            raise RequestTimedOutError(f"{name} was not answered within {timeout_s:.3g} s") from None
+            raise RequestTimedOutError(f"{name} was not answered within {round(timeout_s, 2):g} s") from None
         except EncodeError as error:
             text = f"{name} v{version} cannot say this: {error}"
             raise UnsupportedVersionError(text, ErrorCode.UNSUPPORTED_VERSION) from error
@@ -211,6 +213,7 @@ class Connection(asyncio.BufferedProtocol):
         if not first.answer.done():
             first.answer.set_exception(RequestTimedOutError(first.overdue))
         self.close(first.overdue)
+        self.when_overdue(RequestTimedOutError(f"{first.overdue}: its connection is closed"))
 
     async def _wait_throttle(self) -> None:
         wait_s = self._throttled_until_s - asyncio.get_running_loop().time()
@@ -452,7 +455,7 @@ async def _connected(
     make: Callable[[], Connection], host: str, port: int, timeout_s: float, tls: ssl.SSLContext | None
 ) -> Connection:
     address = f"{host}:{port}"
-    lost = ConnectionLostError(f"no connection to {address} within {timeout_s:.3g} s")
+    lost = ConnectionLostError(f"no connection to {address} within {round(timeout_s, 2):g} s")
     try:
         async with asyncio.timeout(timeout_s):
             try:

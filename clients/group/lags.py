@@ -63,24 +63,24 @@ async def lags_of(
     """
     question = _Question(cluster, seen, timeout_ms)
     counts = seen.counts(topics)
-    places = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
+    partitions = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
     async with asyncio.TaskGroup() as group:
-        ending = group.create_task(question.offsets(places, LATEST))
+        ending = group.create_task(question.offsets(partitions, LATEST))
         fetching = group.create_task(question.committed(group_id))
     ends, committed = ending.result(), fetching.result()
     starts: Offsets = {}
     if committed is not None and reset == "earliest":
-        starts = await question.offsets([place for place in ends if place not in committed], EARLIEST)
+        starts = await question.offsets([tp for tp in ends if tp not in committed], EARLIEST)
     behind = {topic: [0] * count for topic, count in counts.items()}
     known = 0
-    for place, end in ends.items():
+    for tp, end in ends.items():
         if committed is None:
             break
-        begin = committed.get(place, starts.get(place) if reset == "earliest" else end)
+        begin = committed.get(tp, starts.get(tp) if reset == "earliest" else end)
         if begin is not None:
             known += 1
-            behind[place[0]][place[1]] = max(0, end - begin)
-    return Lags(behind, len(places) - known, question.why)
+            behind[tp[0]][tp[1]] = max(0, end - begin)
+    return Lags(behind, len(partitions) - known, question.why)
 
 
 class _Question:
@@ -107,9 +107,9 @@ class _Question:
             if fetched.code:
                 text = f"offsets of group {group_id!r}: {error_name(fetched.code)}"
                 raise (RetriableError if is_retriable(fetched.code) else BrokerError)(text, fetched.code)
-            for place, code in fetched.errors.items():
-                self.why = f"{place[0]}-{place[1]}: {error_name(code)}"
-            return {place: one.offset for place, one in fetched.offsets.items()}
+            for tp, code in fetched.errors.items():
+                self.why = f"{tp[0]}-{tp[1]}: {error_name(code)}"
+            return {tp: one.offset for tp, one in fetched.offsets.items()}
 
         try:
             async with asyncio.timeout_at(self._deadline_s):
@@ -120,17 +120,17 @@ class _Question:
             self.why = str(error)
         return None
 
-    async def offsets(self, places: Sequence[TopicPartition], time: int) -> Offsets:
+    async def offsets(self, partitions: Sequence[TopicPartition], time: int) -> Offsets:
         """The offsets of these partitions at that time, as far as they can be learned."""
         found: Offsets = {}
         refused: set[TopicPartition] = set()
         backoff = Backoff(50, 500, random.random)
         try:
             async with asyncio.timeout_at(self._deadline_s):
-                wanted = list(places)
+                wanted = list(partitions)
                 while wanted:
                     await self._round(wanted, time, found, refused)
-                    wanted = [place for place in wanted if place not in found and place not in refused]
+                    wanted = [tp for tp in wanted if tp not in found and tp not in refused]
                     if wanted:
                         await asyncio.sleep(backoff.next_ms() / 1000)
                         await self._look_again({topic for topic, _ in wanted})
@@ -161,19 +161,19 @@ class _Question:
                 continue
             by_leader.setdefault(node, []).append((topic, partition))
         async with asyncio.TaskGroup() as group:
-            for node, places in by_leader.items():
-                group.create_task(self._ask(node, places, time, found, refused))
+            for node, partitions in by_leader.items():
+                group.create_task(self._ask(node, partitions, time, found, refused))
 
     async def _ask(
         self,
         node: Node,
-        places: Sequence[TopicPartition],
+        partitions: Sequence[TopicPartition],
         time: int,
         found: Offsets,
         refused: set[TopicPartition],
     ) -> None:
-        for start in range(0, len(places), PARTITIONS_PER_REQUEST):
-            some = places[start : start + PARTITIONS_PER_REQUEST]
+        for start in range(0, len(partitions), PARTITIONS_PER_REQUEST):
+            some = partitions[start : start + PARTITIONS_PER_REQUEST]
             try:
                 request = list_offsets(dict.fromkeys(some, time), raw=True)
                 answer: RawAnswer = await self._cluster.send(node, request, deadline_s=self._deadline_s)
@@ -185,13 +185,13 @@ class _Question:
                 self.why = str(error)
                 refused.update(some)
                 continue
-            for place, one in listed.items():
+            for tp, one in listed.items():
                 if one.code:
-                    self.why = f"{place[0]}-{place[1]}: {error_name(one.code)}"
+                    self.why = f"{tp[0]}-{tp[1]}: {error_name(one.code)}"
                     if not is_retriable(one.code):
-                        refused.add(place)
+                        refused.add(tp)
                 else:
-                    found[place] = one.offset
+                    found[tp] = one.offset
 
 
 def _listed(answer: RawAnswer) -> dict[TopicPartition, ListedOffset]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 TIMEOUT_MS = 5_000
 
 T = TypeVar("T")
+_NOWHERE = logging.NullHandler()
 
 
 def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_config: Path | None = None) -> T:
@@ -26,6 +28,7 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
     from ringleader.clients.admin import Admin
     from ringleader.clients.errors import ClientError
 
+    logging.getLogger("ringleader.clients").addHandler(_NOWHERE)  # one sentence is enough
     _, security = security_of(command_config)
 
     async def asked() -> T:

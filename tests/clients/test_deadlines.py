@@ -181,6 +181,20 @@ async def test_the_first_failure_is_said_and_the_way_back(
         ]
 
 
+async def test_a_broker_that_is_taken_for_dead_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ringleader.clients.connection")
+    async with (
+        ScriptedBroker({12: lambda *_: None}) as broker,
+        Cluster(broker.address, client_id="c", request_timeout_ms=50) as cluster,
+    ):
+        for _ in range(2):
+            with pytest.raises(RequestTimedOutError):
+                await cluster.send(node(broker.address), BEAT, deadline_s=soon(60))
+        said = [one.message for one in caplog.records]
+        late = f"c: HeartbeatRequest to {broker.address} was not answered within 0.05 s"
+        assert said == [f"{late}: its connection is closed", f"c: connected to {broker.address} again"]
+
+
 def test_failures_are_said_at_falling_frequency() -> None:
     failures = Failures()
     lost = ConnectionLostError("lost")
