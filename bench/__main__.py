@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import assignors, commits, consume, heartbeats, memory, mixed, rebalance, replay, spark
+from bench import assignors, commits, consume, handover, heartbeats, memory, mixed, rebalance, replay, spark
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import KAFKA, KFAKE, Plan, quick_plan
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "memory": memory.run,
     "replay": replay.run,
     "consume": consume.run,
+    "handover": handover.run,
     "assignors": assignors.run,
     "spark": spark.run,
 }

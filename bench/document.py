@@ -220,6 +220,23 @@ def _consume(run: Run) -> list[str]:
     ]
 
 
+def _handover(run: Run) -> list[str]:
+    rows = [
+        [f"{library} on {broker}", *(f"{values[key] * 1000:,.0f}" for key in ("whole", "without owner"))]
+        for broker, libraries in run["medians"].items()
+        for library, values in libraries.items()
+    ]
+    return [
+        "### A second consumer joins a cooperative group: half of the partitions move",
+        "",
+        "Default settings. `whole`: from its start until it has its half; for up to one heartbeat interval of "
+        "3 s the first consumer has not heard of it. `without owner`: from the end of `on_revoked` at the "
+        "first to `on_assigned` at the second.",
+        "",
+        *_table(["consumers", "whole, ms", "without owner, ms"], rows),
+    ]
+
+
 SECTIONS = {
     "heartbeats": _heartbeats,
     "commits": _commits,
@@ -229,6 +246,7 @@ SECTIONS = {
     "replay": _replay,
     "assignors": _assignors,
     "consume": _consume,
+    "handover": _handover,
     "spark": _spark,
 }
 

@@ -29,6 +29,8 @@ class Plan:
     offsets: int = 1_000_000
     consumed_records: int = 400_000
     """Of about 1 KB each, that a consumer reads in one round."""
+    handover_settled_s: float = 6.0
+    """So long a consumer has its group for itself before another one joins: heartbeats come at their pace."""
     mb_per_s: int = 100
     """Produced, and as much fetched, beside the heartbeats of the mixed benchmark."""
     assignors: tuple[tuple[int, int], ...] = ((100, 2_000), (1_000, 10_000), (2_000, 1_000_000))
@@ -75,6 +77,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         idle_members=100,
         offsets=2_000,
         consumed_records=4_000,
+        handover_settled_s=0.0,
         assignors=((10, 100), (20, 200), (50, 1_000)),
         assignor_times=1,
         mb_per_s=2,

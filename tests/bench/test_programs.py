@@ -91,6 +91,12 @@ def test_replay(tmp_path: Path) -> None:
     assert results["full_s"] > 0
 
 
+def test_handover(tmp_path: Path) -> None:
+    medians = run("handover", tmp_path)["medians"]["ringleader"]
+    assert medians.keys() == {"GroupConsumer", "confluent-kafka"}
+    assert all(0 < one["without owner"] < one["whole"] for one in medians.values())
+
+
 def test_consume(tmp_path: Path) -> None:
     saved = run("consume", tmp_path)
     assert saved["results"].keys() == {"none", "lz4"}
