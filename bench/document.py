@@ -229,8 +229,8 @@ def _handover(run: Run) -> list[str]:
     return [
         "### A second consumer joins a cooperative group: half of the partitions move",
         "",
-        "Default settings. `whole`: from its start until it has its half; for up to one heartbeat interval of "
-        "3 s the first consumer has not heard of it. `without owner`: from the end of `on_revoked` at the "
+        "Default settings. `whole`: from its start until it has its half; for up to one heartbeat interval "
+        "(3 s) the first consumer has not heard of it. `without owner`: from the end of `on_revoked` at the "
         "first to `on_assigned` at the second.",
         "",
         *_table(["consumers", "whole, ms", "without owner, ms"], rows),
