@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
+from threading import TIMEOUT_MAX
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _WORDS = {
@@ -63,6 +64,14 @@ def check_numbers(least: int, **numbers: object) -> None:
 def check_least(settings: object, *names: str, least: int = 0) -> None:
     """Raises ValueError for a field that is less than that; None is no number."""
     check_numbers(least, **{name: getattr(settings, name) for name in names})
+
+
+def seconds(timeout_s: float) -> float:
+    """Raises ValueError for what is no time to wait."""
+    number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if not number or not 0 <= timeout_s <= TIMEOUT_MAX:
+        raise ValueError(f"timeout_s is a number of seconds, 0 or more, not {timeout_s!r}")
+    return timeout_s
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -10,7 +10,7 @@ from operator import index
 from types import TracebackType
 from typing import Any, Self
 
-from ringleader.clients.checks import check
+from ringleader.clients.checks import check, seconds
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, ClientError
 from ringleader.clients.fetch.errors import ConsumerClosedError
@@ -354,13 +354,6 @@ def consumer_settings(
         raise ValueError(f"{call}: either settings or {', '.join(own)}")
     rest = {name: value for name, value in options.items() if name not in own}
     return ConsumerSettings(**own) if settings is None else settings, rest
-
-
-def seconds(timeout_s: float) -> float:
-    """Raises ValueError for what is no time to wait."""
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s >= 0:
-        raise ValueError(f"timeout_s is a number of seconds, 0 or more, not {timeout_s!r}")
-    return timeout_s
 
 
 def _whole(what: str, number: object) -> int:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Unpack
 
+from ringleader.clients.checks import seconds
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.consumer.base import (
     CLIENT_ID,
     STOP_TIMEOUT_S,
     BaseConsumer,
     consumer_settings,
-    seconds,
 )
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
 from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack
 
-from ringleader.clients.checks import check, check_options
+from ringleader.clients.checks import check, check_options, seconds
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, parse_bootstrap, retrying
 from ringleader.clients.consumer.base import (
@@ -15,7 +15,6 @@ from ringleader.clients.consumer.base import (
     LOOKUP_TIMEOUT_S,
     BaseConsumer,
     consumer_settings,
-    seconds,
 )
 from ringleader.clients.errors import BrokerError, RetriableError, is_retriable
 from ringleader.clients.fetch.model import ConsumerSettings, FetchMetrics

@@ -20,6 +20,10 @@ from typing import Any, Protocol
 logger = logging.getLogger("ringleader.clients")
 
 
+LEAST_CLOSE_S = 0.1
+"""The least time that callbacks get at the end, and those that are cancelled to hear of it."""
+
+
 class CallerGoneError(Exception):
     """The event loop that the callbacks belong to has ended."""
 
@@ -93,15 +97,16 @@ class LoopCaller:
         self.call(self._queue.put_nowait, None)
 
     async def close(self, timeout_s: float) -> None:
-        """End the worker after the jobs that are queued; a job that takes longer is cancelled."""
+        """End the worker after the jobs that are queued; a job that takes nearly so long is cancelled."""
         # By way of the loop, as jobs come: so it stands behind those that were posted before.
         self._loop.call_soon(self._queue.put_nowait, None)
-        done, _ = await asyncio.wait([self._worker], timeout=timeout_s)
+        done, _ = await asyncio.wait([self._worker], timeout=max(LEAST_CLOSE_S, timeout_s * 0.9))
         if not done:
             logger.warning("a callback does not end: it is cancelled")
             if self._current is not None:
                 self._current[1].cancel()
-            await asyncio.wait([self._worker], timeout=timeout_s)
+            await asyncio.wait([self._worker], timeout=max(LEAST_CLOSE_S, timeout_s * 0.1))
+            self._worker.cancel()
 
     def _cancel(self, job: Job) -> None:
         if self._current is not None and self._current[0] is job:

@@ -137,9 +137,9 @@ class Driver:
                 raise MembershipOverError(self.over_text())
             return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
-    def leave(self, reason: str, hold_ms: int, silently: bool) -> None:
+    def leave(self, reason: str, timeout_ms: int, silently: bool) -> None:
         """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
-        self._call(lambda: self.machine.leave(reason, self.now_ms(), hold_ms, silently))
+        self._call(lambda: self.machine.leave(reason, self.now_ms(), timeout_ms, silently))
 
     def abandon(self, reason: str) -> None:
         """Begin to leave, without waiting for an application that is gone. A static member falls silent, as
@@ -187,10 +187,10 @@ class Driver:
         }
         return member_metrics(machine.counters, now_ms, present)
 
-    def join_thread(self) -> None:
+    def join_thread(self, timeout_s: float) -> None:
         """Wait until the thread is gone; short after `ended`."""
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(timeout_s)
 
     def describe(self) -> str:
         """Where it stands, in words."""

@@ -27,21 +27,22 @@ class Parting(MemberState):
 
     # ---- for good ----
 
-    def leave(self, reason: str, now_ms: int, hold_ms: int = 0, silently: bool = False) -> None:
-        """Give up the share (`on_revoked` gets at most `hold_ms`, and never more than the rebalance timeout),
-        then leave, with as much time for the coordinator's answer (1 s at least, `leave_timeout_ms` at most).
+    def leave(self, reason: str, now_ms: int, timeout_ms: int = 0, silently: bool = False) -> None:
+        """Give up the share, then leave, all within `timeout_ms`. A part of it is kept for the coordinator's
+        answer, which has 1 s at least, though nobody may wait for it, and `leave_timeout_ms` at most.
         Silently: without LeaveGroup, as a static member that will be back does."""
         if self.phase in OVER or self._leave_reason is not None:
             return
         self._leave_reason, self._leave_silently = reason, silently
-        self._leave_wait_ms = min(self.settings.leave_timeout_ms, max(hold_ms, LEAST_LEAVE_WAIT_MS))
+        self._leave_by_ms = now_ms + max(timeout_ms, LEAST_LEAVE_WAIT_MS)
+        hold_ms = timeout_ms - min(LEAST_LEAVE_WAIT_MS, timeout_ms // 4)
         hold_until_ms = now_ms + min(hold_ms, self.settings.rebalance_timeout_ms)
         if self.phase is Phase.REVOKING:
             self.hold_until_ms = min(self.hold_until_ms, hold_until_ms)
         elif self.phase is Phase.RESTING:
             self._over()
         elif self.phase is Phase.LEAVING:  # for lack of progress: now for good
-            self._leave_until_ms = min(self._leave_until_ms, now_ms + self._leave_wait_ms)
+            self._leave_until_ms = min(self._leave_until_ms, self._answer_by(now_ms))
         elif self.held is not None:
             self._stop_joining()
             self._revoke(f"leaving: {reason}", hold_until_ms, now_ms)
@@ -68,14 +69,19 @@ class Parting(MemberState):
             # Its answer brings a member id, and the group would wait a whole session for whoever has it.
             self._round += 1
             self.phase = Phase.LEAVING
-            self._leave_until_ms = now_ms + min(self._leave_wait_ms, LEAST_LEAVE_WAIT_MS)
+            self._leave_until_ms = min(self._answer_by(now_ms), now_ms + LEAST_LEAVE_WAIT_MS)
             return
         self._stop_joining()
         self._round += 1
         self.phase = Phase.LEAVING
-        self._leave_until_ms = now_ms + self._leave_wait_ms
+        self._leave_until_ms = self._answer_by(now_ms)
         if self._goes_unsaid(self._leave_silently):
             self._parted(now_ms)
+
+    def _answer_by(self, now_ms: int) -> int:
+        """How long the answer to LeaveGroup is waited for."""
+        until_ms = now_ms + self.settings.leave_timeout_ms
+        return until_ms if self._leave_by_ms is None else min(until_ms, self._leave_by_ms)
 
     def _goes_unsaid(self, silently: bool) -> bool:
         """Whether nothing is sent to leave."""
@@ -84,7 +90,7 @@ class Parting(MemberState):
     def _named(self, member_id: str, now_ms: int) -> None:
         """What the first join came to, after this member had begun to leave."""
         self.member_id = member_id
-        self._leave_until_ms = now_ms + self._leave_wait_ms
+        self._leave_until_ms = self._answer_by(now_ms)
         if not member_id:
             self._parted(now_ms)
 
@@ -142,7 +148,7 @@ class Parting(MemberState):
         self._round += 1
         self._rejoin_reason = None
         self.phase = Phase.LEAVING
-        self._leave_until_ms = now_ms + self._leave_wait_ms
+        self._leave_until_ms = self._answer_by(now_ms)
         if self._goes_unsaid(self.settings.group_instance_id is not None):
             self._rest(now_ms)
 

@@ -24,8 +24,6 @@ COMMIT_TIMEOUT_S = 30.0
 READY_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 CLIENT_ID = "ringleader-member"
-CLOSE_TIMEOUT_S = 5.0
-"""How long the end waits for a callback that does not return."""
 
 Shares = Mapping[str, bytes]
 AssignCallback = Callable[[str, list[MemberInfo]], "Shares | Awaitable[Shares]"]

@@ -7,25 +7,29 @@ membership goes on. `GroupMember` is for asyncio, `SyncGroupMember` for code wit
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
-from collections.abc import Callable, Hashable, Iterable
+import logging
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from ringleader.clients.checks import seconds
 from ringleader.clients.errors import MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import LoopCaller
 from ringleader.clients.group.driver import LOOP_ENDED
 from ringleader.clients.group.member import (
-    CLOSE_TIMEOUT_S,
     COMMIT_TIMEOUT_S,
     READY_TIMEOUT_S,
     STOP_TIMEOUT_S,
     Member,
 )
 from ringleader.clients.group.sync_membership import SyncGroupMember
+from ringleader.clients.group.work import Work
 from ringleader.clients.model import (
     Assigned,
     Lost,
@@ -47,6 +51,8 @@ __all__ = [
     "Revoked",
     "SyncGroupMember",
 ]
+
+logger = logging.getLogger("ringleader.clients.group.membership")
 
 T = TypeVar("T")
 
@@ -120,7 +126,8 @@ class GroupMember(Member):
 
         Its beginning waits for a share (and raises what `wait_assigned` raises); while a revocation is under
         way none begins. `on_revoked` is called when all work in hand has ended, or the time for it is over.
-        Work inside of the same task's work is a part of it. Raises RuntimeError in a callback.
+        Work inside of work in hand is a part of it: in the same task, and in tasks made there, as those of an
+        `asyncio.TaskGroup`. Raises RuntimeError in a callback.
         """
         return _Working(self)
 
@@ -147,45 +154,50 @@ class GroupMember(Member):
         self._driver.rejoin(reason)
 
     async def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Give up the share (`on_revoked` gets at most `timeout_s`), leave the group (the answer gets as much
-        again, but at least 1 s and at most 5 s), end the thread.
+        """Give up the share, leave the group, end the thread: all within that time. A second or a quarter of
+        it, whichever is less, is kept for the coordinator's answer; work in hand, `on_revoked` and commits
+        have the rest, and never more than the rebalance timeout.
 
         From inside of a callback, or of work in hand, it begins to leave and returns at once.
         """
-        self._driver.leave(reason or "asked to", int(timeout_s * 1000), silently=False)
-        await self._finish()
+        await self._end(reason or "asked to", timeout_s, silently=False)
 
     async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Leave and end the thread; a static member (`group_instance_id`) ends without leaving, as it will be
-        back. May be called at any time and more than once."""
-        silently = self.settings.group_instance_id is not None
-        self._driver.leave("stopped", int(timeout_s * 1000), silently)
-        await self._finish()
+        """As `leave`; a static member (`group_instance_id`) ends without leaving, as it will be back. May be
+        called at any time, more than once, and in another event loop."""
+        await self._end("stopped", timeout_s, silently=self.settings.group_instance_id is not None)
 
-    async def _finish(self) -> None:
-        if self._caller is None or self._caller.inside() or self._driver.gate.holds(_owner()):
+    async def _end(self, reason: str, timeout_s: float, silently: bool) -> None:
+        seconds(timeout_s)
+        deadline_s = time.monotonic() + timeout_s
+        self._driver.leave(reason, int(timeout_s * 1000), silently)
+        if self._caller is None or self._caller.inside() or self._driver.gate.inside():
             return
         if not self._caller.at_home():
-            await asyncio.to_thread(self._driver.ended.wait)
+            await asyncio.to_thread(self._driver.ended.wait, timeout_s)
             self._caller.dismiss()
             return
-        while not self._driver.ended.is_set():
-            await self._wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not self._driver.ended.is_set():
+                    await self._wait()
+        if not self._driver.ended.is_set():
+            logger.warning("%s: not left within %g s, and going on", self._describe(), timeout_s)
         if not self._closed:
             self._closed = True
-            await self._caller.close(CLOSE_TIMEOUT_S)
-            self._driver.join_thread()
+            await self._caller.close(max(0.0, deadline_s - time.monotonic()))
+            self._driver.join_thread(max(0.0, deadline_s - time.monotonic()))
 
     # ---- waiting ----
 
-    async def _begin_work(self, owner: Hashable) -> Assigned:
+    async def _begin_work(self) -> Work:
         if self._caller is not None and self._caller.inside():
             raise RuntimeError("no work may begin inside of a callback: it would wait for itself")
         self.polled()
-        while (share := self._driver.gate.enter(owner)) is None:
+        while (work := self._driver.gate.enter()) is None:
             self._share_if_any()  # raises when there will be none
             await self._wait()
-        return share
+        return work
 
     async def _wait(self) -> None:
         """Until something changes."""
@@ -247,22 +259,19 @@ class _Working(AbstractAsyncContextManager[Assigned]):
     """A piece of work. Between the moment it counts and the beginning of its body nothing is awaited, so a
     cancelled task leaves no count behind."""
 
+    _work: Work
+
     def __init__(self, member: GroupMember) -> None:
         self._member = member
-        self._owner: Hashable = None
 
     async def __aenter__(self) -> Assigned:
-        self._owner = _owner()
-        return await self._member._begin_work(self._owner)
+        self._work = await self._member._begin_work()
+        return self._work.assigned
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._member._driver.gate.exit(self._owner)
-
-
-def _owner() -> Hashable:
-    return asyncio.current_task()
+        self._member._driver.gate.exit(self._work)
 
 
 async def _call(callback: Callable[[Any], Any] | None, argument: object) -> None:

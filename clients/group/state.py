@@ -120,7 +120,7 @@ class MemberState:
         self._leave_silently = False
         self._rest_polled_ms: int | None = None
         self._leave_until_ms = 0
-        self._leave_wait_ms = settings.leave_timeout_ms
+        self._leave_by_ms: int | None = None
 
     @property
     def coordinator(self) -> Node | None:

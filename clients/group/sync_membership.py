@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -10,17 +11,20 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from ringleader.clients.checks import seconds
 from ringleader.clients.errors import MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import ThreadCaller
 from ringleader.clients.group.member import (
-    CLOSE_TIMEOUT_S,
     COMMIT_TIMEOUT_S,
     READY_TIMEOUT_S,
     STOP_TIMEOUT_S,
     Member,
 )
+from ringleader.clients.group.work import Work
 from ringleader.clients.model import Assigned, Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition
+
+logger = logging.getLogger("ringleader.clients.group.membership")
 
 T = TypeVar("T")
 
@@ -83,23 +87,24 @@ class SyncGroupMember(Member):
 
     @contextmanager
     def working(self) -> Iterator[Assigned]:
-        """As `GroupMember.working`, with `with`; the work of one thread inside of its own is a part of it."""
-        share, owner = self._begin_work(), threading.get_ident()
+        """As `GroupMember.working`, with `with`. Work inside of a thread's own is a part of it, and that of
+        threads that run in a copy of its context (`contextvars.copy_context`)."""
+        work = self._begin_work()
         try:
-            yield share
+            yield work.assigned
         finally:
-            self._driver.gate.exit(owner)
+            self._driver.gate.exit(work)
 
-    def _begin_work(self) -> Assigned:
+    def _begin_work(self) -> Work:
         if self._caller is not None and self._caller.inside():
             raise RuntimeError("no work may begin inside of a callback: it would wait for itself")
         self.polled()
         with self._changed:
-            while (share := self._driver.gate.enter(threading.get_ident())) is None:
+            while (work := self._driver.gate.enter()) is None:
                 self._share_if_any()  # raises when there will be none
                 self._check_wait(self._caller)
                 self._changed.wait()
-        return share
+        return work
 
     def commit(
         self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
@@ -119,21 +124,22 @@ class SyncGroupMember(Member):
 
     def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """As `GroupMember.leave`."""
-        self._driver.leave(reason or "asked to", int(timeout_s * 1000), silently=False)
-        self._finish()
+        self._end(reason or "asked to", timeout_s, silently=False)
 
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """As `GroupMember.stop`."""
-        silently = self.settings.group_instance_id is not None
-        self._driver.leave("stopped", int(timeout_s * 1000), silently)
-        self._finish()
+        self._end("stopped", timeout_s, silently=self.settings.group_instance_id is not None)
 
-    def _finish(self) -> None:
-        if self._caller is None or self._caller.inside() or self._driver.gate.holds(threading.get_ident()):
+    def _end(self, reason: str, timeout_s: float, silently: bool) -> None:
+        seconds(timeout_s)
+        deadline_s = time.monotonic() + timeout_s
+        self._driver.leave(reason, int(timeout_s * 1000), silently)
+        if self._caller is None or self._caller.inside() or self._driver.gate.inside():
             return
-        self._driver.ended.wait()
-        self._caller.close(CLOSE_TIMEOUT_S)
-        self._driver.join_thread()
+        if not self._driver.ended.wait(timeout_s):
+            logger.warning("%s: not left within %g s, and going on", self._describe(), timeout_s)
+        self._caller.close(max(0.0, deadline_s - time.monotonic()))
+        self._driver.join_thread(max(0.0, deadline_s - time.monotonic()))
 
     def _wake(self) -> None:
         with self._changed:

@@ -435,7 +435,7 @@ def test_a_member_that_never_asked_to_join_just_ends() -> None:
 
 def test_leaving_finds_the_coordinator_again_and_gives_up_in_time() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
-    script.leave(hold_ms=5_000)
+    script.leave(timeout_ms=5_000)
     script.revoked()
     script.beaten(code=ErrorCode.NOT_COORDINATOR)
     script.wait(100)

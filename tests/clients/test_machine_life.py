@@ -253,7 +253,7 @@ def test_a_metadata_callback_that_fails_ends_the_membership() -> None:
 
 def test_leave_gives_up_the_share_first() -> None:
     script = MemberScript().start().settle()
-    script.leave("x" * 300, hold_ms=5_000)
+    script.leave("x" * 300, timeout_ms=5_000)
     assert script.kinds() == ["TellAssigned", "TellRevoked"]
     assert script.wanted == []
     script.revoked()
@@ -267,12 +267,16 @@ def test_leave_gives_up_the_share_first() -> None:
 
 def test_leave_does_not_wait_longer_than_told() -> None:
     script = MemberScript().start().settle()
-    script.leave(hold_ms=1_500)
+    script.leave(timeout_ms=2_000)
     script.wait(1_499)
     assert script.wanted == []
     script.wait(1)
     assert script.wanted == ["LeaveGroup"]
     assert script.kinds()[-2:] == ["CancelRevoked", "TellLost"]
+    script.wait(499)
+    assert script.phase() is Phase.LEAVING
+    script.wait(1)
+    assert script.phase() is Phase.LEFT
 
 
 def test_leaving_while_the_join_is_parked_closes_the_connection_first() -> None:
@@ -349,7 +353,7 @@ def test_leave_gives_up_without_an_answer() -> None:
 
 def test_leaving_in_a_hurry_waits_less_for_the_answer() -> None:
     script = MemberScript().start().settle()
-    script.leave(hold_ms=0)
+    script.leave(timeout_ms=0)
     script.wait(0)
     assert script.wanted == ["LeaveGroup"]
     script.wait(1_000)
@@ -367,7 +371,7 @@ def test_handle_multiple_members_leave_group_response() -> None:
 
 def test_removed_while_leaving_is_left() -> None:
     script = MemberScript().start().settle()
-    script.leave(hold_ms=60_000)
+    script.leave(timeout_ms=60_000)
     script.wait(3_000)
     script.beat(ErrorCode.UNKNOWN_MEMBER_ID)
     assert script.machine.phase is Phase.LEFT

@@ -136,7 +136,7 @@ def test_a_cooperative_member_that_stops_while_it_joins_closes_the_parked_join()
     script = polling(given_up=lambda _before, _after: None).settle()
     pass_time(script, 4_000)
     script.rejoin()
-    assert script.wanted == ["JoinGroup"]
+    assert script.wanted[-1] == "JoinGroup"
     script.wait(1_000)
     assert script.disconnects == 1
     assert script.request("LeaveGroup").members[0].reason == REASON

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import logging
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
-from ringleader.clients.group.work import WorkGate
+from ringleader.clients.group.work import Work, WorkGate
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked
 from ringleader.testing.coordinator import Coordinator
 from tests.support.member_script import MemberScript, TellLost, TellRevoked
@@ -39,22 +40,43 @@ def share(generation: int = 1) -> Assigned:
     return Assigned(generation, "m", "m", "p", b"")
 
 
+class Elsewhere:
+    """Code that is not a part of what runs here: a context of its own."""
+
+    def __init__(self) -> None:
+        self._context = contextvars.Context()
+
+    def enter(self, gate: WorkGate) -> Work | None:
+        return self._context.run(gate.enter)
+
+    def exit(self, gate: WorkGate, work: Work | None) -> None:
+        assert work is not None
+        self._context.run(gate.exit, work)
+
+
 def test_a_gate_that_is_closed_lets_nothing_in_and_tells_the_end() -> None:
-    gate, idle = WorkGate(), list[str]()
-    assert gate.enter("a") is None
+    gate, idle, a, b, c = WorkGate(), list[str](), Elsewhere(), Elsewhere(), Elsewhere()
+    assert a.enter(gate) is None
     gate.open(share(), gate.closings)
-    assert gate.enter("a") == gate.enter("b") == share()
+    first, second = a.enter(gate), b.enter(gate)
+    assert first is not None
+    assert first.assigned == share()
     assert gate.close(lambda: idle.append("idle")) == 2
-    assert gate.enter("c") is None
-    assert gate.enter("a") == share(), "inside of its own work"
-    gate.exit("a")
-    gate.exit("a")
-    assert (idle, gate.in_hand, gate.holds("a"), gate.holds("b")) == ([], 1, False, True)
-    gate.exit("b")
+    assert c.enter(gate) is None
+    inner = a.enter(gate)
+    assert inner is not None
+    assert inner.assigned == share(), "inside of its own work"
+    a.exit(gate, inner)
+    a.exit(gate, first)
+    assert a.enter(gate) is None
+    assert (idle, gate.in_hand) == ([], 1)
+    b.exit(gate, second)
     assert (idle, gate.in_hand) == (["idle"], 0)
     gate.open(share(2), gate.closings)
-    assert gate.enter("a") == share(2)
-    gate.exit("a")
+    again = a.enter(gate)
+    assert again is not None
+    assert again.assigned == share(2)
+    a.exit(gate, again)
     assert idle == ["idle"]
     assert gate.close(lambda: idle.append("never")) == 0
     assert idle == ["idle"]
@@ -65,7 +87,27 @@ def test_a_share_from_before_the_last_closing_opens_nothing() -> None:
     closings = gate.closings
     gate.close()
     gate.open(share(), closings)
-    assert gate.enter("a") is None
+    assert gate.enter() is None
+
+
+def test_what_outlives_the_work_it_began_in_is_no_part_of_it() -> None:
+    """Else two tasks that were made there and take turns would hold up a revocation for ever."""
+    gate = WorkGate()
+    gate.open(share(), gate.closings)
+    outer = gate.enter()
+    assert outer is not None
+    contexts = [contextvars.copy_context(), contextvars.copy_context()]
+    one, two = (context.run(gate.enter) for context in contexts)
+    assert gate.in_hand == 1
+    assert one is not None
+    assert two is not None
+    gate.exit(outer)
+    assert gate.close() == 1
+    contexts[0].run(gate.exit, one)
+    assert contexts[0].run(gate.enter) is None
+    assert gate.in_hand == 1
+    contexts[1].run(gate.exit, two)
+    assert gate.in_hand == 0
 
 
 @pytest.mark.parametrize(
@@ -90,8 +132,10 @@ def test_the_bound(settings: dict[str, Any], hold_ms: int, work_ms: int) -> None
 def test_leaving_in_a_hurry_bounds_work_in_hand_as_well() -> None:
     script = MemberScript(quiesce_timeout_ms=60_000).start().settle()
     began_ms = script.now_ms
-    script.leave(hold_ms=500)
-    assert script.told_last(TellRevoked).work_until_ms == began_ms + 450
+    script.leave(timeout_ms=500)
+    revoked_by_ms = began_ms + 375  # a quarter is for the coordinator's answer
+    assert script.due_ms() == revoked_by_ms
+    assert script.told_last(TellRevoked).work_until_ms == revoked_by_ms - 37
 
 
 # ---- members ----
@@ -147,6 +191,59 @@ async def test_work_that_does_not_end(coordinator: Coordinator, caplog: pytest.L
         task.cancel()
         await asyncio.wait([task])
         assert one.metrics().work_in_hand == 0
+
+
+async def test_tasks_inside_of_work_in_hand_are_a_part_of_it(coordinator: Coordinator) -> None:
+    """They would wait for a share that comes when the block around them has ended, which waits for them."""
+    diary, done = Diary(), list[int]()
+    async with member(coordinator, diary, quiesce_timeout_ms=60_000) as one:
+
+        async def piece(number: int) -> None:
+            async with one.working() as assigned:
+                await asyncio.to_thread(threaded, number)
+                assert assigned.generation == 1
+            done.append(number)
+
+        def threaded(number: int) -> None:
+            assert one._driver.gate.inside(), number
+
+        async with asyncio.timeout(PATIENCE_S):
+            async with one.working(), asyncio.TaskGroup() as group:
+                await one.rejoin("while there is work in hand")
+                await until(
+                    lambda: one.metrics().phase == "giving up its share" and one._driver.gate.closings > 0
+                )
+                assert one.metrics().work_in_hand == 1
+                for number in range(3):
+                    group.create_task(piece(number))
+            assert sorted(done) == [0, 1, 2]
+            assert (await diary.until(Revoked)).generation == 1
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "synchronous"])
+async def test_stop_has_one_deadline(coordinator: Coordinator, kind: str) -> None:
+    """For a callback that does not end and a coordinator that does not answer together."""
+    coordinator.faults.delay("LeaveGroup", 60)
+    never = threading.Event()
+    loop = asyncio.get_running_loop()
+    if kind == "asyncio":
+
+        async def hold(_revoked: Revoked) -> None:
+            await asyncio.Event().wait()
+
+        one = member(coordinator, on_revoked=hold)
+        await one.start()
+        await one.wait_assigned(PATIENCE_S)
+        started_s = loop.time()
+        await one.stop(timeout_s=3)
+    else:
+        two = sync_member(coordinator, on_revoked=lambda _revoked: never.wait(PATIENCE_S))
+        two.start()
+        await asyncio.to_thread(two.wait_assigned, PATIENCE_S)
+        started_s = loop.time()
+        await asyncio.to_thread(lambda: two.stop(timeout_s=3))
+    assert loop.time() - started_s < 4.5
+    never.set()
 
 
 async def test_a_cooperative_member_lets_work_end_before_a_part_moves(coordinator: Coordinator) -> None:

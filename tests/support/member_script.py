@@ -65,8 +65,8 @@ class MemberScript:
         self.machine.rejoin(reason, self.now_ms)
         self.look()
 
-    def leave(self, reason: str = "done", hold_ms: int = 5_000, silently: bool = False) -> None:
-        self.machine.leave(reason, self.now_ms, hold_ms, silently)
+    def leave(self, reason: str = "done", timeout_ms: int = 5_000, silently: bool = False) -> None:
+        self.machine.leave(reason, self.now_ms, timeout_ms, silently)
         self.look()
 
     def polled(self) -> None:
