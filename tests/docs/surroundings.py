@@ -6,7 +6,7 @@ from textwrap import indent
 
 HEAD = """\
 import asyncio
-from ringleader import *
+from ringleader import GroupConsumer, consumer_member
 
 async def main():
 """
@@ -19,9 +19,8 @@ SURROUNDINGS = {
         await member.wait_assigned()
 """,
     "consumer": """\
-    options = {"auto_offset_reset": "earliest"}
-    async with GroupConsumer("127.0.0.1:9092", "fragments", ["orders"], **options) as consumer:
-        await consumer.getone(10)
+    async with GroupConsumer("127.0.0.1:9092", "fragments", "orders", auto_commit=False) as consumer:
+        await consumer.wait_assigned()
 """,
     "main": "",
 }
