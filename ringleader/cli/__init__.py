@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ringleader.cli import consume as _consume
 from ringleader.cli import groups, topics
 from ringleader.cli import plan as _plan
 from ringleader.cli import produce as _produce
@@ -24,6 +25,7 @@ app = typer.Typer(
     "  ringleader serve --topic orders:6\n\n"
     "  ringleader topics create orders --partitions 6\n\n"
     "  ringleader produce orders --key 7 --value first\n\n"
+    "  ringleader consume orders\n\n"
     "  ringleader groups describe billing\n\n"
     "  ringleader plan billing",
     no_args_is_help=True,
@@ -36,6 +38,7 @@ app.command("serve", help=_serve.HELP)(_serve.serve)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.command("produce", help=_produce.HELP)(_produce.produce)
+app.command("consume", help=_consume.HELP)(_consume.consume)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
 app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 

@@ -30,13 +30,10 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 
     logging.getLogger("ringleader.clients").addHandler(_NOWHERE)  # one sentence is enough
     _, security = security_of(command_config)
+    servers_of(bootstrap)
 
     async def asked() -> T:
-        try:
-            admin = Admin(bootstrap, timeout_ms=TIMEOUT_MS, tls=security.tls, sasl=security.sasl)
-        except ValueError as error:
-            fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
-        async with admin:
+        async with Admin(bootstrap, timeout_ms=TIMEOUT_MS, tls=security.tls, sasl=security.sasl) as admin:
             return await question(admin.within(TIMEOUT_MS / 1000))
 
     try:
@@ -48,20 +45,27 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 @contextmanager
 def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Wire]:
     """Blocking connections, for who writes. Ends the command when the options cannot be used."""
-    from ringleader.clients.connection.cluster import parse_bootstrap
     from ringleader.spark_bridge.network.endpoint import Endpoint
     from ringleader.spark_bridge.network.wire import Wire
 
     properties, _ = security_of(command_config)
-    try:
-        servers = tuple(parse_bootstrap(bootstrap))
-    except ValueError as error:
-        fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
-    wire = Wire(Endpoint(servers, "ringleader-produce", security=tuple(properties.items())))
+    wire = Wire(
+        Endpoint(tuple(servers_of(bootstrap)), "ringleader-produce", security=tuple(properties.items()))
+    )
     try:
         yield wire
     finally:
         wire.close()
+
+
+def servers_of(bootstrap: str) -> list[tuple[str, int]]:
+    """The addresses. Ends the command when they are none."""
+    from ringleader.clients.connection.cluster import parse_bootstrap
+
+    try:
+        return parse_bootstrap(bootstrap)
+    except ValueError as error:
+        fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
 
 
 def security_of(file: Path | None) -> tuple[dict[str, str], ClientSecurity]:

@@ -21,6 +21,7 @@ COMMANDS = [
     ["groups", "reset", "g", "--topic", "t", "--to-latest"],
     ["groups", "delete-offsets", "g", "--topic", "t"],
     ["produce", "t", "--value", "v"],
+    ["consume", "t"],
     ["plan", "g"],
 ]
 

@@ -32,7 +32,7 @@ def test_version(capsys: Capture) -> None:
         ["serve", "--help"],
         ["topics", "-h"],
         ["groups", "-h"],
-        *([name, "-h"] for name in ("produce", "plan", "size")),
+        *([name, "-h"] for name in ("produce", "consume", "plan", "size")),
         *(["topics", name, "-h"] for name in ("create", "list", "describe", "alter", "delete")),
         *(["groups", name, "-h"] for name in ("list", "describe", "reset", "delete-offsets", "delete")),
     ],

@@ -1,0 +1,196 @@
+"""``ringleader consume``: prints the records of topics, alone or as a member of a group."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringleader.cli.asking import security_of, servers_of
+from ringleader.cli.common import (
+    BOOTSTRAP,
+    WRONG_INPUT,
+    BootstrapOption,
+    CommandConfigOption,
+    fail,
+)
+from ringleader.cli.times import time_ms
+
+if TYPE_CHECKING:
+    from ringleader.cli.printing import Place
+
+HELP = (
+    "Print the records of topics, of Ringleader or of any Kafka, as they come; Ctrl-C ends.\n\n"
+    "Without --group it reads all partitions from their beginning (see --from) and leaves no trace. With "
+    "--group it is a member like any other: it shares the partitions, goes on where the group has committed, "
+    "and commits what it has printed.\n\n"
+    "--format pretty is a line to read, raw is the value alone, json is an object that `ringleader produce "
+    "--format json` takes.\n\n"
+    "Examples:\n\n"
+    "  ringleader consume orders\n\n"
+    "  ringleader consume orders --from -1h --exit-when-caught-up --format json | jq .value\n\n"
+    "  ringleader consume orders bills --group audit --max-records 100\n\n"
+    "  ringleader consume orders --partition 0 --from -5 --until latest --format raw"
+)
+
+
+class OutputFormat(StrEnum):
+    """How a record is printed."""
+
+    pretty = "pretty"
+    raw = "raw"
+    json = "json"
+
+
+class IsolationLevel(StrEnum):
+    """Whether records of transactions that are open or were aborted are printed."""
+
+    read_uncommitted = "read_uncommitted"
+    read_committed = "read_committed"
+
+
+def consume(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics.", show_default=False)],
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="Read as a member of this group, and commit.", show_default=False),
+    ] = None,
+    begin: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="WHERE",
+            help="earliest, latest, an offset, -5 for the last five of each partition, or a time: "
+            "2026-01-31T12:00:00Z (UTC if it has no zone), or -1h for an hour ago. With --group earliest or "
+            "latest, for partitions that it has not committed.",
+        ),
+    ] = "earliest",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="End before this offset or time, or at what is latest now. Not with --group.",
+            show_default=False,
+        ),
+    ] = None,
+    partition: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="Read this partition only; may be repeated. Not with --group.",
+            show_default=False,
+        ),
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=1, help="End after so many.", show_default=False)
+    ] = None,
+    exit_when_caught_up: Annotated[
+        bool,
+        typer.Option("--exit-when-caught-up", help="End when all that is there now has been printed."),
+    ] = False,
+    timeout_ms: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MS", min=1, help="End when no record has come for so long.", show_default=False
+        ),
+    ] = None,
+    form: Annotated[
+        OutputFormat, typer.Option("--format", help="How a record is printed.")
+    ] = OutputFormat.pretty,
+    isolation_level: Annotated[
+        IsolationLevel,
+        typer.Option(help="read_committed leaves out what transactions have not committed."),
+    ] = IsolationLevel.read_uncommitted,
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    command_config: CommandConfigOption = None,
+) -> None:
+    """Print the records of topics."""
+    from ringleader.cli import records_out
+    from ringleader.cli.printing import ConsumeOptions, Place, Printer
+    from ringleader.clients.errors import ClientError
+
+    now_ms = int(time.time() * 1000)
+    first = _place("--from", begin, now_ms)
+    last = None if until is None else _place("--until", until, now_ms)
+    _check(group, first, last, partition or [], exit_when_caught_up)
+    if exit_when_caught_up:
+        last = Place("latest")
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    writers = {
+        OutputFormat.pretty: records_out.pretty(colour),
+        OutputFormat.raw: records_out.raw,
+        OutputFormat.json: records_out.as_json,
+    }
+    _, security = security_of(command_config)
+    servers_of(bootstrap_server)
+    options = ConsumeOptions(
+        topics=list(dict.fromkeys(topics)),
+        group=group,
+        begin=first,
+        until=last,
+        partitions=partition or [],
+        max_records=max_records,
+        timeout_s=None if timeout_ms is None else timeout_ms / 1000,
+        writer=writers[form],
+        isolation_level=isolation_level.value,
+        bootstrap=bootstrap_server,
+        security=security,
+    )
+    try:
+        asyncio.run(Printer(options).run())
+    except ClientError as error:
+        fail(f"{str(error).rstrip('.')}.")
+
+
+def _place(option: str, text: str, now_ms: int) -> Place:
+    """Ends the command when it is none."""
+    from ringleader.cli.printing import Place
+
+    if text in ("earliest", "latest"):
+        return Place(text)
+    if re.fullmatch(r"\d{1,18}", text):
+        return Place("offset", int(text))
+    if re.fullmatch(r"-\d{1,18}", text):
+        return Place("last", int(text[1:]))
+    try:
+        found = time_ms(text, now_ms)
+    except ValueError as error:
+        fail(f"{option}: give earliest, latest, an offset or a time; {error}.", WRONG_INPUT)
+    if found > now_ms and option == "--until":
+        fail(
+            f"{option}: {text} is yet to come; leave it out, and end with Ctrl-C or --timeout-ms.",
+            WRONG_INPUT,
+        )
+    return Place("time", max(0, found))
+
+
+def _check(
+    group: str | None, first: Place, last: Place | None, partitions: list[int], caught_up: bool
+) -> None:
+    """Options that contradict each other."""
+    if caught_up and last is not None:
+        fail("--until and --exit-when-caught-up: give one of them.", WRONG_INPUT)
+    if last is not None and last.kind == "earliest":
+        fail("--until: there is nothing before earliest.", WRONG_INPUT)
+    if group is None:
+        return
+    if group == "":
+        fail("--group: a group has a name.", WRONG_INPUT)
+    if partitions:
+        fail("--partition and --group: the group shares out the partitions.", WRONG_INPUT)
+    if last is not None:
+        fail(
+            "--until and --group: end with --exit-when-caught-up, --max-records or --timeout-ms.", WRONG_INPUT
+        )
+    if first.kind not in ("earliest", "latest"):
+        fail(
+            "--from and --group: only earliest or latest; `groups reset` sets where a group reads on.",
+            WRONG_INPUT,
+        )
