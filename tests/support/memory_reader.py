@@ -1,0 +1,39 @@
+"""Reads records in a process of its own: how much memory that takes at most. Prints it in bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+
+from ringleader.clients.consumer import GroupConsumer
+
+
+def most_bytes() -> int:
+    """The largest resident size so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+async def main(bootstrap: str, topic: str, buffer_max_bytes: int, count: int) -> None:
+    """Look at every value of so many records."""
+    consumer = GroupConsumer(
+        bootstrap,
+        f"memory-{buffer_max_bytes}",
+        [topic],
+        auto_offset_reset="earliest",
+        buffer_max_bytes=buffer_max_bytes,
+    )
+    async with consumer:
+        await consumer.wait_assigned(30)
+        before = most_bytes()
+        async for batch in consumer:
+            assert all(record.value for record in batch)
+            count -= len(batch)
+            if count <= 0:
+                break
+    print(most_bytes() - before)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
