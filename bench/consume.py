@@ -1,23 +1,33 @@
-"""Records per second that a consumer group's only member reads: GroupConsumer beside aiokafka's consumer.
+"""What reading costs: GroupConsumer beside aiokafka's consumer and confluent-kafka's `consume`.
 
-Both read the same topic of the same daemon, in turn, each in a process of its own on the load's CPU, and do
-nothing with the records but count them.
+Each reads the same topics of the same broker, in turn, in a process of its own on the load's CPU, with its
+default settings, and looks at every record's value. The brokers are Ringleader and, where it can run, Apache
+Kafka. Ours is measured in the two ways to look, by records and by the column of values, and with none.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from bench.plan import TOPIC, Plan
+from bench.brokers import brokers
+from bench.plan import KAFKA, RINGLEADER, Plan
 from bench.processes import Pins, daemon, pinned, work_dir
 from bench.report import Goal, median, print_goals, save, say, table
+from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
@@ -25,127 +35,340 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.records import Compression, Record, build_batch
 from tests.support.rawclient import Address, RawConnection, address_of
 
-OURS, AIOKAFKA = "GroupConsumer", "aiokafka"
-VALUE_BYTES = 1_000
+RECORDS, VALUES, COUNTING = "GroupConsumer, records", "GroupConsumer, values", "GroupConsumer, counting only"
+AIOKAFKA, CONFLUENT = "aiokafka", "confluent-kafka"
+SIZES = (1_000, 100)
+CODECS = (Compression.NONE, Compression.LZ4, Compression.ZSTD)
 PARTITIONS = 4
 BATCH_RECORDS = 100
+PATTERNS = 20
+"""Different batches that a topic is filled with, over and over."""
+MANY_PARTITIONS = 100
+LARGE_BATCH_RECORDS = 5_000
+BUFFER_MAX_BYTES = 4 * 2**20
+"""Of the readers whose memory is measured."""
 PRODUCE_VERSION = 7
-GOAL = 1.0
-"""How many times aiokafka's rate is wanted."""
+CREATE_TRIES = 100
+AIOKAFKA_GOAL, CONFLUENT_GOAL = 2.0, 1.0
+"""How many times the rivals' records per CPU second are wanted."""
 
 
-async def read_ours(bootstrap: str, count: int) -> float:
-    """Seconds from the first batch to the last record."""
+@dataclass(slots=True)
+class Progress:
+    """What a reader has done. Its CPU seconds begin when it is connected, some records may have been fetched
+    and decoded before it hands any out; the clock begins with the first that it hands out."""
+
+    wanted: int
+    count: int = 0
+    value_bytes: int = 0
+    start_s: float = 0.0
+    start_cpu_s: float = 0.0
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    memory_before: int = 0
+
+    def add(self, count: int, value_bytes: int) -> bool:
+        """So much was read; whether it is enough."""
+        self.count += count
+        self.value_bytes += value_bytes
+        if self.count < self.wanted:
+            return False
+        self.seconds = time.perf_counter() - self.start_s
+        self.cpu_s = time.process_time() - self.start_cpu_s
+        return True
+
+    def begin(self) -> None:
+        """Before the first look at any record."""
+        self.start_s = self.start_s or time.perf_counter()
+
+    def ready(self) -> None:
+        """Everything is loaded and connected."""
+        self.memory_before, self.start_cpu_s = most_bytes(), time.process_time()
+
+    def result(self) -> dict[str, float]:
+        """What it took."""
+        return {
+            "seconds": self.seconds,
+            "cpu_s": self.cpu_s,
+            "memory_bytes": most_bytes() - self.memory_before,
+            "value_bytes": self.value_bytes,
+        }
+
+
+def most_bytes() -> int:
+    """The largest resident size of this process so far (that of `getrusage` may be the parent's)."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+async def read_ours(bootstrap: str, topic: str, progress: Progress, look: Callable[[Any], int]) -> None:
+    """GroupConsumer; `look` tells how many bytes of values there are in a batch."""
     from ringleader.clients.consumer import GroupConsumer
 
-    consumer = GroupConsumer(
-        bootstrap, f"ours-{os.getpid()}", [TOPIC], auto_offset_reset="earliest", max_poll_records=500
-    )
-    async with consumer:
-        total, start_s = 0, 0.0
+    options: Any = {"buffer_max_bytes": BUFFER_MAX_BYTES} if topic.startswith("many") else {}
+    group_id = f"ours-{os.getpid()}"
+    async with GroupConsumer(
+        bootstrap, group_id, [topic], auto_offset_reset="earliest", **options
+    ) as consumer:
+        await consumer.wait_assigned(30)
+        progress.ready()
         async for batch in consumer:
-            start_s = start_s or time.perf_counter()
-            total += len(batch)
-            if total >= count:
-                return time.perf_counter() - start_s
-    raise RuntimeError("the consumer ended")
+            progress.begin()
+            if progress.add(len(batch), look(batch)):
+                return
 
 
-async def read_aiokafka(bootstrap: str, count: int) -> float:
-    """The same with aiokafka."""
+def look_at_records(batch: Any) -> int:
+    """At the value of each record."""
+    total = 0
+    for record in batch:
+        total += len(record.value)
+    return total
+
+
+def look_at_values(batch: Any) -> int:
+    """At each value."""
+    return sum(map(len, batch.values))
+
+
+async def read_aiokafka(bootstrap: str, topic: str, progress: Progress) -> None:
+    """aiokafka's `getmany`."""
     import aiokafka
 
     consumer = aiokafka.AIOKafkaConsumer(
-        TOPIC,
+        topic,
         bootstrap_servers=bootstrap,
         group_id=f"aiokafka-{os.getpid()}",
         auto_offset_reset="earliest",
-        max_poll_records=500,
     )
     await consumer.start()
+    progress.ready()
     try:
-        total, start_s = 0, 0.0
-        while total < count:
+        while True:
             found = await consumer.getmany(timeout_ms=1_000)
-            if found:
-                start_s = start_s or time.perf_counter()
-                total += sum(map(len, found.values()))
-        return time.perf_counter() - start_s
+            for records in found.values():
+                progress.begin()
+                total = 0
+                for record in records:
+                    total += len(record.value)
+                if progress.add(len(records), total):
+                    return
     finally:
         await consumer.stop()
 
 
-READERS = {OURS: read_ours, AIOKAFKA: read_aiokafka}
+def read_confluent(bootstrap: str, topic: str, progress: Progress) -> None:
+    """confluent-kafka's `consume`, in batches of as many as the others hand out."""
+    import confluent_kafka
+
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"confluent-{os.getpid()}",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    progress.ready()
+    try:
+        while True:
+            messages: Any = consumer.consume(num_messages=500, timeout=1)
+            if not messages:
+                continue
+            progress.begin()
+            total = 0
+            for message in messages:
+                total += len(message.value())
+            if progress.add(len(messages), total):
+                return
+    finally:
+        consumer.close()
 
 
-def fill(address: Address, count: int, compression: Compression) -> None:
-    """So many records, dealt out to the partitions."""
-    records = [Record(i, 1_000, b"%d" % i, os.urandom(VALUE_BYTES // 2) * 2) for i in range(BATCH_RECORDS)]
-    batch = build_batch(records, compression=compression)
+def read(name: str, bootstrap: str, topic: str, count: int) -> dict[str, float]:
+    """Reads so many records and says what it took."""
+    progress = Progress(count)
+    looks = {RECORDS: look_at_records, VALUES: look_at_values, COUNTING: lambda _batch: 0}
+    if name == CONFLUENT:
+        read_confluent(bootstrap, topic, progress)
+    elif name == AIOKAFKA:
+        asyncio.run(read_aiokafka(bootstrap, topic, progress))
+    else:
+        asyncio.run(read_ours(bootstrap, topic, progress, looks[name]))
+    return progress.result()
+
+
+READERS = (RECORDS, VALUES, COUNTING, AIOKAFKA, CONFLUENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A topic with records of about that size, half to one and a half times of it."""
+
+    value_bytes: int
+    codec: Compression
+
+    @property
+    def topic(self) -> str:
+        """Its name."""
+        return f"bench-{self.value_bytes}-{self.codec.name.lower()}"
+
+    def batches(self) -> list[bytes]:
+        """Of records whose values can be halved by compression."""
+        draw = random.Random(self.value_bytes)
+        made = []
+        for _ in range(PATTERNS):
+            sizes = [
+                draw.randint(self.value_bytes // 2, self.value_bytes * 3 // 2) for _ in range(BATCH_RECORDS)
+            ]
+            records = [
+                Record(i, 1_000 + i, b"%d" % i, (draw.randbytes(size // 2 + 1) * 2)[:size])
+                for i, size in enumerate(sizes)
+            ]
+            made.append(build_batch(records, compression=self.codec))
+        return made
+
+
+def _bootstrap(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def create(address: Address, topic: str, partitions: int) -> None:
+    """A topic."""
+    made = CreateTopicsRequestCreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
     with RawConnection(address) as connection:
-        for number in range(count // BATCH_RECORDS):
-            part = ProduceRequestPartitionProduceData(index=number % PARTITIONS, records=batch)
-            topic = ProduceRequestTopicProduceData(name=TOPIC, partition_data=[part])
-            request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic])
-            [answer] = connection.call(request, PRODUCE_VERSION).responses
-            if answer.partition_responses[0].error_code:
-                raise RuntimeError(f"Produce: error {answer.partition_responses[0].error_code}")
+        [answer] = connection.call(CreateTopicsRequest(topics=[made], timeout_ms=30_000), 4).topics
+    if answer.error_code:
+        raise RuntimeError(f"CreateTopics: {error_name(answer.error_code)}")
 
 
-def measure(name: str, bootstrap: str, count: int, cpu: int) -> dict[str, Any]:
+def fill(address: Address, topic: str, batches: Iterator[tuple[int, bytes]]) -> None:
+    """Batches and the partitions they go to."""
+    with RawConnection(address) as connection:
+        for partition, batch in batches:
+            part = ProduceRequestPartitionProduceData(index=partition, records=batch)
+            data = ProduceRequestTopicProduceData(name=topic, partition_data=[part])
+            request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[data])
+            for _ in range(CREATE_TRIES):
+                [answer] = connection.call(request, PRODUCE_VERSION).responses
+                code = answer.partition_responses[0].error_code
+                if code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                    break
+                time.sleep(0.05)  # there is nothing to wait on: the topic has just been created
+            if code:
+                raise RuntimeError(f"Produce: {error_name(code)}")
+
+
+def measure(name: str, bootstrap: str, topic: str, count: int, cpu: int) -> dict[str, float]:
     """One round of one reader, in a process of its own."""
-    command = [sys.executable, "-m", "bench.consume", name, bootstrap, str(count)]
+    command = [sys.executable, "-m", "bench.consume", name, bootstrap, topic, str(count)]
     done = subprocess.run(pinned(cpu, command), stdout=subprocess.PIPE, text=True, check=True)
-    result: dict[str, Any] = json.loads(done.stdout)
-    result["per_s"] = count / result["seconds"]
-    result["per_cpu_s"] = count / result["cpu_s"]
-    return result
+    result: dict[str, float] = json.loads(done.stdout)
+    return result | {"per_s": count / result["seconds"], "per_cpu_s": count / result["cpu_s"]}
+
+
+@contextlib.contextmanager
+def served(plan: Plan, cpu: int, directory: Path) -> Iterator[dict[str, Address]]:
+    """The brokers by name."""
+    names = [name for name in plan.brokers if name == KAFKA]
+    with (
+        daemon(directory / "ringleader", cpu) as server,
+        brokers(names, directory, cpu, partitions=1, warmup_s=0) as peers,
+    ):
+        yield {
+            RINGLEADER: address_of(server.bootstrap),
+            **{name: peer.address for name, peer in peers.running.items()},
+        }
+
+
+def measure_case(case: Case, broker: str, address: Address, plan: Plan, cpu: int) -> dict[str, Any]:
+    """All readers of one topic of one broker, in turn."""
+    count = plan.consumed_records // BATCH_RECORDS * BATCH_RECORDS
+    create(address, case.topic, PARTITIONS)
+    batches = case.batches()
+    dealt = ((n % PARTITIONS, batches[n % PATTERNS]) for n in range(count // BATCH_RECORDS))
+    fill(address, case.topic, dealt)
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in READERS}
+    for _ in range(plan.rounds):
+        for name in READERS:
+            rounds[name].append(measure(name, _bootstrap(address), case.topic, count, cpu))
+    medians = {
+        name: {key: median(one[key] for one in of) for key in ("per_s", "per_cpu_s")}
+        for name, of in rounds.items()
+    }
+    say(f"  {broker}, {case.topic}: " + ", ".join(f"{n} {m['per_cpu_s']:,.0f}" for n, m in medians.items()))
+    return {
+        "broker": broker,
+        "value_bytes": case.value_bytes,
+        "codec": case.codec.name.lower(),
+        "medians": medians,
+        "rounds": rounds,
+    }
+
+
+def measure_memory(address: Address, cpu: int) -> dict[str, float]:
+    """By how many MiB the readers grow that read many partitions of large compressed batches."""
+    records = [Record(i, 1_000, b"k", os.urandom(100) * 4) for i in range(LARGE_BATCH_RECORDS)]
+    batch = build_batch(records, compression=Compression.LZ4)
+    create(address, "many", MANY_PARTITIONS)
+    fill(address, "many", ((partition, batch) for partition in range(MANY_PARTITIONS)))
+    count = MANY_PARTITIONS * LARGE_BATCH_RECORDS // 4
+    bootstrap = _bootstrap(address)
+    return {
+        name: measure(name, bootstrap, "many", count, cpu)["memory_bytes"] / 2**20
+        for name in (RECORDS, AIOKAFKA, CONFLUENT)
+    }
+
+
+def goals_of(results: list[dict[str, Any]]) -> list[Goal]:
+    """Records per CPU second, for each broker, size and codec."""
+    found = []
+    for result in results:
+        rates = {name: values["per_cpu_s"] for name, values in result["medians"].items()}
+        case = f"{result['broker']}, {result['value_bytes']} bytes, {result['codec']}"
+        for way in (RECORDS, VALUES):
+            for peer, bound in ((AIOKAFKA, AIOKAFKA_GOAL), (CONFLUENT, CONFLUENT_GOAL)):
+                name = f"records per CPU second, {way.partition(', ')[2]}; {case}"
+                found.append(Goal(name, peer, rates[way] / rates[peer], bound))
+    return found
 
 
 def run(plan: Plan) -> dict[str, Any]:
     """Runs it, prints the table, writes consume.json, returns its content."""
     pins = Pins.choose()
-    count = plan.consumed_records // BATCH_RECORDS * BATCH_RECORDS
-    say(f"consume: {count:,} records of {VALUE_BYTES} bytes batches of {BATCH_RECORDS}")
-    results: dict[str, Any] = {}
-    goals: list[Goal] = []
-    for codec in (Compression.NONE, Compression.LZ4):
-        rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in READERS}
-        with (
-            work_dir(plan.data_dir) as directory,
-            daemon(directory, pins.server, topics=[f"{TOPIC}:{PARTITIONS}"]) as server,
-        ):
-            fill(address_of(server.bootstrap), count, codec)
-            for number in range(plan.rounds):
-                for name in READERS:
-                    measured = measure(name, server.bootstrap, count, pins.load)
-                    rounds[name].append(measured)
-                    say(f"  {codec.name.lower()}, round {number + 1}, {name}: {measured['per_s']:,.0f}/s")
-        medians = {
-            name: {key: median(one[key] for one in of) for key in ("per_s", "per_cpu_s")}
-            for name, of in rounds.items()
-        }
-        ratio = medians[OURS]["per_s"] / medians[AIOKAFKA]["per_s"]
-        goals.append(Goal(f"records per second, {codec.name.lower()}", AIOKAFKA, ratio, GOAL))
-        results[codec.name.lower()] = {"medians": medians, "rounds": rounds}
-    rows = [
-        [f"{name}, {codec}", *(float(values[key]) for key in ("per_s", "per_cpu_s"))]
-        for codec, result in results.items()
-        for name, values in result["medians"].items()
-    ]
-    table("Consuming (medians)", ["client", "records/s", "per CPU second"], rows)
+    say(f"consume: {plan.consumed_records:,} records, batches of {BATCH_RECORDS}; records per CPU second")
+    results: list[dict[str, Any]] = []
+    with work_dir(plan.data_dir) as directory, served(plan, pins.server, directory) as addresses:
+        for size in SIZES:
+            for codec in CODECS:
+                for broker, address in addresses.items():
+                    case = Case(size, codec)
+                    results.append(measure_case(case, broker, address, plan, pins.load))
+        memory = measure_memory(addresses[RINGLEADER], pins.load)
+    goals = goals_of(results)
+    table("Consuming (medians)", COLUMNS, rows_of(results))
+    table("Memory, 100 partitions (MiB)", ["client", "growth"], [[n, f"{m:.0f}"] for n, m in memory.items()])
     print_goals(goals)
-    whole = {"records": count, "value_bytes": VALUE_BYTES, "results": results}
+    whole = {"records": plan.consumed_records, "results": results, "memory_mib": memory}
     save(plan.out_dir, "consume", whole, goals)
     return whole
 
 
+COLUMNS = ["client", "broker", "bytes", "codec", "records/s", "per CPU second"]
+
+
+def rows_of(results: list[dict[str, Any]]) -> Iterator[list[object]]:
+    """The table's."""
+    for result in results:
+        for name, values in result["medians"].items():
+            rates = [f"{values[key]:,.0f}" for key in ("per_s", "per_cpu_s")]
+            yield [name, result["broker"], result["value_bytes"], result["codec"], *rates]
+
+
 def main() -> None:
-    """One reader: ``python -m bench.consume NAME BOOTSTRAP COUNT``; prints what it took as JSON."""
-    name, bootstrap, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    cpu_s = time.process_time()
-    seconds = asyncio.run(READERS[name](bootstrap, count))
-    print(json.dumps({"seconds": seconds, "cpu_s": time.process_time() - cpu_s}))
+    """One reader: ``python -m bench.consume NAME BOOTSTRAP TOPIC COUNT``; prints what it took as JSON."""
+    name, bootstrap, topic, count = sys.argv[1:]
+    print(json.dumps(read(name, bootstrap, topic, int(count))))
 
 
 if __name__ == "__main__":
