@@ -65,7 +65,7 @@ def report(
     ] = None,
     window: Annotated[str, typer.Option(help="How far to look back: 90s, 15m, 2h, 1d.")] = "1h",
     max_records: Annotated[
-        int, typer.Option(min=1, help="Read at most so many records, the newest of each partition.")
+        int, typer.Option(min=1, help="Read at most so many records in all, the newest of each partition.")
     ] = 5_000_000,
     watch: Annotated[
         str | None,
@@ -117,7 +117,8 @@ def report(
 
     facts = _asked(bootstrap_server, properties, ask)
     records = sum(one.end - one.start for one in facts.partitions)
-    print(f"reading {records:,} records of {len(facts.partitions)} partitions", file=sys.stderr)
+    left_out = f", {facts.left_out:,} older ones are left out (--max-records)" if facts.left_out else ""
+    print(f"reading {records:,} records of {len(facts.partitions)} partitions{left_out}", file=sys.stderr)
     read = options(facts, bootstrap_server) | {f"kafka.{name}": value for name, value in properties.items()}
     made = _read(facts, wanted, read, now_ms, out)
     show(made, Console(highlight=False))

@@ -16,17 +16,25 @@ class ReportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """One partition: the offsets of the window [`start`, `end`), and where the group is in it."""
+    """One partition: the offsets to read [`start`, `end`), and where the group is in it."""
 
     topic: str
     partition: int
     start: int
     end: int
+    left_out: int
+    """So many older offsets of the window that the limit leaves no room for."""
     lag: int | None
     owner: str | None
     """Member id; None when no member has it."""
     consumed_per_s: float | None
     """Records for which the group committed, each second while it was watched; None when it was not."""
+
+    @property
+    def scale(self) -> float:
+        """So many records of the window stand behind each one that is read."""
+        read = self.end - self.start
+        return (read + self.left_out) / read if read else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,11 @@ class GroupFacts:
     partitions: tuple[PartitionFacts, ...]
     watched_s: float
 
+    @property
+    def left_out(self) -> int:
+        """Offsets of the window that are not read, for the limit."""
+        return sum(one.left_out for one in self.partitions)
+
     def counts(self) -> dict[str, int]:
         """Topic -> number of partitions."""
         found: dict[str, int] = {}
@@ -76,9 +89,9 @@ async def look(
 ) -> GroupFacts:
     """Look at a group. `topics`: those to report on; without any, those that the group reads.
 
-    The window of a partition begins at the first record of `since_ms` (epoch) or later, and holds at most its
-    even share of `max_records`, the newest. With `watch_s` the committed offsets are looked at twice, so far
-    apart. Raises ReportError, and what `Admin` raises.
+    The window of a partition begins at the first record of `since_ms` (epoch) or later. Of all windows
+    together at most `max_records` are read, the newest of each partition (see `shares`). With `watch_s` the
+    committed offsets are looked at twice, so far apart. Raises ReportError, and what `Admin` raises.
     """
     (group,) = await admin.describe_groups([group_id])
     before = await admin.lag(group_id)
@@ -91,14 +104,15 @@ async def look(
     if not wanted:
         raise ReportError(f"group {group_id} reads no topic: it has neither members nor committed offsets")
     places = [(name, p.partition) for name in wanted for p in there[name].partitions]
-    window = await _window(admin, places, since_ms, max_records)
+    window = await _window(admin, places, since_ms)
+    read = shares({place: end - start for place, (start, end) in window.items()}, max_records)
     consumed: dict[TopicPartition, float] = {}
     after = before
     if watch_s > 0:
         await asyncio.sleep(watch_s)
         after = await admin.lag(group_id)
         consumed = _consumed(before, after, watch_s)
-    return _facts(group, window, {(one.topic, one.partition): one for one in after}, consumed, watch_s)
+    return _facts(group, window, read, {(one.topic, one.partition): one for one in after}, consumed, watch_s)
 
 
 def _topics_of(group: GroupDescription, lags: Iterable[PartitionLag]) -> set[str]:
@@ -106,18 +120,26 @@ def _topics_of(group: GroupDescription, lags: Iterable[PartitionLag]) -> set[str
 
 
 async def _window(
-    admin: Admin, places: list[TopicPartition], since_ms: int, max_records: int
+    admin: Admin, places: list[TopicPartition], since_ms: int
 ) -> dict[TopicPartition, tuple[int, int]]:
     ends = await admin.end_offsets(places)
     starts = await admin.start_offsets(places)
     since = await admin.offsets_at(dict.fromkeys(places, since_ms))
-    most = max(1, max_records // len(places))
     found = {}
     for place in places:
         end = ends.get(place, 0)
         first = since.get(place, end)
         first = end if first < 0 else first
-        found[place] = (max(starts.get(place, 0), min(first, end), end - most), end)
+        found[place] = (max(starts.get(place, 0), min(first, end)), end)
+    return found
+
+
+def shares(counts: Mapping[TopicPartition, int], most: int) -> dict[TopicPartition, int]:
+    """How many records to read of each partition, `most` in all: what small ones leave, big ones get."""
+    found = {}
+    for index, (place, count) in enumerate(sorted(counts.items(), key=lambda one: one[1])):
+        found[place] = min(count, most // (len(counts) - index))
+        most -= found[place]
     return found
 
 
@@ -137,6 +159,7 @@ def _consumed(
 def _facts(
     group: GroupDescription,
     window: Mapping[TopicPartition, tuple[int, int]],
+    read: Mapping[TopicPartition, int],
     lags: Mapping[TopicPartition, PartitionLag],
     consumed: Mapping[TopicPartition, float],
     watch_s: float,
@@ -150,12 +173,14 @@ def _facts(
     partitions = tuple(
         PartitionFacts(
             *place,
-            *bounds,
+            end - read[place],
+            end,
+            end - read[place] - start,
             lags[place].lag if place in lags else None,
             owners.get(place),
             consumed.get(place) if watch_s > 0 else None,
         )
-        for place, bounds in sorted(window.items())
+        for place, (start, end) in sorted(window.items())
     )
     members = tuple(
         MemberFacts(

@@ -50,22 +50,23 @@ class PartitionTraffic:
     records: int
     bytes: int
     rate_per_s: float
-    """Mean over the window."""
+    """Mean over the window, or over the newer part of it that was read."""
     peak_per_s: float
     """In its busiest time slot."""
     share: float
-    """Of the topic's records."""
+    """Of the topic's records in the window, those that were left out too."""
 
 
 @dataclass(frozen=True, slots=True)
 class HotKey:
-    """A key with many records. `key` is text for people."""
+    """A key with many records. `key` is text for people. `records` and `bytes` are those that were read."""
 
     topic: str
     key: str
     records: int
     bytes: int
     share: float
+    """Of the topic's records; where older ones were left out, those that were read stand for them, too."""
     partitions: tuple[int, ...]
 
 
@@ -95,7 +96,7 @@ class Report:
     @property
     def findings(self) -> list[str]:
         """What somebody should know first, in sentences."""
-        found = [sentence for one in self.fits for sentence in one.advice]
+        found = [*self._left_out(), *(sentence for one in self.fits for sentence in one.advice)]
         idle = [member for member in self.group.members if member.idle]
         if idle:
             names = ", ".join(sorted({member.client_id for member in idle}))
@@ -104,6 +105,18 @@ class Report:
         if ownerless and self.group.members:
             found.append(f"{len(ownerless)} partitions have no owner.")
         return found or ["Nothing stands out."]
+
+    def _left_out(self) -> list[str]:
+        left_out, cut = self.group.left_out, [one for one in self.group.partitions if one.left_out]
+        if not cut:
+            return []
+        read = sum(one.end - one.start for one in self.group.partitions)
+        return [
+            f"Only {read:,} of the {read + left_out:,} records of the window were read (--max-records): "
+            f"{left_out:,} older ones of {len(cut)} of {len(self.group.partitions)} partitions were left "
+            "out. The shares of partitions and keys allow for them; a busier time or another key among them "
+            "would not be seen."
+        ]
 
 
 def options(group: GroupFacts, bootstrap: str) -> dict[str, str]:
@@ -131,7 +144,9 @@ def make(
 ) -> Report:
     """Read the window and report. `read`: options of format `ringleader`, see `options`. With `out`, its
     tables are written there as Parquet: partitions, keys (all of them), spread."""
-    rows = traffic.slim(spark.read.format("ringleader").options(**read).load()).persist()
+    rows = traffic.slim(spark.read.format("ringleader").options(**read).load())
+    scales = {(one.topic, one.partition): one.scale for one in group.partitions if one.left_out}
+    rows = traffic.weighted(rows, scales).persist()
     try:
         slots = traffic.by_time(rows, wanted.slot_s)
         keys = traffic.by_key(rows).persist()
@@ -198,34 +213,47 @@ def _partitions(
     records: dict[tuple[str, int], int] = {}
     sizes: dict[tuple[str, int], int] = {}
     peaks: dict[tuple[str, int], int] = {}
-    totals: dict[str, int] = {}
+    begins: dict[tuple[str, int], int] = {}
     for row in counted:
         place = (row["topic"], row["partition"])
+        begins.setdefault(place, row["slot_ms"])
         records[place] = records.get(place, 0) + row["records"]
         sizes[place] = sizes.get(place, 0) + (row["bytes"] or 0)
         peaks[place] = max(peaks.get(place, 0), row["records"])
-        totals[row["topic"]] = totals.get(row["topic"], 0) + row["records"]
+    totals: dict[str, float] = {}
+    windows: dict[tuple[str, int], float] = {}
+    for one in group.partitions:
+        place = (one.topic, one.partition)
+        windows[place] = records[place] * one.scale if place in records else one.left_out
+        totals[one.topic] = totals.get(one.topic, 0.0) + windows[place]
     spans = _spans(wanted, counted)
+
+    def span_s(one: PartitionFacts) -> float:
+        first, last = spans.get(one.topic, (0, wanted.window_s * 1000))
+        # What was cut short says nothing of the time before.
+        return (last - (begins.get((one.topic, one.partition), first) if one.left_out else first)) / 1000
+
     return tuple(
         PartitionTraffic(
             one,
             count := records.get((one.topic, one.partition), 0),
             sizes.get((one.topic, one.partition), 0),
-            count / spans.get(one.topic, wanted.window_s),
+            count / span_s(one),
             peaks.get((one.topic, one.partition), 0) / wanted.slot_s,
-            count / total if (total := totals.get(one.topic, 0)) else 0.0,
+            windows[one.topic, one.partition] / total if (total := totals[one.topic]) else 0.0,
         )
         for one in group.partitions
     )
 
 
-def _spans(wanted: Wanted, counted: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Seconds from each topic's first slot with records to its last: the window may be cut short."""
+def _spans(wanted: Wanted, counted: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """From the begin of each topic's first slot with records to the end of its last, in ms."""
     found: dict[str, tuple[int, int]] = {}
     for row in counted:
-        first, last = found.get(row["topic"], (row["slot_ms"], row["slot_ms"]))
-        found[row["topic"]] = (min(first, row["slot_ms"]), max(last, row["slot_ms"]))
-    return {topic: (last - first) / 1000 + wanted.slot_s for topic, (first, last) in found.items()}
+        begin, end = row["slot_ms"], row["slot_ms"] + wanted.slot_s * 1000
+        first, last = found.get(row["topic"], (begin, end))
+        found[row["topic"]] = (min(first, begin), max(last, end))
+    return found
 
 
 def _times(wanted: Wanted, counted: Sequence[Mapping[str, Any]]) -> dict[str, tuple[tuple[int, float], ...]]:
@@ -269,7 +297,7 @@ def _write(spark: SparkSession, report: Report, frames: Mapping[str, DataFrame],
         for one in report.partitions
     ]
     schema = (
-        "topic string, partition int, start long, end long, lag long, owner string, consumed_per_s double, "
-        "records long, bytes long, rate_per_s double, peak_per_s double, share double"
+        "topic string, partition int, start long, end long, left_out long, lag long, owner string, "
+        "consumed_per_s double, records long, bytes long, rate_per_s double, peak_per_s double, share double"
     )
     spark.createDataFrame(rows, schema).write.mode("overwrite").parquet(str(out / "partitions.parquet"))

@@ -35,10 +35,11 @@ def page(report: Report) -> str:
     group = report.group
     made = datetime.datetime.fromtimestamp(report.made_ms / 1000, datetime.UTC)
     records = sum(one.records for one in report.partitions)
+    of = f" of {records + group.left_out:,}" if group.left_out else ""
     parts = [
         f"<h1>Group {_text(group.group_id)}</h1>",
         f'<p class="soft">{made:%Y-%m-%d %H:%M} UTC · {_text(group.state)} · {len(group.members)} members · '
-        f"{len(group.partitions)} partitions · {records:,} records of the last "
+        f"{len(group.partitions)} partitions · {records:,}{of} records of the last "
         f"{_duration(report.wanted.window_s)}</p>",
         '<ul class="findings">' + "".join(f"<li>{_text(one)}</li>" for one in report.findings) + "</ul>",
     ]
@@ -66,10 +67,7 @@ def _topic(report: Report, topic: str) -> list[str]:
         _rates(report, topic),
         _bars(
             "Records in each partition",
-            [
-                (str(one.place.partition), one.records, f"{one.records:,} · {one.share:.0%}")
-                for one in partitions
-            ],
+            [(str(one.place.partition), one.records + one.place.left_out, _count(one)) for one in partitions],
             hot=_fullest(partitions),
         ),
         _partition_table(partitions),
@@ -84,8 +82,13 @@ def _topic(report: Report, topic: str) -> list[str]:
 
 
 def _fullest(partitions: Sequence[PartitionTraffic]) -> int | None:
-    counts = [one.records for one in partitions]
+    counts = [one.records + one.place.left_out for one in partitions]
     return counts.index(max(counts)) if any(counts) else None
+
+
+def _count(one: PartitionTraffic) -> str:
+    left_out = f", {one.place.left_out:,} left out" if one.place.left_out else ""
+    return f"{one.records:,} · {one.share:.0%}{left_out}"
 
 
 def _rates(report: Report, topic: str) -> str:
@@ -153,6 +156,7 @@ def _partition_table(partitions: Iterable[PartitionTraffic]) -> str:
         (
             str(one.place.partition),
             f"{one.records:,}",
+            f"{one.place.left_out:,}",
             f"{one.rate_per_s:,.1f}",
             f"{one.peak_per_s:,.1f}",
             _number(one.place.consumed_per_s),
@@ -162,7 +166,10 @@ def _partition_table(partitions: Iterable[PartitionTraffic]) -> str:
         for one in partitions
     ]
     return _table(
-        ("Partition", "Records", "Per s", "Peak per s", "Consumed per s", "Lag", "Owner"), rows, 1, 6
+        ("Partition", "Records", "Left out", "Per s", "Peak per s", "Consumed per s", "Lag", "Owner"),
+        rows,
+        1,
+        7,
     )
 
 

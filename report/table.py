@@ -33,7 +33,8 @@ def _table(*columns: str, text: tuple[str, ...]) -> Table:
 
 def _partitions(report: Report) -> Table:
     made = _table(
-        "TOPIC", "PARTITION", "RECORDS", "SHARE", "PER S", "PEAK", "LAG", "OWNER", text=("TOPIC", "OWNER")
+        *("TOPIC", "PARTITION", "RECORDS", "LEFT OUT", "SHARE", "PER S", "PEAK", "LAG", "OWNER"),
+        text=("TOPIC", "OWNER"),
     )
     for one in report.partitions:
         place = one.place
@@ -41,6 +42,7 @@ def _partitions(report: Report) -> Table:
             place.topic,
             str(place.partition),
             f"{one.records:,}",
+            f"{place.left_out:,}",
             f"{one.share:.0%}",
             f"{one.rate_per_s:,.1f}",
             f"{one.peak_per_s:,.1f}",

@@ -26,6 +26,19 @@ def slim(rows: DataFrame) -> DataFrame:
     return rows.select("topic", "partition", "key", "timestamp", size.cast("long").alias("bytes"))
 
 
+def weighted(rows: DataFrame, scales: Mapping[tuple[str, int], float]) -> DataFrame:
+    """Rows of `slim` with a column weight: what its partition says in `scales`, 1 where that says nothing."""
+    from pyspark.sql import functions as f
+
+    if not scales:
+        return rows.withColumn("weight", f.lit(1.0))
+    known = rows.sparkSession.createDataFrame(
+        [(*place, scale) for place, scale in scales.items()], "topic string, partition int, scale double"
+    )
+    joined = rows.join(f.broadcast(known), ["topic", "partition"], "left")
+    return joined.withColumn("weight", f.coalesce("scale", f.lit(1.0))).drop("scale")
+
+
 def by_time(rows: DataFrame, slot_s: int) -> DataFrame:
     """Records and bytes of each partition in slots of `slot_s` seconds: topic, partition, slot_ms (its begin,
     epoch), records, bytes."""
@@ -40,25 +53,26 @@ def by_time(rows: DataFrame, slot_s: int) -> DataFrame:
 
 
 def by_key(rows: DataFrame) -> DataFrame:
-    """Records and bytes of each key: topic, key (null: records without), partitions, records, bytes."""
+    """Each key: topic, key (null: records without), partitions, records, bytes, weight (of its records)."""
     from pyspark.sql import functions as f
 
     return rows.groupBy("topic", "key").agg(
         f.count("*").alias("records"),
         f.sum("bytes").alias("bytes"),
+        f.sum("weight").alias("weight"),
         f.sort_array(f.collect_set("partition")).alias("partitions"),
     )
 
 
 def hottest(keys: DataFrame, most: int) -> DataFrame:
-    """The `most` keys of each topic with the most records, and their share of the topic's records."""
+    """The `most` keys of each topic with the most weight, and their share of the topic's."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     of_topic = Window.partitionBy("topic")
-    ranked = of_topic.orderBy(f.desc("records"), f.asc_nulls_first("key"))
+    ranked = of_topic.orderBy(f.desc("weight"), f.asc_nulls_first("key"))
     return (
-        keys.withColumn("share", f.col("records") / f.sum("records").over(of_topic))
+        keys.withColumn("share", f.col("weight") / f.sum("weight").over(of_topic))
         .withColumn("rank", f.row_number().over(ranked))
         .where(f.col("rank") <= most)
         .orderBy("topic", "rank")
@@ -68,8 +82,8 @@ def hottest(keys: DataFrame, most: int) -> DataFrame:
 def spread(keys: DataFrame, counts: Mapping[str, Sequence[int]]) -> DataFrame:
     """How the records would spread over n partitions by Kafka's rule murmur2(key) mod n.
 
-    `counts`: topic -> the numbers n to try. Gives topic, n, records, hottest (records of the fullest; those
-    without key are spread evenly), share (of the fullest, of all records).
+    `counts`: topic -> the numbers n to try. Gives topic, n, weight (of all records), hottest (weight of the
+    fullest; records without key are spread evenly), share (of the fullest, of all).
     """
     from pyspark.sql import functions as f
 
@@ -79,23 +93,23 @@ def spread(keys: DataFrame, counts: Mapping[str, Sequence[int]]) -> DataFrame:
     )
     # With Arrow it would need pandas, which nothing else here does.
     hash_of = f.udf(_hash, "int", useArrow=False)
-    hashed = keys.where(f.col("key").isNotNull()).select("topic", "records", hash_of("key").alias("hash"))
+    hashed = keys.where(f.col("key").isNotNull()).select("topic", "weight", hash_of("key").alias("hash"))
     slots = (
         hashed.join(f.broadcast(tries), "topic")
         .groupBy("topic", "n", (f.col("hash") % f.col("n")).alias("slot"))
-        .agg(f.sum("records").alias("records"))
+        .agg(f.sum("weight").alias("weight"))
         .groupBy("topic", "n")
-        .agg(f.max("records").alias("fullest"))
+        .agg(f.max("weight").alias("fullest"))
     )
     totals = keys.groupBy("topic").agg(
-        f.sum("records").alias("records"),
-        f.sum(f.when(f.col("key").isNull(), f.col("records")).otherwise(0)).alias("keyless"),
+        f.sum("weight").alias("weight"),
+        f.sum(f.when(f.col("key").isNull(), f.col("weight")).otherwise(0.0)).alias("keyless"),
     )
-    hot = f.coalesce(f.col("fullest"), f.lit(0)) + f.col("keyless") / f.col("n")
+    hot = f.coalesce(f.col("fullest"), f.lit(0.0)) + f.col("keyless") / f.col("n")
     return (
         tries.join(totals, "topic")
         .join(slots, ["topic", "n"], "left")
-        .select("topic", "n", "records", hot.alias("hottest"), (hot / f.col("records")).alias("share"))
+        .select("topic", "n", "weight", hot.alias("hottest"), (hot / f.col("weight")).alias("share"))
         .orderBy("topic", "n")
     )
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from kafka.partitioner.default import murmur2
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ringleader import SyncGroupMember, sync_consumer_member
@@ -20,6 +22,7 @@ from ringleader.report import facts, fitting
 from ringleader.report.command import seconds
 from ringleader.report.numbers import Report, Wanted, make, options, shown
 from ringleader.report.page import page
+from ringleader.report.table import show
 from ringleader.testing.coordinator import Coordinator
 
 PARTITIONS = 3
@@ -43,12 +46,12 @@ def records() -> list[Sent]:
     return sent
 
 
-async def produce(bootstrap: str, sent: list[Sent]) -> None:
+async def produce(bootstrap: str, sent: list[Sent], topic: str = "clicks") -> None:
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=20) as producer:
         for partition in range(PARTITIONS):
-            await producer.send("clicks", b"before", partition=partition, timestamp_ms=OLD_MS)
+            await producer.send(topic, b"before", partition=partition, timestamp_ms=OLD_MS)
         waits = [
-            await producer.send("clicks", b"x" * 50, key, partition=partition, timestamp_ms=at_ms)
+            await producer.send(topic, b"x" * 50, key, partition=partition, timestamp_ms=at_ms)
             for partition, key, at_ms in sent
         ]
         await asyncio.gather(*waits)
@@ -102,11 +105,13 @@ def admin_sees(coordinator: Coordinator, count: int) -> None:
     asyncio.run(look())
 
 
-def looked(coordinator: Coordinator, **how: Any) -> facts.GroupFacts:
+def looked(
+    coordinator: Coordinator, group: str = "billing", topics: Sequence[str] = (), **how: Any
+) -> facts.GroupFacts:
     async def ask() -> facts.GroupFacts:
         async with Admin(coordinator.bootstrap) as admin:
             given = {"since_ms": NOW_MS - WINDOW_S * 1000, "max_records": 1_000_000} | how
-            return await facts.look(admin, "billing", **given)
+            return await facts.look(admin, group, topics, **given)
 
     return asyncio.run(ask())
 
@@ -228,6 +233,67 @@ def test_the_command_prints_and_writes(
     assert "reading 693 records of 3 partitions" in done.stderr
     assert "1 of 4 members are idle" in done.stdout
     assert "Group billing" in (tmp_path / "report.html").read_text()
+
+
+SKEWED = {0: 650, 1: 250, 2: 100}
+"""Partition -> its records: one every 500 ms, so the fullest is 325 s long."""
+
+
+@pytest.fixture(scope="module")
+def skewed(coordinator: Coordinator) -> Coordinator:
+    """A topic with one key for each partition."""
+    coordinator.create_topic("skewed", PARTITIONS)
+    sent: list[Sent] = [
+        (partition, b"key-%d" % partition, NOW_MS - 500 * (count - number))
+        for partition, count in SKEWED.items()
+        for number in range(count)
+    ]
+    asyncio.run(produce(coordinator.bootstrap, sent, "skewed"))
+    return coordinator
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_what_small_partitions_leave_of_the_limit_goes_to_the_big_ones(
+    spark: Any, skewed: Coordinator
+) -> None:
+    group = looked(skewed, "nobody", ["skewed"], max_records=1_100)
+    found = make(spark, group, Wanted(window_s=WINDOW_S), options(group, skewed.bootstrap), NOW_MS)
+    assert [one.records for one in found.partitions] == [650, 250, 100]
+    assert [one.share for one in found.partitions] == [0.65, 0.25, 0.1]
+    assert "left out" not in " ".join(found.findings)
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_what_the_limit_leaves_out_is_said_and_does_not_even_the_skew_out(
+    spark: Any, skewed: Coordinator
+) -> None:
+    group = looked(skewed, "nobody", ["skewed"], max_records=600)
+    found = make(spark, group, Wanted(window_s=WINDOW_S), options(group, skewed.bootstrap), NOW_MS)
+    assert [(one.records, one.place.left_out) for one in found.partitions] == [(250, 400), (250, 0), (100, 0)]
+    assert [one.share for one in found.partitions] == pytest.approx([0.65, 0.25, 0.1])
+    assert [one.key for one in found.keys] == ["key-0", "key-1", "key-2"]
+    assert [one.share for one in found.keys] == pytest.approx([0.65, 0.25, 0.1])
+    # Two a second in its newest 125 s; over the whole window it would seem to be less.
+    assert found.partitions[0].rate_per_s == pytest.approx(2.0, rel=0.1)
+    said = "Only 600 of the 1,000 records of the window were read (--max-records): 400 older ones of 1 of 3"
+    assert said in found.findings[0]
+    drawn = Console(record=True, width=200, file=io.StringIO())
+    show(found, drawn)
+    for text in (page(found), drawn.export_text()):
+        assert said in text
+    assert "250 · 65%, 400 left out" in page(found)
+
+
+def test_a_limit_is_shared_out_without_a_rest() -> None:
+    counts = {("t", 0): 10, ("t", 1): 0, ("t", 2): 3, ("u", 0): 100}
+    for most in (0, 1, 2, 11, 13, 23, 24, 112, 113, 1_000):
+        given = facts.shares(counts, most)
+        assert sum(given.values()) == min(most, sum(counts.values()))
+        assert all(given[place] <= count for place, count in counts.items())
+        cut = [given[place] for place, count in counts.items() if given[place] < count]
+        assert not cut or max(given.values()) - min(cut) <= 1
 
 
 def test_wrong_input_is_one_sentence(coordinator: Coordinator, tmp_path: Path) -> None:
