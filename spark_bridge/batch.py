@@ -91,6 +91,8 @@ def _wanted(options: BatchOptions, log: Lookup) -> list[TopicPartition]:
         known = list(options.assign)
     else:
         known = subscribed(options.subscription, log)
+        if options.subscribe_pattern is not None and not known:
+            logger.warning("no topic matches %r: there is nothing to read", options.subscribe_pattern)
         if missing := sorted(set(options.subscribe) - {topic for topic, _ in known}):
             raise SourceError(f"no such topic: {', '.join(missing)}")
     for name, given in (

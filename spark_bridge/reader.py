@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -22,10 +22,15 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ringleader.spark_bridge.errors import OptionsError, SourceError
 from ringleader.spark_bridge.network.endpoint import FetchSettings
 from ringleader.spark_bridge.settings import StreamSettings
 from ringleader.spark_bridge.sharing.offsets import empty
 from ringleader.spark_bridge.sharing.slices import Slice
+
+
+# Passed where there is no limit: with trigger(once=True), and only then, Spark passes ReadAllAvailable instead.
+NO_LIMIT = ReadMaxRows(2**63 - 1)
 
 
 class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -54,14 +59,23 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """maxOffsetsPerTrigger."""
         rows = self._settings.max_offsets_per_trigger
-        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
+        return NO_LIMIT if rows is None else ReadMaxRows(rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read what is there now, then end."""
         self._live().prepare_available_now()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """The end of the next batch; commits the batch that ended at ``start``."""
+        """The end of the next batch; commits the batch that ended at ``start``.
+
+        Raises SourceError for trigger(once=True), what ``SourceDriver.latest`` raises.
+        """
+        if isinstance(limit, ReadAllAvailable):
+            raise SourceError(
+                "trigger(once=True) tells a source nothing when its batch is over, so that batch could not be "
+                "committed to the group. Use trigger(availableNow=True): it reads what is there, commits, and "
+                "ends."
+            )
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         found: dict[str, Any] = self._live().latest(start, rows)
         return found
@@ -129,6 +143,40 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
             raise SystemExit(128 + signum)
 
         self._previous_handler = signal.signal(signal.SIGTERM, leave) or signal.SIG_DFL
+
+
+class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Stands for a stream that cannot be: its first call raises OptionsError with the reasons."""
+
+    def __init__(self, reasons: str) -> None:
+        self._reasons = reasons
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Raises OptionsError."""
+        self._refuse()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Raises OptionsError."""
+        self._refuse()
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Raises OptionsError."""
+        self._refuse()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Raises OptionsError."""
+        self._refuse()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Raises OptionsError."""
+        self._refuse()
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Raises OptionsError."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise OptionsError(self._reasons)
 
 
 def _log_to_stderr() -> None:

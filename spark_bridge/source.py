@@ -67,18 +67,21 @@ class RingleaderDataSource(DataSource):
         self._refuse_other(schema)
         return RingleaderBatchReader(self._given)
 
-    @_sentence_only
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """A streaming read."""
+        """A streaming read. For wrong options a reader that says so when it is used: what this method raises,
+        Spark hides behind an error of its own."""
         try:
-            from ringleader.spark_bridge.reader import RingleaderStreamReader
+            from ringleader.spark_bridge.reader import RefusedStreamReader, RingleaderStreamReader
         except ImportError as error:
             raise RuntimeError(
                 f"format ringleader streams with PySpark 4.2 or newer and pyarrow: {error}"
             ) from error
-        self._refuse_other(schema)
-        _, settings = self._check()
-        return RingleaderStreamReader(self._given, settings)
+        try:
+            self._refuse_other(schema)
+            _, settings = self._check()
+            return RingleaderStreamReader(self._given, settings)
+        except OptionsError as error:
+            return RefusedStreamReader(str(error))
 
     @_sentence_only
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

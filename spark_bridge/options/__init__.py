@@ -84,6 +84,13 @@ class StreamOptions(Reading):
         "latest, or JSON that names every partition (-2 earliest, -1 latest). A group's committed offset "
         "always wins. Partitions that come into being later start at earliest.",
     )
+    wait_for_topics: bool = Field(
+        False,
+        alias="waitForTopics",
+        description="Whether the query waits for topics of `subscribe` that do not exist, and reads them when "
+        "they come; otherwise it fails at its start. With `trigger(availableNow=True)` it reads what is there "
+        "of the others.",
+    )
     max_offsets_per_trigger: Rows | None = Field(
         None,
         alias="maxOffsetsPerTrigger",

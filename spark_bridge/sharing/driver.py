@@ -40,19 +40,22 @@ IDLE_WAIT_S = 0.25
 IDLE_POLL_S = 0.05
 # A partition that the cluster does not know is taken for deleted after so long, not at a broker's first word.
 MISSING_S = 10.0
+# A topic that was just created may not be known to the broker that is asked.
+NO_TOPIC_S = 2.0
 # `members` is auto: more than this many members cost more threads than they bring shares.
 MOST_MEMBERS = 16
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long calls may block, in seconds; ``missing_s``: see MISSING_S."""
+    """How long calls may block, in seconds; ``missing_s`` and ``no_topic_s``: see MISSING_S, NO_TOPIC_S."""
 
     first_share_wait_s: float = FIRST_SHARE_WAIT_S
     share_wait_s: float = SHARE_WAIT_S
     idle_wait_s: float = IDLE_WAIT_S
     idle_poll_s: float = IDLE_POLL_S
     missing_s: float = MISSING_S
+    no_topic_s: float = NO_TOPIC_S
 
 
 class SourceDriver:
@@ -132,20 +135,27 @@ class SourceDriver:
         self._neighbours.batch_done(end)
 
     def report(self) -> dict[str, Any] | None:
-        """Log ends, lag, what is owned by which member, for Spark's progress; as of the last plan."""
+        """Log ends, lag, what is owned by which member, for Spark's progress.
+
+        The lag is what the batch that was just planned leaves, as Spark's Kafka connector counts it.
+        """
         members = self._holdings.members()
         if not members:
             return None
         behind = {tp: max(0, end - self._positions.get(tp, end)) for tp, end in self._ends.items()}
+        lags = list(behind.values()) or [0]
         return {
+            "avgOffsetsBehindLatest": sum(lags) / len(lags),
             "ends": by_topic(self._ends),
             "generation": self._generation(),
             "lag": sum(behind.values()),
             "lagByPartition": by_topic(behind),
+            "maxOffsetsBehindLatest": max(lags),
             "members": {
                 member: [f"{topic}-{number}" for topic, number in owned]
                 for member, owned in sorted(members.items())
             },
+            "minOffsetsBehindLatest": min(lags),
             "refusedCommits": self._settlement.refused_commits,
             "refusedRows": self._settlement.refused_rows,
         }
@@ -174,6 +184,30 @@ class SourceDriver:
         self._places = Places(self._options, self._group, self._holdings, self._log, self._timing.missing_s)
         self._settlement = Settlement(self._group, self._holdings, self._places)
 
+    def _existing(self, document: OffsetDocument) -> list[TopicPartition]:
+        """The partitions of the subscription. Raises SourceError for a named topic that must exist."""
+        options, deadline_s = self._options, time.monotonic() + self._timing.no_topic_s
+        goes_on = "; " + ("what is there is read" if self._targets is not None else "the query waits for it")
+        while True:
+            partitions = self._subscribed()
+            known = {topic for topic, _ in partitions}
+            missing = [topic for topic in options.subscription.topics if topic not in known]
+            if options.subscribe_pattern is not None and not known:
+                logger.warning("no topic matches %r (yet)%s", options.subscribe_pattern, goes_on)
+            if not missing:
+                return partitions
+            read_before = {topic for topic, _ in document.positions}
+            deleted = not options.fail_on_data_loss and read_before.issuperset(missing)
+            if options.wait_for_topics or deleted:
+                logger.warning("no such topic (yet): %s%s", ", ".join(missing), goes_on)
+                return partitions
+            if time.monotonic() >= deadline_s:
+                raise SourceError(
+                    f"no such topic: {', '.join(missing)}. Create it, correct the option 'subscribe', or set "
+                    "waitForTopics=true for a query that waits for it."
+                )
+            self._holdings.wait_change(self._timing.idle_poll_s)
+
     def _subscribed(self) -> list[TopicPartition]:
         return subscribed(self._options.subscription, self._log)
 
@@ -181,13 +215,7 @@ class SourceDriver:
         if self._started:
             return
         self._started = True
-        subscription = self._options.subscription
-        partitions = self._subscribed()
-        known = {topic for topic, _ in partitions}
-        missing = [topic for topic in subscription.topics if topic not in known]
-        if missing or not known:
-            said = ", ".join(missing) or str(subscription)
-            logger.warning("no such topic (yet): %s; the query waits for it", said)
+        partitions = self._existing(document)
         count = self._options.member_count
         if self._options.members == "auto":
             # More members than partitions would never get one, and would keep other consumers from theirs.
@@ -304,6 +332,7 @@ class SourceDriver:
             return None
         self._threshold.planned(_now_ms())
         finish = {tp: found.end for tp, found in ranges.items()}
+        self._positions = {**positions, **finish}
         made = OffsetDocument(document.group, ranges, {**document.positions, **positions, **finish})
         made = made.after(document)
         self._flight = Flight(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())

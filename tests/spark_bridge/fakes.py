@@ -17,7 +17,14 @@ from ringleader.spark_bridge.sharing.membership import (
 from ringleader.spark_bridge.sharing.offsets import EARLIEST, OffsetDocument, TopicPartition
 from ringleader.spark_bridge.sharing.planning import SliceRange
 
-QUICK = Timing(first_share_wait_s=0.0, share_wait_s=0.0, idle_wait_s=0.0, idle_poll_s=0.001, missing_s=0.0)
+QUICK = Timing(
+    first_share_wait_s=0.0,
+    share_wait_s=0.0,
+    idle_wait_s=0.0,
+    idle_poll_s=0.001,
+    missing_s=0.0,
+    no_topic_s=0.0,
+)
 
 
 class FakeGroup:

@@ -351,19 +351,27 @@ def test_the_report_has_ends_and_lag() -> None:
     world.assign(0, 1)
     world.plan(10)
     assert world.driver.report() == {
+        "avgOffsetsBehindLatest": 5.0,
         "ends": {"t": {"0": 10, "1": 10}},
         "generation": 1,
-        "lag": 20,
-        "lagByPartition": {"t": {"0": 10, "1": 10}},
+        "lag": 10,
+        "lagByPartition": {"t": {"0": 5, "1": 5}},
+        "maxOffsetsBehindLatest": 5,
         "members": {"member-0": ["t-0", "t-1"]},
+        "minOffsetsBehindLatest": 5,
         "refusedCommits": 0,
         "refusedRows": 0,
     }
     world.plan(10)
     report = world.driver.report()
     assert report is not None
-    assert report["lag"] == 10
-    assert report["lagByPartition"] == {"t": {"0": 5, "1": 5}}
+    assert (report["lag"], report["maxOffsetsBehindLatest"]) == (0, 0)
+    world.plan(10)
+    world.produce(1, 3)
+    world.plan(2)
+    report = world.driver.report()
+    assert report is not None
+    assert report["lagByPartition"] == {"t": {"0": 0, "1": 1}}
 
 
 def test_stop_leaves_and_frees_a_waiting_revocation() -> None:
@@ -379,9 +387,28 @@ def test_stop_leaves_and_frees_a_waiting_revocation() -> None:
 
 
 def test_a_topic_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    assert world.plan() is None
-    assert "no such topic (yet): t" in caplog.text
+    with pytest.raises(SourceError, match="no such topic: t. Create it, .* waitForTopics=true"):
+        World().plan()
+    waiting = World(waitForTopics="true")
+    assert waiting.plan() is None
+    assert "no such topic (yet): t; the query waits for it" in caplog.text
+    by_pattern = World(subscribe="", subscribePattern="t.*")
+    assert by_pattern.plan() is None
+    assert "no topic matches 't.*' (yet)" in caplog.text
+
+
+def test_a_topic_that_was_deleted_between_two_runs_is_data_loss() -> None:
+    for fails in (True, False):
+        world = World(10, failOnDataLoss=str(fails).lower())
+        world.assign(0)
+        world.plan()
+        world.log.end.clear()
+        world.restart()
+        if fails:
+            with pytest.raises(SourceError, match="no such topic: t"):
+                world.plan()
+        else:
+            assert world.plan() is None
 
 
 def test_a_membership_that_failed_fails_the_query() -> None:

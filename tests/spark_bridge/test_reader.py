@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import StringType, StructType
 
+from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.options import OptionsError
-from ringleader.spark_bridge.reader import RingleaderStreamReader
+from ringleader.spark_bridge.reader import NO_LIMIT, RingleaderStreamReader
 from ringleader.spark_bridge.source import RingleaderDataSource
 from tests.spark_bridge.fakes import World
 
@@ -33,7 +34,7 @@ def test_the_order_of_spark_s_calls() -> None:
     world.assign(0)
     reader = reader_of(world)
     limit = reader.getDefaultReadLimit()
-    assert isinstance(limit, ReadAllAvailable)
+    assert limit == NO_LIMIT
     start = reader.initialOffset()
     assert start == reader.initialOffset()
     assert reader.partitions(start, start) == []
@@ -56,6 +57,8 @@ def test_the_limit_of_the_engine_counts() -> None:
     world = World(100)
     world.assign(0)
     reader = reader_of(world)
+    with pytest.raises(SourceError, match="availableNow"):
+        reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     end = reader.latestOffset(reader.initialOffset(), ReadMaxRows(7))
     assert end["r"] == {"t": {"0": [0, 7]}}
     assert RingleaderStreamReader(GOOD | {"maxOffsetsPerTrigger": "5"}).getDefaultReadLimit() == ReadMaxRows(
@@ -79,7 +82,7 @@ def test_a_schema_of_the_user_is_refused() -> None:
     own = source.schema()
     assert source.streamReader(own).initialOffset()["g"] == "g"
     with pytest.raises(OptionsError, match="from_json"):
-        source.streamReader(StructType().add("value", StringType()))
+        source.streamReader(StructType().add("value", StringType())).initialOffset()
 
 
 @pytest.mark.parametrize(
@@ -98,8 +101,11 @@ def test_a_load_without_a_group_is_a_batch_read() -> None:
     options = {name: value for name, value in GOOD.items() if name != "kafka.group.id"}
     source = RingleaderDataSource(options | {"includeHeaders": "true"})
     assert source.schema().names[-1] == "headers"
-    with pytest.raises(OptionsError, match=r"'kafka\.group\.id' is required"):
-        source.streamReader(source.schema())
+    refused = pickle.loads(pickle.dumps(source.streamReader(source.schema())))
+    for call in (refused.initialOffset, refused.getDefaultReadLimit, refused.prepareForTriggerAvailableNow):
+        with pytest.raises(OptionsError, match=r"'kafka\.group\.id' is required"):
+            call()
+    refused.stop()
 
 
 def test_sigterm_runs_stop_to_its_end_even_when_it_comes_twice() -> None:

@@ -62,7 +62,7 @@ class Query:
         self, spark: Any, coordinator: Coordinator, group: str, checkpoint: Path, **options: str
     ) -> None:
         self.rows = Rows()
-        once = options.pop("availableNow", "") == "true"
+        triggers = {name: True for name in ("availableNow", "once") if options.pop(name, "") == "true"}
         reader = spark.readStream.format("ringleader").option(
             "kafka.bootstrap.servers", coordinator.bootstrap
         )
@@ -73,7 +73,7 @@ class Query:
         writer = (
             reader.load().writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(self.rows)
         )
-        self._writer = writer.trigger(availableNow=True) if once else writer
+        self._writer = writer.trigger(**triggers) if triggers else writer
         self.handle: Any = None
 
     def __enter__(self) -> Query:
