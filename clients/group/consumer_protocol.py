@@ -44,7 +44,7 @@ from ringleader.clients.group.consumer_protocol_requests import (
 )
 from ringleader.clients.group.leaving import COORDINATOR_GONE
 from ringleader.clients.group.link import Pending
-from ringleader.clients.group.machine import MemberMachine
+from ringleader.clients.group.machine import FOLLOW_UP_MS, MemberMachine
 from ringleader.clients.group.settings import MemberSettings
 from ringleader.clients.group.state import OVER, Phase
 from ringleader.clients.model import Assigned, MemberProtocol
@@ -92,7 +92,6 @@ class ConsumerProtocolMachine(MemberMachine):
         self._names_backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         self._names_at_ms = 0
         self._empty_until_ms = 0
-        self._eager = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
 
     # ---- what became of its actions ----
 
@@ -187,24 +186,24 @@ class ConsumerProtocolMachine(MemberMachine):
         self.generation = response.member_epoch
         if self.held is not None and self.held.generation != self.generation:
             self.held = replace(self.held, generation=self.generation)
-        self._beat_at_ms = now_ms + response.heartbeat_interval_ms
         if self.phase is Phase.JOINING:
             self.phase = Phase.STABLE
-            self._empty_until_ms = self._beat_at_ms
-            self._eager.reset()
+            self._beat_after_ms = FOLLOW_UP_MS
+            self._empty_until_ms = now_ms + response.heartbeat_interval_ms
         else:
             self.counters.beaten(pending.sent_ms, now_ms)
         if response.assignment is not None:
+            self._beat_after_ms = FOLLOW_UP_MS
             self._target = target(response.assignment)
             self._find_unnamed()
             if self._target != self._partitions and self.counters.began_ms is None:
                 self.counters.began_ms = now_ms
             rebalance_ms = self.settings.rebalance_timeout_ms
             self._give_up_until_ms = pending.sent_ms + rebalance_ms - self.settings.hold_margin_ms
+        # What is assigned first may be but a part, until others have given up the rest: it asks soon again.
+        after_ms = min(self._beat_after_ms, response.heartbeat_interval_ms)
+        self._beat_at_ms, self._beat_after_ms = now_ms + after_ms, 2 * after_ms
         self._reconcile(now_ms)
-        if self.held is None and self.phase is Phase.STABLE and not self._target:
-            # It waits for partitions: with the interval alone it would hear of them seconds later.
-            self._beat_at_ms = min(self._empty_until_ms, now_ms + self._eager.next_ms())
         self._tell_news(now_ms)
 
     def _tell_news(self, now_ms: int) -> None:

@@ -57,7 +57,7 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
     assert told.subscribed_topic_names is None
     assert (told.rebalance_timeout_ms, told.server_assignor, told.rack_id) == (-1, None, None)
     script.beaten(1)
-    assert script.wanted == []
+    script.calm()
     script.wait(INTERVAL_MS - 1)
     assert script.wanted == []
     script.wait(1)
@@ -69,22 +69,41 @@ def test_a_heartbeat_tells_what_is_owned_and_then_only_what_has_changed() -> Non
     assert script.kinds() == ["TellAssigned"]
 
 
+def test_after_news_it_asks_soon_whether_there_is_more() -> None:
+    """What others have to give up first is not assigned yet, and nobody owns it until it is."""
+
+    def pace() -> list[int]:
+        waits = []
+        while not waits or waits[-1] < INTERVAL_MS:
+            waits.append(script.due_ms() - script.now_ms)
+            script.wait(waits[-1])
+            script.beaten(2)
+        return waits
+
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(1, {"t": [0]})
+    script.name("t")
+    script.beaten(2)
+    after_join = pace()
+    assert after_join == [20, 40, 80, 160, 320, 640, 1_280, 2_560, INTERVAL_MS]
+    script.wait(INTERVAL_MS)
+    script.beaten(2, {"t": [0, 1]})
+    script.beaten(2)
+    assert pace() == after_join
+
+
 def test_an_empty_first_assignment_is_one_after_a_heartbeat_interval() -> None:
-    """A group that is about to give it something does so within that time."""
+    """A group that is about to give it something mostly does so within that time."""
     script = ConsumerProtocolScript().start()
     script.find()
     script.beaten(1, {})
-    began_ms, waits = script.now_ms, []
+    began_ms = script.now_ms
     while script.kinds() == []:
-        due_ms = script.due_ms()
-        waits.append(due_ms - script.now_ms)
-        script.wait(waits[-1])
+        script.wait(script.due_ms() - script.now_ms)
         script.beaten(1)
-    assert waits == [100, 200, 400, 800, 1_000, 1_000, 1_000, 500]
-    assert script.now_ms == began_ms + INTERVAL_MS
+    assert INTERVAL_MS <= script.now_ms - began_ms < 2 * INTERVAL_MS
     assert script.assigned() == []
-    script.wait(INTERVAL_MS - 1)
-    assert script.wanted == []
 
 
 def test_partitions_that_come_a_moment_after_the_join_are_the_first_assignment() -> None:
@@ -96,9 +115,6 @@ def test_partitions_that_come_a_moment_after_the_join_are_the_first_assignment()
     script.name("t")
     assert script.kinds() == ["TellAssigned"]
     assert script.assigned() == [("t", 0)]
-    script.beaten(2)
-    script.wait(INTERVAL_MS - 1)
-    assert script.wanted == []
 
 
 def test_what_moves_is_revoked_first_with_heartbeats_going_on() -> None:
@@ -285,12 +301,14 @@ def test_a_revocation_under_way_ends_when_the_member_is_fenced() -> None:
 def test_a_revocation_that_takes_too_long_goes_on_without_its_end() -> None:
     script = ConsumerProtocolScript(rebalance_timeout_ms=20_000).settled({"t": [0, 1]})
     script.wait(INTERVAL_MS)
+    began_ms = script.now_ms
     script.beaten(1, {"t": [0]})
-    for _ in range(3):
-        script.wait(INTERVAL_MS)
-        assert not [one for one in script.told if isinstance(one, TellLost)]
-        script.beaten(1)
-    script.wait(INTERVAL_MS)
+    while script.phase() is Phase.REVOKING:
+        script.wait(script.due_ms() - script.now_ms)
+        if script.phase() is Phase.REVOKING:
+            assert owned(script.heartbeat()) is None
+            script.beaten(1)
+    assert 18_000 <= script.now_ms - began_ms < 20_000
     lost = script.told_last(TellLost).lost
     assert (places(lost), lost.partial) == ([("t", 1)], True)
     assert [one for one in script.told if isinstance(one, CancelRevoked)]
@@ -463,13 +481,12 @@ def test_a_static_member_leaves_for_good_or_to_be_back(silently: bool, epoch: in
 
 @pytest.mark.parametrize(("instance", "epoch"), [(None, -1), ("i", -2)])
 def test_no_progress_leaves_and_progress_joins_again(instance: str | None, epoch: int) -> None:
-    script = ConsumerProtocolScript(max_poll_interval_ms=12_000, group_instance_id=instance)
+    script = ConsumerProtocolScript(max_poll_interval_ms=22_000, group_instance_id=instance)
     script.settled({"t": [0]})
-    script.wait(INTERVAL_MS)
-    script.beaten()
-    script.wait(INTERVAL_MS)
-    script.beaten()
-    script.wait(2_000)
+    while not script.machine.rest_reason:
+        script.wait(script.due_ms() - script.now_ms)
+        if not script.machine.rest_reason:
+            script.beaten()
     assert "consumer poll timeout has expired" in script.told_last(TellLost).lost.reason
     assert script.heartbeat().member_epoch == epoch
     script.beaten()

@@ -111,10 +111,16 @@ class ConsumerProtocolScript(MemberScript):
         self.start()
         self.find()
         self.beaten(epoch, share)
-        if share:
-            self.name(*share)
-            self.beaten(epoch)
+        self.name(*share)
+        self.beaten(epoch)
+        self.calm(epoch)
         return self
+
+    def calm(self, epoch: int = 1) -> None:
+        """Soon after news it asks for more of them; until it has come back to the interval."""
+        while (wait_ms := self.due_ms() - self.now_ms) < INTERVAL_MS:
+            self.wait(wait_ms)
+            self.beaten(epoch)
 
     def assigned(self) -> list[TopicPartition]:
         """What `on_assigned` was told last."""
