@@ -230,6 +230,9 @@ class ConsumerProtocolMachine(MemberMachine):
             moving = assignment_bytes(gone, self._names)
             self._revoke("it moves to another member", self._give_up_until_ms, now_ms, moving)
             return
+        if self._told is None:
+            # The heartbeat on its way may say that they are not here: then the coordinator gives them away.
+            return
         present = frozenset(one for one in self._target if one[0] in self._names)
         if present != self._partitions or (self.held is None and self._has_none(now_ms)):
             self._take(present, now_ms)

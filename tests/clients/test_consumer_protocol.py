@@ -73,7 +73,7 @@ def test_after_news_it_asks_soon_whether_there_is_more() -> None:
     """What others have to give up first is not assigned yet, and nobody owns it until it is."""
 
     def pace() -> list[int]:
-        waits = []
+        waits: list[int] = []
         while not waits or waits[-1] < INTERVAL_MS:
             waits.append(script.due_ms() - script.now_ms)
             script.wait(waits[-1])
@@ -186,9 +186,27 @@ def test_a_topic_without_a_name_waits_and_is_asked_for_again() -> None:
     script.wait(1_000)
     assert script.said.count("1 assigned topics have no name yet: they wait") == 1
     script.name("t")
+    script.beaten(1)
     assert script.assigned() == [("t", 0)]
     script.wait(20_000)
     assert script.wanted == ["ConsumerGroupHeartbeat"]
+
+
+def test_nothing_is_taken_while_a_heartbeat_may_say_that_it_is_not_here() -> None:
+    """The coordinator gives away at once what a member is assigned and says not to own."""
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.beaten(1, {"t": [0, 1]})
+    script.wait(10)
+    script.fail("ConsumerGroupHeartbeat")
+    script.wait(1_000)
+    script.find()
+    assert owned(script.heartbeat()) == {}
+    script.name("t")
+    assert script.kinds() == []
+    script.beaten(2, {"t": [1]})  # 0 is another member's by now
+    assert script.assigned() == [("t", 1)]
+    assert script.kinds() == ["TellAssigned"]
 
 
 def test_a_topic_that_was_deleted_and_created_anew_is_another_one() -> None:
