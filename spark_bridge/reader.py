@@ -28,8 +28,7 @@ from ringleader.spark_bridge.settings import StreamSettings
 from ringleader.spark_bridge.sharing.offsets import empty
 from ringleader.spark_bridge.sharing.slices import Slice
 
-
-# Passed where there is no limit: with trigger(once=True), and only then, Spark passes ReadAllAvailable instead.
+# Passed where there is no limit: with trigger(once=True), and only then, Spark passes ReadAllAvailable.
 NO_LIMIT = ReadMaxRows(2**63 - 1)
 
 
@@ -72,9 +71,9 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
         """
         if isinstance(limit, ReadAllAvailable):
             raise SourceError(
-                "trigger(once=True) tells a source nothing when its batch is over, so that batch could not be "
-                "committed to the group. Use trigger(availableNow=True): it reads what is there, commits, and "
-                "ends."
+                "trigger(once=True) tells a source nothing when its batch is over, so that batch could not "
+                "be committed to the group. Use trigger(availableNow=True): it reads what is there, commits, "
+                "and ends."
             )
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         found: dict[str, Any] = self._live().latest(start, rows)

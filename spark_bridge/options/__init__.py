@@ -87,9 +87,9 @@ class StreamOptions(Reading):
     wait_for_topics: bool = Field(
         False,
         alias="waitForTopics",
-        description="Whether the query waits for topics of `subscribe` that do not exist, and reads them when "
-        "they come; otherwise it fails at its start. With `trigger(availableNow=True)` it reads what is there "
-        "of the others.",
+        description="Whether the query waits for topics of `subscribe` that do not exist, and reads them "
+        "when they come; otherwise it fails at its start. With `trigger(availableNow=True)` it reads what is "
+        "there of the others.",
     )
     max_offsets_per_trigger: Rows | None = Field(
         None,

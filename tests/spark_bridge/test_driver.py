@@ -387,7 +387,7 @@ def test_stop_leaves_and_frees_a_waiting_revocation() -> None:
 
 
 def test_a_topic_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(SourceError, match="no such topic: t. Create it, .* waitForTopics=true"):
+    with pytest.raises(SourceError, match=r"no such topic: t\. Create it, .* waitForTopics=true"):
         World().plan()
     waiting = World(waitForTopics="true")
     assert waiting.plan() is None
