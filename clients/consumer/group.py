@@ -23,6 +23,7 @@ from ringleader.clients.consumer.base import (
     consumer_settings,
 )
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
+from ringleader.clients.fetch.errors import ConsumerClosedError
 from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
@@ -257,6 +258,9 @@ class GroupConsumer(BaseConsumer):
             result = callback(partitions)
             if inspect.isawaitable(result):
                 await result
+        except ConsumerClosedError:
+            if not self._stopping:
+                raise  # else it was waiting for a position, and is not needed any more
         finally:
             _callback.reset(token)
             self._callback = None

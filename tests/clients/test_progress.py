@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaProducer
 from ringleader.clients.errors import ConnectionLostError, MembershipOverError
 from ringleader.clients.fetch.errors import ConsumerClosedError
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
+from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer, places, read_count, until
 
@@ -115,6 +116,24 @@ async def test_a_position_may_be_asked_for_when_partitions_come_back(
         assert set(found[-1].values()) == {10}
         source.fill(batches=1, count=1)
         await asyncio.wait_for(asking, PATIENCE_S)
+
+
+async def test_a_callback_that_waits_for_a_position_does_not_hold_up_the_end(
+    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = asyncio.Event()
+
+    async def ask(partitions: list[TopicPartition]) -> None:
+        waiting.set()
+        await one.position(partitions[0])
+
+    coordinator.faults.error("OffsetFetch", ErrorCode.UNSTABLE_OFFSET_COMMIT, times=-1)
+    one = consumer(coordinator, on_assigned=ask)
+    async with one:
+        await waiting.wait()
+        async with asyncio.timeout(PATIENCE_S / 2):
+            await one.stop()
+    assert "raised" not in caplog.text
 
 
 async def test_a_slow_coordinator_does_not_hold_back_a_seek(coordinator: Coordinator, source: Source) -> None:
