@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from ringleader.cli import run
+from ringleader.cli import app, run
 from ringleader.coordinator.config import options
 
 Capture = pytest.CaptureFixture[str]
@@ -53,6 +56,23 @@ def test_every_setting_is_a_flag_of_serve(capsys: Capture, monkeypatch: pytest.M
     assert {option.flag for option in options()} <= set(words)
     for panel in ("node", "Connections", "Groups", "Topics"):
         assert panel in words
+
+
+def test_the_page_of_the_command_line_names_every_command_and_option() -> None:
+    """Those of serve are the settings, which have a page of their own."""
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    for name, command in _commands(typer.main.get_command(app)):
+        assert name.split()[-1] in page
+        if name in ("produce", "consume", "groups reset", "topics alter", "groups delete-offsets"):
+            for option in (option for one in command.params for option in (*one.opts, *one.secondary_opts)):
+                negated = option.replace("--", "--no-", 1)
+                assert not option.startswith("--") or option in page or negated in page, f"{name} {option}"
+
+
+def _commands(top: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    for word, command in getattr(top, "commands", {}).items():
+        yield f"{name}{word}", command
+        yield from _commands(command, f"{name}{word} ")
 
 
 @pytest.mark.parametrize(
