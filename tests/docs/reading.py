@@ -87,7 +87,7 @@ class Reader:
         for command in commands(fence.text):
             lines += self._type(command)
         if shown is not None:
-            self._compare(shown, lines)
+            self._compare(shown, lines, fence.how)
 
     def _type_and_compare(self, fence: Fence) -> None:
         for command, shown in dialogue(fence.text):
@@ -150,11 +150,7 @@ class Reader:
         code = process.end()
         assert code == 0, f"exit code {code}\n{process.output()}"
         assert not process.errors, process.output()
-        if fence.how == "in any order":
-            shown, lines = "\n".join(sorted((shown or "").splitlines())), sorted(process.lines)
-        else:
-            lines = process.lines
-        self._compare(shown or "", lines)
+        self._compare(shown or "", process.lines, fence.how)
 
     def _spark_shell(self, fence: Fence, shown: str | None) -> None:
         assert self._environment.has("pyspark"), "the page has not installed PySpark"
@@ -184,8 +180,10 @@ class Reader:
     def _theirs(self, lines: list[str]) -> list[str]:
         return [line.replace(f":{self._port}", ":9092") for line in lines]
 
-    def _compare(self, shown: str, lines: list[str]) -> None:
+    def _compare(self, shown: str, lines: list[str], how: str = "") -> None:
         found = self._theirs(lines)
+        if how == "in any order":
+            shown, found = "\n".join(sorted(shown.splitlines())), sorted(found)
         assert same(shown, found), "the page shows\n" + shown + "\nand what came is\n" + "\n".join(found)
 
     def _await(self, process: Process, shown: str) -> None:
