@@ -14,8 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from ringleader import GroupMember, MemberProtocol
-from ringleader.clients.errors import CommitFailedError
+from ringleader import CommitFailedError, GroupMember, MemberProtocol
 
 JOB, SHARDS, PIECES = "thumbnails", 8, 25  # the job's name; its shards; pieces of work in each
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from itertools import groupby
 from pathlib import Path
 
-from tests.docs.fences import PAGES, Fence, fences
+from tests.docs.fences import PAGES, ROOT, Fence, fences
 from tests.docs.reading import program
 
+PUBLIC = {
+    "ringleader",
+    "ringleader.testing",
+    "ringleader.clients.aiokafka",  # which has to be installed
+    "ringleader.clients.kafka_python",  # likewise
+    "ringleader.spark_bridge.committing",  # PySpark, likewise
+    "ringleader.protocol.messages",  # for who works on the codec
+}
 OPTIONS = ["--check-untyped-defs", "--ignore-missing-imports", "--follow-imports=silent", "--no-incremental"]
 SPARK = "from pyspark.sql import SparkSession\n\nspark: SparkSession = SparkSession.builder.getOrCreate()\n"
 
@@ -44,6 +53,18 @@ def test_programs_have_the_right_types(ours: Path, tmp_path: Path) -> None:
                     (tmp_path / name(one)).write_text(program(one))
     said = checked(tmp_path, ours)
     assert said.startswith("Success"), said
+
+
+def test_what_is_imported_is_public() -> None:
+    texts = {str(file): file.read_text() for file in sorted((ROOT / "docs/examples").glob("*.py"))}
+    texts |= {one.where: one.text for page in PAGES for one in fences(page) if one.language == "python"}
+    inner = {
+        (where, home)
+        for where, text in texts.items()
+        for home in re.findall(r"^\s*(?:from|import) (ringleader[\w.]*)", text, re.MULTILINE)
+        if home not in PUBLIC
+    }
+    assert inner == set()
 
 
 def test_a_misspelt_option_is_found(ours: Path, tmp_path: Path) -> None:
