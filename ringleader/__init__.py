@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ringleader.clients.errors import RetriableError as RetriableError
     from ringleader.clients.errors import TlsError as TlsError
     from ringleader.clients.errors import UnexpectedAnswerError as UnexpectedAnswerError
+    from ringleader.clients.errors import UnreleasedInstanceIdError as UnreleasedInstanceIdError
     from ringleader.clients.errors import UnsupportedVersionError as UnsupportedVersionError
     from ringleader.clients.fetch.errors import ConsumerClosedError as ConsumerClosedError
     from ringleader.clients.fetch.errors import CorruptRecordError as CorruptRecordError
@@ -88,7 +89,7 @@ _NAMES_OF = {
         "GroupAuthorizationError GroupMaxSizeReachedError InconsistentGroupProtocolError "
         "InvalidGroupIdError InvalidSessionTimeoutError MembershipError MembershipOverError "
         "MembershipUnsupportedError RebalanceInProgressError RequestTimedOutError RetriableError "
-        "TlsError UnexpectedAnswerError UnsupportedVersionError"
+        "TlsError UnexpectedAnswerError UnreleasedInstanceIdError UnsupportedVersionError"
     ),
     "fetch.errors": (
         "ConsumerClosedError CorruptRecordError LogTruncatedError NoOffsetError NotAssignedError "

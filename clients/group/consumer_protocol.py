@@ -114,13 +114,18 @@ class ConsumerProtocolMachine(MemberMachine):
             self.link.take(ticket)
             self._end(self._unsupported(str(error)), now_ms)
 
-    def commit_refused(self, code: int, generation: int, member_id: str, now_ms: int) -> None:
-        """A commit made as that member in that epoch was answered with this error."""
+    @property
+    def fetches_offsets_as(self) -> tuple[int, str] | None:
+        """Epoch and member id that OffsetFetch tells; None: as nobody."""
+        return self._identity() if self.generation > 0 else None
+
+    def offsets_refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
+        """OffsetCommit or OffsetFetch as that member in that epoch was answered with this error."""
         if code == ErrorCode.STALE_MEMBER_EPOCH:
             # The answer with the newer epoch is on its way, or was lost: then the next heartbeat brings it.
             self._beat_at_ms = now_ms
         else:
-            self._refused("OffsetCommit", code, generation, member_id, now_ms)
+            self._refused(name, code, generation, member_id, now_ms)
         self._advance(now_ms)
 
     # ---- time ----

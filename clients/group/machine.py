@@ -145,11 +145,11 @@ class MemberMachine(Parting):
         if self.link.lost(why, found, now_ms):
             self._advance(now_ms)
 
-    def commit_refused(self, code: int, generation: int, member_id: str, now_ms: int) -> None:
-        """A commit made as that member of that generation was answered with this group error."""
+    def offsets_refused(self, name: str, code: int, generation: int, member_id: str, now_ms: int) -> None:
+        """OffsetCommit, or OffsetFetch, as that member of that generation was answered with this error."""
         if self.phase in ENTERING and code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS):
             return  # The group is a step ahead of what this member has heard; its own answers will tell.
-        self._refused("OffsetCommit", code, generation, member_id, now_ms)
+        self._refused(name, code, generation, member_id, now_ms)
         self._advance(now_ms)
 
     def contact(self, sent_ms: int) -> None:

@@ -132,6 +132,11 @@ class MemberState:
         return self.held is not None and self.kept_since <= generation <= self.generation
 
     @property
+    def fetches_offsets_as(self) -> tuple[int, str] | None:
+        """Epoch and member id that OffsetFetch tells, where the coordinator checks them; None: as nobody."""
+        return None
+
+    @property
     def owned(self) -> tuple[bytes, ...]:
         """The assignments that make up what this member still has: the present one, and of the one before it
         what is being given up."""

@@ -78,7 +78,7 @@ class Positions:
             errors = commit_errors(response)
             verdict, code = judge_commit(errors)
             if verdict is Verdict.MEMBERSHIP:
-                host.machine.commit_refused(code, *identity, host.now_ms())
+                host.machine.offsets_refused("OffsetCommit", code, *identity, host.now_ms())
                 host.pump()
                 if self._comes_again(code, identity):
                     verdict = Verdict.RETRY
@@ -135,16 +135,22 @@ class Positions:
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """The group's committed offsets: of all partitions (None) or of these; those without one left out."""
-        request = offset_fetch(self._settings.group_id, None if partitions is None else list(partitions))
+        group_id, wanted = self._settings.group_id, None if partitions is None else list(partitions)
+        machine = self._host.machine
         tries = _Tries(self._host, self._host.now_ms() + timeout_ms)
         while True:
-            response = await tries.ask(request)
+            member = machine.fetches_offsets_as
+            response = await tries.ask(offset_fetch(group_id, wanted, member=member))
             if response is None:
                 continue
             fetched = fetched_offsets(response)
             verdict, code = judge_fetch(fetched.code, fetched.errors)
             if verdict is Verdict.DONE:
                 return dict(fetched.offsets)
+            if verdict is Verdict.MEMBERSHIP and member is not None:
+                machine.offsets_refused("OffsetFetch", code, *member, self._host.now_ms())
+                self._host.pump()
+                verdict = Verdict.RETRY  # as the member that it is then
             text = f"group {self._settings.group_id!r}: cannot fetch offsets: {error_name(code)}"
             kind = BrokerError if verdict is Verdict.REFUSED else RetriableError
             await tries.after(verdict, kind(text, code))

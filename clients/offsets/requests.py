@@ -55,10 +55,15 @@ def commit_errors(response: Any) -> dict[TopicPartition, int]:
 
 
 def offset_fetch(
-    group_id: str, partitions: Sequence[TopicPartition] | None, require_stable: bool = True
+    group_id: str,
+    partitions: Sequence[TopicPartition] | None,
+    require_stable: bool = True,
+    member: tuple[int, str] | None = None,
 ) -> Request:
     """The group's committed offsets; None asks for all of them (v2+). `require_stable` (v7+, KIP-447):
-    partitions with an open transactional commit are refused until it is over."""
+    partitions with an open transactional commit are refused until it is over. `member`: epoch and member id
+    of who asks (v9+, KIP-848), which the coordinator checks; None asks as nobody."""
+    epoch, member_id = (-1, None) if member is None else member
     wanted = None if partitions is None else by_topic(partitions)
 
     def build(version: int) -> OffsetFetchRequest:
@@ -72,7 +77,9 @@ def offset_fetch(
                     for name, parts in wanted.items()
                 ]
             )
-            group = OffsetFetchRequestGroup(group_id=group_id, topics=topics)
+            group = OffsetFetchRequestGroup(
+                group_id=group_id, member_id=member_id, member_epoch=epoch, topics=topics
+            )
             return OffsetFetchRequest(groups=[group], require_stable=stable)
         older = (
             None

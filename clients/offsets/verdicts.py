@@ -61,6 +61,8 @@ def judge_fetch(code: int, errors: Mapping[TopicPartition, int]) -> tuple[Verdic
     """The same for OffsetFetch: the group's code first, then those by partition."""
     if code in COORDINATOR_MOVED:
         return Verdict.FIND, code
+    if code in MEMBERSHIP:
+        return Verdict.MEMBERSHIP, code
     if code:
         return (Verdict.RETRY if is_retriable(code) else Verdict.REFUSED), code
     codes = set(errors.values())

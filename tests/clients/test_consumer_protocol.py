@@ -16,6 +16,8 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
 )
 from ringleader.clients.group.state import Phase
+from ringleader.clients.offsets.requests import offset_fetch
+from ringleader.clients.offsets.verdicts import Verdict, judge_fetch
 from ringleader.protocol.errors import ErrorCode
 from tests.support.consumer_protocol_script import (
     INTERVAL_MS,
@@ -350,18 +352,29 @@ def test_other_topics_are_told_at_once() -> None:
 
 def test_a_stale_epoch_in_a_commit_brings_a_heartbeat_and_costs_nothing() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
-    script.machine.commit_refused(ErrorCode.STALE_MEMBER_EPOCH, 1, "me", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH, 1, "me", script.now_ms)
     script.look()
     assert script.heartbeat().member_epoch == 1
     script.beaten(2)
     assert script.machine.holds(1)
 
 
+def test_offset_fetch_asks_in_the_present_epoch_once_there_is_one() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    joining = script.machine.fetches_offsets_as
+    script.beaten(3, {"t": [0]})
+    assert [joining, script.machine.fetches_offsets_as] == [None, (3, "me")]
+    body = offset_fetch("g", [("t", 0)], member=(3, "me")).build(9).groups[0]
+    assert (body.member_epoch, body.member_id) == (3, "me")
+    assert judge_fetch(ErrorCode.STALE_MEMBER_EPOCH, {})[0] is Verdict.MEMBERSHIP
+
+
 def test_a_commit_of_an_unknown_member_is_the_end_of_the_share() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
-    script.machine.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, 0, "me", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, 0, "me", script.now_ms)
     assert script.machine.held is not None  # of an earlier epoch
-    script.machine.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, 1, "me", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, 1, "me", script.now_ms)
     script.look()
     assert script.kinds()[-1] == "TellLost"
     assert script.heartbeat().member_epoch == 0

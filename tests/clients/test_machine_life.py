@@ -178,8 +178,8 @@ def test_errors_for_an_old_generation_change_nothing() -> None:
     )
     script.machine.fail(old.ticket, "closed", script.now_ms)
     for code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID):
-        script.machine.commit_refused(code, 1, "m-1", script.now_ms)
-        script.machine.commit_refused(code, 2, "m-0", script.now_ms)
+        script.machine.offsets_refused("OffsetCommit", code, 1, "m-1", script.now_ms)
+        script.machine.offsets_refused("OffsetCommit", code, 2, "m-0", script.now_ms)
     script.look()
     assert script.machine.phase is Phase.STABLE
     assert script.machine.generation == 2
@@ -198,7 +198,7 @@ def test_the_end_of_an_old_connection_is_not_the_end_of_the_new_one() -> None:
 
 def test_commit_errors_of_the_present_generation_count() -> None:
     script = MemberScript().start().settle()
-    script.machine.commit_refused(ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
     script.look()
     assert script.kinds() == ["TellAssigned", "TellLost"]
     assert script.wanted == ["JoinGroup"]
@@ -407,7 +407,7 @@ def test_a_commit_refused_while_the_join_is_on_its_way_says_nothing_about_the_sh
     """The rebalance was over for the coordinator, and JoinGroup's answer still on its way."""
     script = MemberScript(given_up=lambda _before, _after: None).start().settle()
     script.rejoin()
-    script.machine.commit_refused(ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
+    script.machine.offsets_refused("OffsetCommit", ErrorCode.ILLEGAL_GENERATION, 1, "m-1", script.now_ms)
     script.look()
     assert script.wanted == ["JoinGroup"]
     script.join(generation_id=2, member_id="m-1", leader="other")

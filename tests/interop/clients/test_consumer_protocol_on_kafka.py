@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ PROPERTIES = {
     "group.consumer.min.assignment.interval.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
 }
-SESSION_S = 3.0
+PAGE = Path(__file__).parents[3] / "docs" / "consumer-protocol.md"
 
 pytestmark = pytest.mark.xdist_group("kafka-consumer-protocol")
 
@@ -143,6 +144,25 @@ async def test_alone_it_reads_everything_in_order_and_goes_on_where_it_was(log: 
     async with at(log, group) as one:
         await read_count(one, 440, sink)
     assert sink.values == log.written
+
+
+async def test_the_example_of_the_page(
+    kafka: KafkaBroker, log: Log, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (text,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    text = text.replace("localhost:9092", kafka.bootstrap).replace("orders", log.topic)
+    names: dict[str, Any] = {}
+    exec(compile(text.replace("asyncio.run(main())", ""), str(PAGE), "exec"), names)
+    task = asyncio.create_task(names["main"]())
+    printed = ""
+    async with asyncio.timeout(PATIENCE_S):
+        while not printed:  # it begins at the end of the log, wherever that is by then
+            await log.write(PARTITIONS)
+            await asyncio.sleep(0.05)
+            printed += capsys.readouterr().out
+    task.cancel()
+    await asyncio.wait([task])
+    assert re.match(rf"[0-{PARTITIONS - 1}] \d+ None b'\d+'\n", printed)
 
 
 async def test_what_moves_is_committed_first_and_what_stays_is_read_on(log: Log, group: str) -> None:
@@ -323,6 +343,7 @@ async def test_a_member_that_somebody_removed_joins_again(log: Log, group: str) 
         async with Cluster(log.bootstrap) as cluster:
             answer = await cluster.send(await cluster.coordinator(group), plain(leave))
         assert answer.error_code == 0
+        assert (await one.committed()).keys() <= set(log.places())  # asks again as who it is by then
         await until(lambda: len(story.of("assigned")) == 2)
         await log.write(40)
         await until(
