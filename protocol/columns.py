@@ -163,7 +163,9 @@ def _append(columns: Columns, header: BatchHeader, rows: Rows, offsets: Sequence
         columns.timestamps_ms += [header.max_timestamp] * count
     else:
         base = header.base_timestamp
-        columns.timestamps_ms += [base + delta for delta in rows.timestamp_deltas]
+        columns.timestamps_ms += [
+            base + (~(delta >> 1) if delta & 1 else delta >> 1) for delta in rows.timestamp_deltas
+        ]
     columns.append_time += [header.is_log_append_time] * count
 
 

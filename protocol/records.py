@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
@@ -60,6 +60,8 @@ _TRANSACTIONAL = 16
 _CONTROL = 32
 
 _HEADER = Struct(">qiibIhiqqqhii")
+_new: Any = tuple.__new__
+"""As `BatchHeader._make`, in half the time."""
 _STAMP = Struct(">q4xi")
 _ATTRIBUTES = Struct(">h")
 _INT64 = Struct(">q")
@@ -198,7 +200,7 @@ def parse_header(data: bytes | memoryview, start: int = 0) -> BatchHeader:
     """
     if len(data) - start < HEADER_BYTES:
         raise CorruptBatchError(f"a batch header is cut off after {len(data) - start} bytes", start)
-    header = BatchHeader._make(_HEADER.unpack_from(data, start))
+    header: BatchHeader = _new(BatchHeader, _HEADER.unpack_from(data, start))
     if header.magic != MAGIC:
         raise InvalidBatchError(f"record format {header.magic} is not known, only {MAGIC}", start)
     if header.batch_length < HEADER_BYTES - OVERHEAD_BYTES:

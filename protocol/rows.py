@@ -7,24 +7,33 @@ record's end, since a slice never reads beyond the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ringleader.protocol.records import CorruptBatchError, Headers
 
 _NO_HEADERS: Headers = ()
 _LONGEST_VARINT = 10
+_WIDTHS = (
+    (0, 64, 1),
+    (64, 8_192, 2),
+    (8_192, 1_048_576, 3),
+    (1_048_576, 134_217_728, 4),
+    (134_217_728, 2**31, 5),
+)
 
 
 class Rows(NamedTuple):
-    """Records as lists of the same length. `deltas` (to the base offset) stay empty for dense batches,
-    `headers` without `with_headers`. `end`: where the last record ends."""
+    """Records as lists of the same length. `end`: where the last record ends."""
 
     keys: list[bytes | None]
     values: list[bytes | None]
     timestamp_deltas: list[int]
+    """To the base timestamp, in zigzag form."""
     offset_deltas: list[int]
+    """To the base offset; empty for dense batches."""
     headers: list[Headers]
+    """Empty without `with_headers`."""
     end: int
 
 
@@ -41,12 +50,15 @@ def read_rows(
         raise CorruptBatchError("a record is cut off", pos) from None
 
 
-def _read_rows(buffer: bytes, pos: int, row: int, stop_row: int, with_headers: bool, dense: bool) -> Rows:
-    rows = Rows([], [], [], [], [], pos)
-    add_key, add_value, add_timestamp = rows.keys.append, rows.values.append, rows.timestamp_deltas.append
-    add_delta, add_headers = rows.offset_deltas.append, rows.headers.append
-    for width, until in _widths(row, stop_row) if dense else [(0, stop_row)]:
-        for _ in range(row, until):
+def _read_rows(buffer: bytes, pos: int, first: int, stop_row: int, with_headers: bool, dense: bool) -> Rows:
+    keys: list[bytes | None] = []
+    values: list[bytes | None] = []
+    timestamps: list[int] = []
+    deltas: list[int] = []
+    headers: dict[int, Headers] = {}
+    """Of the rows that have any: few do."""
+    for begin, until, width in _widths(first, stop_row) if dense else ((first, stop_row, 0),):
+        for row in range(begin, until):
             byte = buffer[pos]
             if byte < 128:
                 end = pos + 1 + (byte >> 1)
@@ -69,12 +81,12 @@ def _read_rows(buffer: bytes, pos: int, row: int, stop_row: int, with_headers: b
                 pos += 2
             else:
                 byte, pos = _long_varint(buffer, pos)
-            add_timestamp(~(byte >> 1) if byte & 1 else byte >> 1)
+            timestamps.append(byte)
             if width:
                 pos += width
             else:
                 delta, pos = read_varint(buffer, pos)
-                add_delta(delta)
+                deltas.append(delta)
             byte = buffer[pos]
             if byte < 128:
                 pos += 1
@@ -84,10 +96,10 @@ def _read_rows(buffer: bytes, pos: int, row: int, stop_row: int, with_headers: b
             else:
                 byte, pos = _long_varint(buffer, pos)
             if byte & 1:
-                add_key(None)
+                keys.append(None)
             else:
                 stop = pos + (byte >> 1)
-                add_key(buffer[pos:stop])
+                keys.append(buffer[pos:stop])
                 pos = stop
             byte = buffer[pos]
             if byte < 128:
@@ -98,25 +110,25 @@ def _read_rows(buffer: bytes, pos: int, row: int, stop_row: int, with_headers: b
             else:
                 byte, pos = _long_varint(buffer, pos)
             if byte & 1:
-                add_value(None)
+                values.append(None)
             else:
                 stop = pos + (byte >> 1)
-                add_value(buffer[pos:stop])
+                values.append(buffer[pos:stop])
                 pos = stop
-            if pos >= end:
-                raise CorruptBatchError("a record is longer than its length", pos)
             if not with_headers:
+                if pos >= end:
+                    raise CorruptBatchError("a record is longer than its length", pos)
                 pos = end
             elif buffer[pos]:
-                headers, pos = read_headers(buffer, pos, end)
-                add_headers(headers)
+                headers[row - first], pos = read_headers(buffer, pos, end)
             else:
                 pos += 1
-                add_headers(_NO_HEADERS)
             if pos != end:
                 raise CorruptBatchError("a record is not as long as its length", pos)
-        row = until
-    return rows._replace(end=pos)
+    column: list[Headers] = [_NO_HEADERS] * len(values) if with_headers else []
+    for row, found in headers.items():
+        column[row] = found
+    return Rows(keys, values, timestamps, deltas, column, pos)
 
 
 def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[bytes | None], int]:
@@ -128,11 +140,10 @@ def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[b
         raise CorruptBatchError("a record is cut off", pos) from None
 
 
-def _read_values(buffer: bytes, pos: int, row: int, stop_row: int) -> tuple[list[bytes | None], int]:
+def _read_values(buffer: bytes, pos: int, first: int, stop_row: int) -> tuple[list[bytes | None], int]:
     values: list[bytes | None] = []
-    add_value = values.append
-    for width, until in _widths(row, stop_row):
-        for _ in range(row, until):
+    for begin, until, width in _widths(first, stop_row):
+        for _ in range(begin, until):
             byte = buffer[pos]
             if byte < 128:
                 end = pos + 1 + (byte >> 1)
@@ -168,15 +179,14 @@ def _read_values(buffer: bytes, pos: int, row: int, stop_row: int) -> tuple[list
             else:
                 byte, pos = _long_varint(buffer, pos)
             if byte & 1:
-                add_value(None)
+                values.append(None)
             else:
                 stop = pos + (byte >> 1)
-                add_value(buffer[pos:stop])
+                values.append(buffer[pos:stop])
                 pos = stop
             if pos >= end:
                 raise CorruptBatchError("a record is longer than its length", pos)
             pos = end
-        row = until
     return values, pos
 
 
@@ -193,13 +203,15 @@ def skip_rows(buffer: bytes, pos: int, count: int) -> int:
     return pos
 
 
-def _widths(row: int, stop_row: int) -> Iterator[tuple[int, int]]:
-    """How many bytes the offset deltas take, up to which row."""
-    for width, until in ((1, 64), (2, 8192), (3, 1_048_576), (4, 134_217_728), (5, 2**31)):
-        if row < until:
-            yield width, min(until, stop_row)
-            if until >= stop_row:
-                return
+def _widths(row: int, stop_row: int) -> Sequence[tuple[int, int, int]]:
+    """Rows from, to, and how many bytes their offset deltas take."""
+    if stop_row <= 64:
+        return ((row, stop_row, 1),)
+    return [
+        (max(row, least), min(stop_row, until), width)
+        for least, until, width in _WIDTHS
+        if row < until and least < stop_row
+    ]
 
 
 def read_headers(buffer: bytes, pos: int, end: int) -> tuple[Headers, int]:
