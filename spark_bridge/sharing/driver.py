@@ -10,6 +10,7 @@ was lost) or ``slices`` (the last batch runs again: replay).
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,14 @@ from ringleader.spark_bridge.network.ports import Log
 from ringleader.spark_bridge.sharing.flight import Flight, Settlement
 from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError, Holdings, Tenure
 from ringleader.spark_bridge.sharing.neighbours import Neighbours
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetRange, TopicPartition, by_topic
+from ringleader.spark_bridge.sharing.offsets import (
+    Committed,
+    CommitToken,
+    OffsetDocument,
+    OffsetRange,
+    TopicPartition,
+    by_topic,
+)
 from ringleader.spark_bridge.sharing.pace import Pace, Threshold
 from ringleader.spark_bridge.sharing.placing import Outage, Places, ranges_text
 from ringleader.spark_bridge.sharing.planning import SliceRange, cut_slices, plan_ranges
@@ -224,6 +232,7 @@ class SourceDriver:
         self._build()
         # A query that runs for the first time finds all of these; what it sees later is newer than it is.
         self._places.known = frozenset() if document.positions else frozenset(partitions)
+        self._places.token = CommitToken(document.query or secrets.token_hex(8), document.number)
         self._neighbours.start()
         self._group.start(self._holdings)
 
@@ -231,7 +240,7 @@ class SourceDriver:
         """Everything in ``document`` is in Spark's commit log."""
         if not self._seen_first and self._flight is None:
             # First call after a (re)start: the group commit of that batch may have been lost.
-            self._places.finished.update(document.ranges)
+            self._places.note_finished(document.ranges, document.token)
         self._seen_first = True
         if self._flight is not None and self._flight.document != document:
             logger.warning("Spark dropped a planned batch of group %s; planning it anew", document.group)
@@ -251,7 +260,7 @@ class SourceDriver:
                 self._without_deleted(flight)
             return False
         # Also what another member has: whoever gains it next may skip what nobody else did.
-        self._places.finished.update(flight.uncommitted())
+        self._places.note_finished(flight.uncommitted(), flight.document.token)
         self._flight = None
         self._holdings.end()
         return True
@@ -333,8 +342,9 @@ class SourceDriver:
         self._threshold.planned(_now_ms())
         finish = {tp: found.end for tp, found in ranges.items()}
         self._positions = {**positions, **finish}
-        made = OffsetDocument(document.group, ranges, {**document.positions, **positions, **finish})
-        made = made.after(document)
+        kept = {**document.positions, **positions, **finish}
+        token = self._places.token
+        made = OffsetDocument(document.group, ranges, kept, token.query, token.number + 1)
         self._flight = Flight(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())
         return made
 
@@ -349,11 +359,12 @@ class SourceDriver:
         reads: dict[TopicPartition, OffsetRange] = {}
         commits: dict[Tenure, int] = {}
         for tp, logged in document.ranges.items():
-            part = replay(logged, committed.get(tp), self._options.replay_policy)
+            at = committed[tp].offset if tp in committed else None
+            part = replay(logged, at, self._options.replay_policy)
             if part is None:
                 continue
             reads[tp] = part
-            if commit_after_replay(logged, tp in owned, committed.get(tp)):
+            if commit_after_replay(logged, tp in owned, at):
                 commits[owned[tp]] = logged.end
         rest = owned.keys() - {tenure.partition for tenure in commits}
         self._holdings.end(owned[tp] for tp in rest)
@@ -370,7 +381,7 @@ class SourceDriver:
 
     def _wait_to_replay(
         self, document: OffsetDocument
-    ) -> tuple[Mapping[TopicPartition, int], dict[TopicPartition, Tenure]]:
+    ) -> tuple[Mapping[TopicPartition, Committed], dict[TopicPartition, Tenure]]:
         """The group's offsets, and what is ours of the batch and kept until it is over."""
         while True:
             if not self._holdings.wait_here(self._patience_s(), everybody=True):
@@ -388,6 +399,7 @@ class SourceDriver:
                 self._holdings.wait_change(self._timing.idle_poll_s)
                 continue
             self._outage.over()
+            self._places.note_committed(committed)
             return committed, {tenure.partition: tenure for tenure in begun}
 
 

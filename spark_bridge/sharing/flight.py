@@ -63,7 +63,8 @@ class Settlement:
         gone = [tenure for tenure in flight.commits if not self._holdings.holds(tenure)]
         if gone:
             self._refused(flight, gone)
-        for part, outcome in commit_parts(self._group, self._holdings, flight.commits):
+        token = flight.document.token
+        for part, outcome in commit_parts(self._group, self._holdings, flight.commits, token):
             tenures = [t for t in flight.commits if t.slot == part.slot and t.partition in part.offsets]
             if outcome is None:
                 for tenure in tenures:

@@ -23,6 +23,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.group.membership import Assigned, Lost, Revoked, SyncGroupMember
 from ringleader.clients.group.state import Phase
 from ringleader.clients.group.subscription import partitions_of, sync_consumer_member
+from ringleader.clients.model import OffsetAndMetadata
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
@@ -32,7 +33,7 @@ from ringleader.spark_bridge.sharing.membership import (
     Holdings,
     Part,
 )
-from ringleader.spark_bridge.sharing.offsets import TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, TopicPartition
 from ringleader.spark_bridge.sharing.rebalances import Rebalances
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class ConsumerGroup:
             return [self._commit(part) for part in parts]
         return list(self._pool.map(self._commit, parts))
 
-    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
         """The group's offsets; those without one are left out. Raises GroupUnavailableError, SourceError."""
         if not self._members:
             raise GroupUnavailableError("not a member")
@@ -88,7 +89,11 @@ class ConsumerGroup:
             raise GroupUnavailableError(str(error)) from error
         except ClientError as error:
             raise SourceError(f"the group's offsets cannot be had: {error}") from error
-        return {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+        return {
+            tp: Committed(place.offset, CommitToken.of(place.metadata))
+            for tp, place in found.items()
+            if place.offset >= 0
+        }
 
     def calm(self) -> bool:
         """Whether all members of this query are in one generation with nothing under way."""
@@ -170,7 +175,9 @@ class ConsumerGroup:
             return GroupUnavailableError("not a member")
         try:
             member = self._members[part.slot]
-            member.commit(part.offsets, generation=part.generation, timeout_s=CALL_TIMEOUT_S)
+            said = part.token.text() if part.token is not None else ""
+            offsets = {tp: OffsetAndMetadata(offset, said) for tp, offset in part.offsets.items()}
+            member.commit(offsets, generation=part.generation, timeout_s=CALL_TIMEOUT_S)
         except (CommitFailedError, RebalanceInProgressError, MembershipError) as error:
             return CommitRefusedError(str(error))
         except RetriableError as error:

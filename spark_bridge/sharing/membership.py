@@ -16,7 +16,7 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ringleader.spark_bridge.sharing.offsets import TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, TopicPartition
 
 
 class CommitRefusedError(Exception):
@@ -55,6 +55,7 @@ class Part:
     slot: int
     generation: int
     offsets: Mapping[TopicPartition, int]
+    token: CommitToken | None = None
 
 
 class Group(Protocol):
@@ -66,7 +67,7 @@ class Group(Protocol):
     def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
         """Commit each part by its member, all at the same time. What became of each; None: committed."""
 
-    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
         """The group's offsets; partitions without one are left out. Raises GroupUnavailableError."""
 
     def calm(self) -> bool:
@@ -231,7 +232,7 @@ class Holdings:
         with self._changed:
             return self._state.owned.get(tenure.partition) == tenure
 
-    def parts(self, commits: Mapping[Tenure, int]) -> list[Part]:
+    def parts(self, commits: Mapping[Tenure, int], token: CommitToken) -> list[Part]:
         """These commits by member, as of its generation now; those of partitions that it does not have any
         more are left out.
 
@@ -243,7 +244,8 @@ class Holdings:
                 if self._state.owned.get(tenure.partition) == tenure:
                     by_slot.setdefault(tenure.slot, {})[tenure.partition] = position
             return [
-                Part(slot, self._slots[slot].generation, offsets) for slot, offsets in sorted(by_slot.items())
+                Part(slot, self._slots[slot].generation, offsets, token)
+                for slot, offsets in sorted(by_slot.items())
             ]
 
     def generation(self, slot: int) -> int:

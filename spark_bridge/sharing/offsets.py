@@ -5,24 +5,25 @@ replayed batch gets nothing else. So the document of a batch holds the whole ran
 partition in it, not only an end: a partition gained between two batches starts at the group's
 committed offset, which no earlier document knows.
 
-``{"v": 1, "g": "<group>", "r": {"topic": {"0": [100, 150]}}, "p": {"topic": {"0": 150}}}``
+``{"v": 1, "g": "<group>", "q": "<query>", "n": 7, "r": {"t": {"0": [100, 150]}}, "p": {"t": {"0": 150}}}``
 
 ``r`` are the ranges of the batch, ``p`` the last known position of every partition this query has
-owned (the fallback when the group's offsets have expired), ``n``, seldom there, tells a batch from the one
-before it when a topic that was made anew has the same offsets again. Keys are sorted, topics by name and
-partitions by number, so that equal documents are equal text.
+owned (the fallback when the group's offsets have expired). ``q`` is drawn by chance for a checkpoint and
+``n`` counts its documents: both stand in the metadata of what the query commits, see ``CommitToken``. Keys
+are sorted, topics by name and partitions by number, so that equal documents are equal text.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 TopicPartition: TypeAlias = tuple[str, int]
 
 DOCUMENT_VERSION = 1
+_TOKEN = "ringleader-spark"
 MAX_OFFSET = 2**63 - 1
 # ListOffsets timestamps with a meaning of their own.
 EARLIEST, LATEST = -2, -1
@@ -54,32 +55,63 @@ class Subscription(NamedTuple):
         return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
 
 
+class CommitToken(NamedTuple):
+    """What a commit says of itself in its metadata: whose it is, and up to which document that was done.
+
+    So an offset that somebody else set is told from one that this query committed before its last batch.
+    """
+
+    query: str
+    number: int
+
+    def text(self) -> str:
+        """The metadata of the commit."""
+        return f"{_TOKEN}:{self.query}:{self.number}"
+
+    @classmethod
+    def of(cls, metadata: str | None) -> CommitToken | None:
+        """Read it back; None for what other consumers and tools commit."""
+        parts = (metadata or "").split(":")
+        if len(parts) != 3 or parts[0] != _TOKEN or not parts[2].isdecimal():
+            return None
+        return cls(parts[1], int(parts[2]))
+
+
+class Committed(NamedTuple):
+    """A group's offset, and what its commit says of itself."""
+
+    offset: int
+    token: CommitToken | None = None
+
+
 @dataclass(frozen=True)
 class OffsetDocument:
     """One position of a query, and the batch that led to it.
 
     ``group`` is the consumer group, ``ranges`` what the batch reads, ``positions`` the next offset
-    to read of every partition this query has owned. ``repeats``: how many documents just before it said
-    the same; to Spark an equal one would be no batch.
+    to read of every partition this query has owned. ``query`` names the checkpoint, ``number`` counts its
+    documents, 0 before the first batch.
     """
 
     group: str
     ranges: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
-    repeats: int = 0
+    query: str = ""
+    number: int = 0
 
-    def after(self, before: OffsetDocument) -> OffsetDocument:
-        """This one, so that it differs from the one before it."""
-        same = self == replace(before, repeats=0)
-        return replace(self, repeats=before.repeats + 1) if same else self
+    @property
+    def token(self) -> CommitToken:
+        """The token of the commits that follow this batch."""
+        return CommitToken(self.query, self.number)
 
     def to_json(self) -> dict[str, Any]:
         """The document as Spark wants it: nested dicts in one fixed order of keys."""
-        repeats = {"n": self.repeats} if self.repeats else {}
+        number, query = ({"n": self.number}, {"q": self.query}) if self.number else ({}, {})
         return {
             "g": self.group,
-            **repeats,
+            **number,
             "p": _by_topic(self.positions, int),
+            **query,
             "r": _by_topic(self.ranges, list),
             "v": DOCUMENT_VERSION,
         }
@@ -110,10 +142,12 @@ class OffsetDocument:
             )
         ranges = {tp: _range(tp, value) for tp, value in _flat(document, "r")}
         positions = {tp: _offset(tp, value) for tp, value in _flat(document, "p")}
-        repeats = document.get("n", 0)
-        if not isinstance(repeats, int) or repeats < 0:
-            raise OffsetDocumentError(f"field 'n' of the offset document is {repeats!r:.40}, not a number")
-        return cls(group, ranges, positions, repeats)
+        number, query = document.get("n", 0), document.get("q", "")
+        if not isinstance(number, int) or number < 0:
+            raise OffsetDocumentError(f"field 'n' of the offset document is {number!r:.40}, not a number")
+        if not isinstance(query, str):
+            raise OffsetDocumentError(f"field 'q' of the offset document is {query!r:.40}, not a text")
+        return cls(group, ranges, positions, query, number)
 
 
 def empty(group: str) -> OffsetDocument:

@@ -20,11 +20,13 @@ from ringleader.spark_bridge.sharing.membership import (
 from ringleader.spark_bridge.sharing.offsets import (
     EARLIEST,
     LATEST,
+    Committed,
+    CommitToken,
     OffsetDocument,
     OffsetRange,
     TopicPartition,
 )
-from ringleader.spark_bridge.sharing.resume import Reason, resume
+from ringleader.spark_bridge.sharing.resume import Finished, Reason, resume
 from ringleader.spark_bridge.sharing.starting import first_positions, listed
 
 if TYPE_CHECKING:
@@ -66,8 +68,10 @@ class Places:
         self._outage = Outage()
         self.known: frozenset[TopicPartition] = frozenset()
         """What there was when the query ran for the first time; other partitions start at earliest."""
-        self.finished: dict[TopicPartition, OffsetRange] = {}
+        self.finished: dict[TopicPartition, Finished] = {}
         """Ranges that the sink and Spark's commit log hold, but perhaps not the group."""
+        self.token = CommitToken("", 0)
+        """The newest batch of this query that is done, by the checkpoint or by what it committed before."""
 
     def place(
         self, owned: Mapping[TopicPartition, Tenure], document: OffsetDocument
@@ -76,6 +80,7 @@ class Places:
 
         Raises DataLossError, SourceError.
         """
+        self._note(document.token)
         held = set(owned.values())
         self._at = {tenure: position for tenure, position in self._at.items() if tenure in held}
         gained = [tenure for tenure in owned.values() if tenure not in self._at]
@@ -89,6 +94,17 @@ class Places:
             else:
                 self._outage.over()
         return {tp: self._at[tenure] for tp, tenure in owned.items() if tenure in self._at}
+
+    def note_committed(self, committed: Mapping[TopicPartition, Committed]) -> None:
+        """The group's offsets. With asynchronous progress tracking they may be of later batches than the
+        checkpoint's last one: numbers must not come twice."""
+        for found in committed.values():
+            if found.token is not None and found.token.query == self.token.query:
+                self._note(found.token)
+
+    def note_finished(self, ranges: Mapping[TopicPartition, OffsetRange], batch: CommitToken) -> None:
+        """The sink and Spark's commit log hold these ranges of that batch."""
+        self.finished.update({tp: Finished(found, batch) for tp, found in ranges.items()})
 
     def advance(self, tenure: Tenure, position: int) -> None:
         """A batch up to there has been committed."""
@@ -115,17 +131,24 @@ class Places:
         waiting = any(since_s >= 0 for since_s in self._missing_since.values())
         return not waiting and all(tenure in self._at for tenure in owned.values())
 
+    def _note(self, token: CommitToken) -> None:
+        if token.number > self.token.number:
+            self.token = CommitToken(self.token.query, token.number)
+
     # -- partitions gained
 
     def _gain(self, gained: Iterable[Tenure], document: OffsetDocument) -> None:
         by_partition = {tenure.partition: tenure for tenure in gained}
         committed = self._group.committed(frozenset(by_partition))
+        self.note_committed(committed)
         positions: dict[TopicPartition, int] = {}
         commits: dict[TopicPartition, int] = {}
         fresh: list[TopicPartition] = []
         reasons: dict[Reason, dict[TopicPartition, int]] = {}
         for tp in sorted(by_partition):
-            found = resume(committed.get(tp), self.finished.get(tp), document.positions.get(tp))
+            found = resume(
+                committed.get(tp), self.finished.get(tp), document.positions.get(tp), self.token.query
+            )
             if found.position is None:
                 fresh.append(tp)
                 continue
@@ -148,7 +171,7 @@ class Places:
     def _pin(self, commits: Mapping[Tenure, int]) -> None:
         """Commit first positions, so that they are resolved one time only."""
         left = {tenure.partition for tenure in commits}
-        for part, outcome in commit_parts(self._group, self._holdings, commits):
+        for part, outcome in commit_parts(self._group, self._holdings, commits, self.token):
             if outcome is not None:
                 logger.debug("positions of %s are not pinned yet: %s", part.offsets, outcome)
                 raise outcome
@@ -203,11 +226,11 @@ Outcome = CommitRefusedError | GroupUnavailableError | None
 
 
 def commit_parts(
-    group: Group, holdings: Holdings, commits: Mapping[Tenure, int]
+    group: Group, holdings: Holdings, commits: Mapping[Tenure, int], token: CommitToken
 ) -> list[tuple[Part, Outcome]]:
     """Commit each position by the member that has the partition, as of its present generation; nothing of
     partitions that are gone."""
-    parts = holdings.parts(commits)
+    parts = holdings.parts(commits, token)
     return list(zip(parts, group.commit(parts), strict=True)) if parts else []
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from ringleader.spark_bridge.sharing.offsets import OffsetRange
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetRange
 
 
 class ReplayPolicy(StrEnum):
@@ -31,7 +31,7 @@ class Reason(StrEnum):
 
     REPAIRED = "our last batch was written but its group commit was lost"
     COMMITTED = "the group's committed offset"
-    RESET = "the group's offset was set back"
+    RESET = "the group's offset, which others have set behind our last batch"
     REMEMBERED = "the group has no offset any more; position from the checkpoint"
     STARTING = "the group has no offset yet; startingOffsets"
 
@@ -45,25 +45,38 @@ class Resume(NamedTuple):
     reason: Reason
 
 
-def resume(committed: int | None, finished: OffsetRange | None, remembered: int | None) -> Resume:
+class Finished(NamedTuple):
+    """A range that this query's sink and Spark's commit log are known to hold, and the batch it was in."""
+
+    offsets: OffsetRange
+    batch: CommitToken
+
+
+def resume(
+    committed: Committed | None, finished: Finished | None, remembered: int | None, query: str
+) -> Resume:
     """Where a partition starts that this query has just been assigned.
 
-    ``committed`` is the group's offset, ``finished`` the range of it that this query's sink and Spark's
-    commit log are known to hold, ``remembered`` the checkpoint's last position.
+    ``committed`` is the group's offset, ``remembered`` the checkpoint's last position, ``query`` the
+    checkpoint's name. A commit was lost only where the group still holds what this query committed before
+    that batch: any other offset was set by a consumer that went on from there, or by an operator.
     """
     if committed is None:
         # Pinned at once in the group, so that "latest" is resolved one time only.
         if finished is not None:
-            return Resume(finished.end, True, Reason.REPAIRED)
+            return Resume(finished.offsets.end, True, Reason.REPAIRED)
         if remembered is not None:
             return Resume(remembered, True, Reason.REMEMBERED)
         return Resume(None, True, Reason.STARTING)
-    if finished is not None:
-        if finished.start <= committed < finished.end:
-            return Resume(finished.end, True, Reason.REPAIRED)
-        if committed < finished.start:
-            return Resume(committed, False, Reason.RESET)
-    return Resume(committed, False, Reason.COMMITTED)
+    offset, token = committed
+    ours = token is not None and token.query == query
+    if finished is not None and offset < finished.offsets.end:
+        before = token is not None and ours and token.number < finished.batch.number
+        if before and offset >= finished.offsets.start:
+            return Resume(finished.offsets.end, True, Reason.REPAIRED)
+        return Resume(offset, not ours, Reason.RESET)
+    # With our token on it, a batch that starts there and loses its commit is known from a reset to it.
+    return Resume(offset, not ours, Reason.COMMITTED)
 
 
 def replay(logged: OffsetRange, committed: int | None, policy: ReplayPolicy) -> OffsetRange | None:

@@ -14,7 +14,13 @@ from ringleader.spark_bridge.sharing.membership import (
     Holdings,
     Part,
 )
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, OffsetDocument, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import (
+    EARLIEST,
+    Committed,
+    CommitToken,
+    OffsetDocument,
+    TopicPartition,
+)
 from ringleader.spark_bridge.sharing.planning import SliceRange
 
 QUICK = Timing(
@@ -28,11 +34,15 @@ QUICK = Timing(
 
 
 class FakeGroup:
-    """The members of one query, as a group treats them. ``offsets`` outlives members, as a coordinator's
-    would."""
+    """The members of one query, as a group treats them. ``offsets`` and ``tokens`` outlive members, as a
+    coordinator's would."""
 
-    def __init__(self, offsets: dict[TopicPartition, int]) -> None:
+    def __init__(
+        self, offsets: dict[TopicPartition, int], tokens: dict[TopicPartition, tuple[int, CommitToken | None]]
+    ) -> None:
         self.offsets = offsets
+        # With the offset that they came with: a test that writes another one into `offsets` is a stranger.
+        self._tokens = tokens
         self.generation = 0
         self.commits: list[dict[TopicPartition, int]] = []
         self.asked: list[frozenset[TopicPartition]] = []
@@ -73,12 +83,14 @@ class FakeGroup:
     def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
         return [self._commit(part) for part in parts]
 
-    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
         if self.away:
             self.away -= 1
             raise GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS")
         self.asked.append(partitions)
-        return {tp: self.offsets[tp] for tp in partitions if tp in self.offsets}
+        found = {tp: self.offsets[tp] for tp in partitions if tp in self.offsets}
+        kept = {tp: self._tokens.get(tp, (-1, None)) for tp in found}
+        return {tp: Committed(at, kept[tp][1] if kept[tp][0] == at else None) for tp, at in found.items()}
 
     def calm(self) -> bool:
         return not self.between
@@ -97,6 +109,7 @@ class FakeGroup:
             return CommitRefusedError("ILLEGAL_GENERATION")
         self.commits.append(dict(part.offsets))
         self.offsets.update(part.offsets)
+        self._tokens.update({tp: (offset, part.token) for tp, offset in part.offsets.items()})
         return None
 
 
@@ -149,13 +162,14 @@ class World:
         self.options = stream_options(
             {k: v for k, v in (given | {"startingOffsets": "earliest"} | options).items() if v}
         )
-        self.group = FakeGroup(self.offsets)
+        self.tokens: dict[TopicPartition, tuple[int, CommitToken | None]] = {}
+        self.group = FakeGroup(self.offsets, self.tokens)
         self.driver = SourceDriver(self.options, self.group, self.log, QUICK)
         self.start = OffsetDocument("g").to_json()
 
     def restart(self, *owned: int) -> None:
         """A new process with the same checkpoint; it will be given these partitions."""
-        self.group = FakeGroup(self.offsets)
+        self.group = FakeGroup(self.offsets, self.tokens)
         self.driver = SourceDriver(self.options, self.group, self.log, QUICK)
         self.assign(*owned)
 
@@ -166,6 +180,11 @@ class World:
     def share(self, *shares: Iterable[int]) -> None:
         """Shares of all members."""
         self.group.give(*[[("t", p) for p in share] for share in shares])
+
+    def reset(self, partition: int, offset: int) -> None:
+        """An operator sets the group's offset."""
+        self.offsets["t", partition] = offset
+        self.tokens.pop(("t", partition), None)
 
     def produce(self, partition: int, rows: int) -> None:
         self.log.end["t", partition] += rows

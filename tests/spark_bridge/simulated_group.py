@@ -17,7 +17,7 @@ from ringleader.spark_bridge.sharing.membership import (
     Holdings,
     Part,
 )
-from ringleader.spark_bridge.sharing.offsets import TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, TopicPartition
 
 Check = Callable[[dict[TopicPartition, int]], None]
 
@@ -50,6 +50,7 @@ class Group:
     cooperative: bool
     on_commit: Check = lambda _: None
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    tokens: dict[TopicPartition, CommitToken | None] = field(default_factory=dict)
     generation: int = 0
     members: list[Member] = field(default_factory=list)
     joining: bool = False
@@ -188,8 +189,9 @@ class Members:
     def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
         return [self._commit(part) for part in parts]
 
-    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
-        return {tp: self._group.offsets[tp] for tp in partitions if tp in self._group.offsets}
+    def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
+        offsets, tokens = self._group.offsets, self._group.tokens
+        return {tp: Committed(offsets[tp], tokens.get(tp)) for tp in partitions if tp in offsets}
 
     def calm(self) -> bool:
         return self._group.stable() and not any(member.out for member in self.members)
@@ -214,4 +216,5 @@ class Members:
             return CommitRefusedError("another generation, or between two")
         self._group.on_commit(dict(part.offsets))
         self._group.offsets.update(part.offsets)
+        self._group.tokens.update(dict.fromkeys(part.offsets, part.token))
         return None

@@ -31,7 +31,10 @@ def test_start_comes_back_unchanged_when_there_is_nothing_to_read() -> None:
     world.assign(0)
     start = json.loads(json.dumps(world.start))
     assert world.driver.latest(start, None) is start
-    assert world.group.commits == []
+    # The offset that somebody else committed has our token from now on.
+    assert world.group.commits == [{("t", 0): 4}]
+    assert world.driver.latest(start, None) is start
+    assert len(world.group.commits) == 1
 
 
 def test_no_batch_before_the_group_gave_an_assignment() -> None:
@@ -106,6 +109,57 @@ def test_an_offset_that_was_set_back_is_respected() -> None:
     world.offsets["t", 0] = 2
     world.restart(0)
     assert world.plan() == {0: (2, 10)}
+
+
+@pytest.mark.parametrize("back_to", [0, 4, 9])
+def test_a_reset_into_the_last_batch_is_respected_at_every_run_after_it(back_to: int) -> None:
+    world = World(10)
+    world.assign(0)
+    assert world.plan() == {0: (0, 10)}
+    assert world.plan() is None
+    world.reset(0, back_to)
+    # The first run after it is cut off before Spark has logged a batch.
+    before = world.start
+    for _ in range(2):
+        world.restart(0)
+        world.start = before
+        assert world.plan() == {0: (back_to, 10)}
+    assert world.read() == {0: (back_to, 10)}
+    world.produce(0, 1)
+    assert world.plan() == {0: (10, 11)}
+    # And a commit that is lost after it is a lost commit.
+    world.restart(0)
+    assert world.plan() is None
+    assert world.committed() == {0: 11}
+
+
+def test_a_lost_commit_of_a_batch_that_began_where_another_member_ended_is_repaired() -> None:
+    world = World(10, offsets={0: 4})
+    world.assign(0)
+    assert world.plan() == {0: (4, 10)}
+    world.restart(0)
+    assert world.plan() is None
+    assert world.committed() == {0: 10}
+
+
+def test_commits_of_batches_that_the_checkpoint_does_not_know_are_followed_by_higher_numbers() -> None:
+    """As asynchronous progress tracking may leave it: Spark's logs are behind what the group has."""
+    world = World(10)
+    world.assign(0)
+    assert world.plan() == {0: (0, 10)}
+    behind = world.start
+    for _ in range(3):
+        world.produce(0, 1)
+        assert world.plan() is not None
+    assert world.plan() is None
+    world.start = behind
+    world.restart(0)
+    world.produce(0, 1)
+    assert world.plan() == {0: (13, 14)}
+    assert world.start["n"] == 5
+    world.restart(0)
+    assert world.plan() is None
+    assert world.committed() == {0: 14}
 
 
 def test_the_checkpoint_remembers_when_the_groups_offsets_expired() -> None:

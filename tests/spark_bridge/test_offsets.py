@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetDocumentError, OffsetRange, empty
+from ringleader.spark_bridge.sharing.offsets import (
+    CommitToken,
+    OffsetDocument,
+    OffsetDocumentError,
+    OffsetRange,
+    empty,
+)
 
 partitions = st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 300))
 offsets = st.integers(0, 2**63 - 1)
 ranges = st.tuples(offsets, offsets).map(lambda pair: OffsetRange(*sorted(pair)))
 documents = st.builds(
-    OffsetDocument, st.just("g"), st.dictionaries(partitions, ranges), st.dictionaries(partitions, offsets)
+    OffsetDocument,
+    st.just("g"),
+    st.dictionaries(partitions, ranges),
+    st.dictionaries(partitions, offsets),
+    st.just("q"),
+    st.integers(1, 2**40),
 )
 
 
 def test_the_layout_that_checkpoints_hold() -> None:
     document = OffsetDocument(
-        "g", {("b", 10): OffsetRange(1, 2), ("b", 9): OffsetRange(3, 3)}, {("b", 9): 3, ("a", 0): 7}
+        "g", {("b", 10): OffsetRange(1, 2), ("b", 9): OffsetRange(3, 3)}, {("b", 9): 3, ("a", 0): 7}, "x1", 7
     )
     assert document.text() == (
-        '{"g": "g", "p": {"a": {"0": 7}, "b": {"9": 3}}, "r": {"b": {"9": [3, 3], "10": [1, 2]}}, "v": 1}'
+        '{"g": "g", "n": 7, "p": {"a": {"0": 7}, "b": {"9": 3}}, "q": "x1", '
+        '"r": {"b": {"9": [3, 3], "10": [1, 2]}}, "v": 1}'
     )
     assert empty("g").text() == '{"g": "g", "p": {}, "r": {}, "v": 1}'
+
+
+def test_a_commit_token_comes_back_from_the_metadata() -> None:
+    token = CommitToken("0a1b", 7)
+    assert CommitToken.of(token.text()) == token
+    for foreign in ("", None, "somebody", "ringleader-spark:0a1b", "ringleader-spark:0a1b:x", "a:0a1b:7"):
+        assert CommitToken.of(foreign) is None
 
 
 @given(documents)
@@ -39,7 +59,8 @@ def test_equal_documents_are_equal_text(document: OffsetDocument, random: Random
     items, positions = list(document.ranges.items()), list(document.positions.items())
     random.shuffle(items)
     random.shuffle(positions)
-    assert OffsetDocument("g", dict(items), dict(positions)).text() == document.text()
+    again = replace(document, ranges=dict(items), positions=dict(positions))
+    assert again.text() == document.text()
 
 
 @pytest.mark.parametrize(
@@ -54,6 +75,8 @@ def test_equal_documents_are_equal_text(document: OffsetDocument, random: Random
         ({"v": 1, "g": "g", "r": {"t": {"x": [0, 1]}}}, "'x'"),
         ({"v": 1, "g": "g", "r": {"t": {"0": [2, 1]}}}, "ends before it starts"),
         ({"v": 1, "g": "g", "r": {"t": {"0": [1]}}}, "not a range"),
+        ({"v": 1, "g": "g", "n": -1}, "'n'"),
+        ({"v": 1, "g": "g", "q": 1}, "'q'"),
         ({"v": 1, "g": "g", "p": {"t": {"0": -1}}}, "not an offset"),
         ({"v": 1, "g": "g", "p": {"t": {"0": True}}}, "not an offset"),
         ({"v": 1, "g": "g", "p": {"t": {"0": 2**63}}}, "not an offset"),

@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.sharing.offsets import OffsetRange
-from ringleader.spark_bridge.sharing.resume import Reason, ReplayPolicy, commit_after_replay, replay, resume
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetRange
+from ringleader.spark_bridge.sharing.resume import (
+    Finished,
+    Reason,
+    ReplayPolicy,
+    commit_after_replay,
+    replay,
+    resume,
+)
 
 LAST = OffsetRange(100, 150)
+BATCH = Finished(LAST, CommitToken("us", 7))
+OURS, LATER, OTHERS = CommitToken("us", 6), CommitToken("us", 7), CommitToken("them", 6)
 
 
 @pytest.mark.parametrize(
     ("committed", "finished", "remembered", "expected"),
     [
-        (100, LAST, None, (150, True, Reason.REPAIRED)),
-        (149, LAST, 150, (150, True, Reason.REPAIRED)),
-        (150, LAST, 150, (150, False, Reason.COMMITTED)),
-        (900, LAST, 150, (900, False, Reason.COMMITTED)),
-        (99, LAST, 150, (99, False, Reason.RESET)),
-        (0, LAST, 150, (0, False, Reason.RESET)),
-        (7, None, 150, (7, False, Reason.COMMITTED)),
-        (None, LAST, 150, (150, True, Reason.REPAIRED)),
+        # Nobody has set the offset since: the commit of the batch was lost.
+        (Committed(100, OURS), BATCH, None, (150, True, Reason.REPAIRED)),
+        (Committed(149, OURS), BATCH, 150, (150, True, Reason.REPAIRED)),
+        (None, BATCH, 150, (150, True, Reason.REPAIRED)),
+        # Somebody has: a tool without metadata, another query, this query after it had seen a reset.
+        (Committed(100), BATCH, 150, (100, True, Reason.RESET)),
+        (Committed(120, OTHERS), BATCH, 150, (120, True, Reason.RESET)),
+        (Committed(120, LATER), BATCH, 150, (120, False, Reason.RESET)),
+        (Committed(99), BATCH, 150, (99, True, Reason.RESET)),
+        (Committed(0, OURS), BATCH, 150, (0, False, Reason.RESET)),
+        (Committed(150, LATER), BATCH, 150, (150, False, Reason.COMMITTED)),
+        (Committed(150), BATCH, 150, (150, True, Reason.COMMITTED)),
+        (Committed(900, OTHERS), BATCH, 150, (900, True, Reason.COMMITTED)),
+        (Committed(7), None, 150, (7, True, Reason.COMMITTED)),
+        (Committed(7, OURS), None, 150, (7, False, Reason.COMMITTED)),
         (None, None, 40, (40, True, Reason.REMEMBERED)),
         (None, None, 0, (0, True, Reason.REMEMBERED)),
         (None, None, None, (None, True, Reason.STARTING)),
     ],
 )
 def test_where_a_gained_partition_starts(
-    committed: int | None,
-    finished: OffsetRange | None,
+    committed: Committed | None,
+    finished: Finished | None,
     remembered: int | None,
     expected: tuple[int | None, bool, Reason],
 ) -> None:
-    assert resume(committed, finished, remembered) == expected
+    assert resume(committed, finished, remembered, "us") == expected
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringleader.clients.admin import Admin
 from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.test_spark_streams import (
     PARTITIONS,
@@ -100,3 +103,25 @@ def test_the_lag_in_the_progress_is_what_the_batch_leaves(
     assert (first["lag"], second["lag"]) == (100, 0)
     names = ("minOffsetsBehindLatest", "avgOffsetsBehindLatest", "maxOffsetsBehindLatest")
     assert [first[name] for name in names] == [25, 25.0, 25]
+
+
+def test_a_reset_of_the_group_into_the_last_batch_is_run_again(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    coordinator.create_topic("t", PARTITIONS)
+    produce(coordinator, 0, 400)
+    with Query(spark, coordinator, "g", tmp_path, availableNow="true") as query:
+        assert query.handle.awaitTermination(PATIENCE_S)
+        assert query.rows.seen == every_row(400)
+    until(lambda: members(coordinator, "g") == 0, "the query gone")
+
+    async def reset() -> None:
+        async with Admin(coordinator.bootstrap) as admin:
+            await admin.set_group_offsets("g", {("t", 0): 0, ("t", 1): 60})
+
+    asyncio.run(reset())
+    with Query(spark, coordinator, "g", tmp_path, availableNow="true") as again:
+        assert again.handle.awaitTermination(PATIENCE_S)
+    rerun = [(0, offset) for offset in range(100)] + [(1, offset) for offset in range(60, 100)]
+    assert again.rows.seen == Counter(rerun)
+    assert lag(coordinator, "g") == 0
