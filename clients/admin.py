@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.cluster import Cluster, ClusterMetadata, TopicMetadata, retrying
+from ringleader.clients.connection.cluster import Cluster, retrying
+from ringleader.clients.connection.metadata import ClusterMetadata, TopicMetadata
 from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ringleader.clients.admin import GroupListing as GroupListing
     from ringleader.clients.admin import MemberDescription as MemberDescription
     from ringleader.clients.admin import PartitionLag as PartitionLag
-    from ringleader.clients.connection.cluster import PartitionMetadata as PartitionMetadata
-    from ringleader.clients.connection.cluster import TopicMetadata as TopicMetadata
+    from ringleader.clients.connection.metadata import PartitionMetadata as PartitionMetadata
+    from ringleader.clients.connection.metadata import TopicMetadata as TopicMetadata
     from ringleader.clients.connection.security import ClientSecurity as ClientSecurity
     from ringleader.clients.connection.security import SaslOAuthBearer as SaslOAuthBearer
     from ringleader.clients.connection.security import SaslPlain as SaslPlain
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 _NAMES_OF = {
     "admin": "Admin GroupDescription GroupListing MemberDescription PartitionLag",
-    "connection.cluster": "PartitionMetadata TopicMetadata",
+    "connection.metadata": "PartitionMetadata TopicMetadata",
     "connection.security": "ClientSecurity SaslOAuthBearer SaslPlain SaslScram security_from_properties",
     "consumer": "GroupConsumer PartitionConsumer SyncGroupConsumer SyncPartitionConsumer",
     "errors": (

@@ -81,15 +81,18 @@ class LastingChannel(Channel, Protocol):
 
 
 async def log_in(channel: Channel, sasl: Sasl, timeout_s: float) -> int:
-    """Prove who this client is, within `timeout_s`; the session's lifetime in ms, 0: it does not end.
+    """Prove who this client is; the session's lifetime in ms, 0: it does not end. `timeout_s` bounds all but
+    the wait for what others have on their way.
 
     Raises AuthenticationError, UnsupportedVersionError (a broker older than Apache Kafka 1.0), RetriableError
     when the connection was lost or there is no token now.
     """
-    until_s = asyncio.get_running_loop().time() + timeout_s
+    now_s = asyncio.get_running_loop().time
+    began_s = now_s()
     conversation = await _conversation(sasl, timeout_s)
+    left_s = timeout_s - (now_s() - began_s)
     async with channel.alone():
-        return await _converse(channel, sasl, conversation, until_s)
+        return await _converse(channel, sasl, conversation, now_s() + left_s)
 
 
 async def stay_logged_in(

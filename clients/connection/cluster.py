@@ -9,7 +9,7 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from ringleader.clients.checks import check, check_numbers
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.connection import Connection, open_connection
 from ringleader.clients.connection.failures import Failures
+from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
 from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import (
@@ -29,7 +30,7 @@ from ringleader.clients.errors import (
 )
 from ringleader.clients.model import Node
 from ringleader.protocol.errors import error_name
-from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
 
 logger = logging.getLogger("ringleader.clients.connection")
 
@@ -41,59 +42,6 @@ NEXT_ADDRESS_S = 1.0
 T = TypeVar("T")
 _Key = tuple[str, int, str]
 """Host, port, purpose."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionMetadata:
-    """Where a partition lives: node ids; leader -1 and `error_code` set while there is no leader."""
-
-    partition: int
-    leader: int
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    in_sync: tuple[int, ...]
-    error_code: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TopicMetadata:
-    """A topic. `id`: its 128-bit id, zero from brokers without ids. `partitions` in order of number."""
-
-    name: str
-    id: bytes
-    internal: bool
-    partitions: tuple[PartitionMetadata, ...]
-    error_code: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterMetadata:
-    """What the cluster says about itself (Metadata, API 3). Times: `asked_s` is `time.monotonic`."""
-
-    cluster_id: str | None
-    controller_id: int
-    brokers: Mapping[int, Node]
-    racks: Mapping[int, str | None]
-    topics: Mapping[str, TopicMetadata]
-    asked_s: float = field(default=0.0, compare=False)
-
-    def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
-        """Topic -> number of partitions, for those of the topics that exist."""
-        return {
-            name: len(self.topics[name].partitions)
-            for name in topics
-            if name in self.topics and not self.topics[name].error_code
-        }
-
-    def partition_racks(self, topics: Iterable[str]) -> dict[str, list[frozenset[str]]]:
-        """Topic -> for each partition the racks of its replicas."""
-        return {
-            name: [
-                frozenset(rack for node in partition.replicas if (rack := self.racks.get(node)))
-                for partition in self.topics[name].partitions
-            ]
-            for name in self.partition_counts(topics)
-        }
 
 
 def parse_bootstrap(bootstrap: str | Sequence[str]) -> list[tuple[str, int]]:
@@ -240,9 +188,10 @@ class Cluster:
             raise ConnectionLostError(text) from None
 
     async def _any(self, purpose: str, deadline_s: float) -> Connection:
-        for (_, _, its_purpose), connection in self._connections.items():
-            if its_purpose == purpose and not connection.ended.is_set():
-                return connection
+        """The one with the fewest requests on their way: so one that hangs is asked last."""
+        live = [one for key, one in self._connections.items() if key[2] == purpose and not one.ended.is_set()]
+        if live:
+            return min(live, key=lambda one: one.in_flight)
         known = [(node.host, node.port) for node in self._brokers.values()]
         addresses = list(dict.fromkeys(known + self.bootstrap))
         self._next = (self._next + 1) % len(addresses)
@@ -339,13 +288,11 @@ class Cluster:
         topics: Iterable[str] | None = None,
         *,
         max_age_ms: int = 0,
-        create: bool = False,
         deadline_s: float | None = None,
     ) -> ClusterMetadata:
         """Brokers and topics: all topics (None) or those named; missing ones carry an error code.
 
-        An answer not older than `max_age_ms` that covers the topics is used again. `create`: let the broker
-        create missing topics, if it is set up to.
+        An answer not older than `max_age_ms` that covers the topics is used again.
         """
         wanted = None if topics is None else sorted(set(topics))
         cached = self._metadata
@@ -361,10 +308,10 @@ class Cluster:
             every: list[MetadataRequestTopic] | None = [] if version == 0 else None
             listed = every if wanted is None else [MetadataRequestTopic(name=name) for name in wanted]
             # Up to v3 the broker decides by itself; the field is not there.
-            return MetadataRequest(topics=listed, allow_auto_topic_creation=create or version < 4)
+            return MetadataRequest(topics=listed, allow_auto_topic_creation=version < 4)
 
         response = await self.send(None, Request(MetadataRequest, build), deadline_s=deadline_s)
-        self._metadata = _metadata(response)
+        self._metadata = read_metadata(response)
         self._brokers = dict(self._metadata.brokers)
         return self._metadata
 
@@ -385,32 +332,6 @@ class Cluster:
 
 def _text(address: tuple[str, int]) -> str:
     return f"{address[0]}:{address[1]}"
-
-
-def _metadata(response: MetadataResponse) -> ClusterMetadata:
-    topics = {}
-    for topic in response.topics:
-        partitions = tuple(
-            PartitionMetadata(
-                part.partition_index,
-                part.leader_id,
-                part.leader_epoch,
-                tuple(part.replica_nodes),
-                tuple(part.isr_nodes),
-                part.error_code,
-            )
-            for part in sorted(topic.partitions, key=lambda part: part.partition_index)
-        )
-        name = topic.name or ""
-        topics[name] = TopicMetadata(name, topic.topic_id, topic.is_internal, partitions, topic.error_code)
-    return ClusterMetadata(
-        response.cluster_id,
-        response.controller_id,
-        {broker.node_id: Node(broker.node_id, broker.host, broker.port) for broker in response.brokers},
-        {broker.node_id: broker.rack for broker in response.brokers},
-        topics,
-        time.monotonic(),
-    )
 
 
 async def retrying(deadline_s: float, backoff: Backoff, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -96,6 +96,11 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- asking ----
 
+    @property
+    def in_flight(self) -> int:
+        """Requests without an answer yet."""
+        return len(self._in_flight)
+
     def version_for(self, request: Request) -> int:
         """The highest version that both sides know. Raises UnsupportedVersionError."""
         message = request.message

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.cluster import Cluster, TopicMetadata
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.failures import Failures
+from ringleader.clients.connection.metadata import TopicMetadata
 from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, UnsupportedVersionError
 from ringleader.clients.model import Node, TopicPartition
@@ -80,6 +83,7 @@ class Leaders:
         self._missing: set[str] = set()
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
+        self._failures = Failures()
         self._backoff = Backoff(REFRESH_MS, REFRESH_MAX_MS, random.random)
         self._without_epochs: set[Node] = set()
 
@@ -144,7 +148,8 @@ class Leaders:
         try:
             metadata = await self._cluster.metadata(wanted)
         except (RetriableError, BrokerError) as error:
-            logger.warning("the topics' leaders cannot be looked up: %s", error)
+            if (line := self._failures.failed(error, time.monotonic())) is not None:
+                logger.warning("the topics' leaders cannot be looked up: %s", line)
             self._wake.set()
             return
         self._brokers = metadata.brokers

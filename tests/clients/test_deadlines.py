@@ -15,6 +15,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ConnectionLostError, RequestTimedOutError
+from ringleader.clients.fetch.leaders import Leaders
 from ringleader.clients.model import Node
 from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from tests.support.scripted_broker import ScriptedBroker
@@ -124,6 +125,20 @@ async def test_an_address_that_says_nothing_does_not_hold_back_the_next(
                 assert (await cluster.metadata([])).controller_id == 1
 
 
+async def test_a_broker_that_hangs_is_not_asked_again_if_there_is_another() -> None:
+    async with (
+        ScriptedBroker({10: lambda *_: None, 12: lambda *_: HeartbeatResponse()}) as hangs,
+        ScriptedBroker({12: lambda *_: HeartbeatResponse()}) as other,
+        Cluster(hangs.address) as cluster,
+    ):
+        for address in (hangs.address, other.address):
+            await cluster.send(node(address), BEAT)
+        with pytest.raises(RequestTimedOutError):
+            await cluster.coordinator("g", deadline_s=soon(0.05))
+        assert hangs.names() == ["Heartbeat", "FindCoordinator"]
+        assert (await cluster.coordinator("g")).port == other.port
+
+
 async def test_closing_ends_what_is_being_opened(silent: str) -> None:
     cluster = Cluster(silent)
     asking = asyncio.create_task(cluster.metadata())
@@ -179,6 +194,18 @@ async def test_the_first_failure_is_said_and_the_way_back(
         assert [(one.levelname, one.message) for one in caplog.records[1:]] == [
             ("INFO", f"c: connected to {dead} again")
         ]
+
+
+async def test_leaders_that_cannot_be_looked_up_are_said_once_at_first(
+    dead: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Cluster(dead, reconnect_backoff_ms=1, reconnect_backoff_max_ms=1) as cluster:
+        leaders = Leaders(cluster, lambda *_: None, lambda *_: None)
+        leaders.watch(["t"])
+        for _ in range(5):
+            await leaders._look()
+    said = [one.message for one in caplog.records if one.name == "ringleader.clients.consumer"]
+    assert said == [f"the topics' leaders cannot be looked up: cannot connect to {dead}: Connection refused"]
 
 
 async def test_a_broker_that_is_taken_for_dead_is_said(caplog: pytest.LogCaptureFixture) -> None:

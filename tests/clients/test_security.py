@@ -289,6 +289,32 @@ async def test_nothing_gets_between_the_messages_of_a_renewal(monkeypatch: pytes
         connection.close()
 
 
+async def test_a_renewal_has_its_time_after_it_waited_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JoinGroup may be parked for minutes: longer than an authentication may take."""
+    monkeypatch.setattr("ringleader.clients.connection.authentication.LEAST_RENEWAL_S", 0.02)
+    sasl = server(lifetime_ms=100)
+    parked = asyncio.Event()
+
+    async def slow(*_call: Any) -> Any:
+        await parked.wait()
+        return HeartbeatResponse()
+
+    async with guarded(sasl) as broker:
+        broker.handlers[12] = slow
+        connection = await connected(broker, sasl=KINDS[2], request_timeout_s=0.1)
+        waiting = asyncio.create_task(connection.ask(BEAT, 60, request_timeout_s=60))
+        while connection._open.is_set():  # noqa: ASYNC110 -- a renewal is due, and waits for the other
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.2)  # it is the time that passes
+        logins = sasl.logins
+        parked.set()
+        await waiting
+        while sasl.logins == logins:
+            await connection.ask(plain(MetadataRequest()), 5, request_timeout_s=5)
+        assert broker.connections == 1
+        connection.close()
+
+
 async def test_a_renewal_that_is_late_costs_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests wait for it: the server hangs up on who asks anything else after the end of the session."""
     monkeypatch.setattr("ringleader.clients.connection.authentication.LEAST_RENEWAL_S", 0.2)
