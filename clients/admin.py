@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import math
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ringleader.clients.connection.backoff import Backoff
@@ -17,6 +15,14 @@ from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.metadata import ClusterMetadata, TopicMetadata
 from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.clients.descriptions import (
+    GroupDescription,
+    GroupListing,
+    PartitionLag,
+    TopicConfig,
+    described_config,
+    described_group,
+)
 from ringleader.clients.errors import (
     BrokerError,
     ClientError,
@@ -26,8 +32,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
 from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST, list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
-from ringleader.protocol.embedded import Assignment, Subscription
-from ringleader.protocol.errors import ErrorCode, MalformedError, error_name
+from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
@@ -53,75 +58,8 @@ _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 """Retriable for Kafka, as metadata may be old; for whoever asks about a topic it is the answer."""
 _TOPIC_RESOURCE = 2
 _SET, _DELETE = 0, 1
-_SOURCES = {1: "topic", 2: "broker", 3: "broker", 4: "broker"}
-"""DescribeConfigs (KIP-226): of the topic itself, of one broker, of all brokers, of a broker's file."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
-    """One setting of a topic. `set_by`: "topic", "broker", or "default"; `value` is None for a secret."""
-
-    name: str
-    value: str | None
-    set_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class GroupListing:
-    """One line of `list_groups`. `state` is empty from brokers that do not tell it (before ListGroups v4)."""
-
-    group_id: str
-    protocol_type: str
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class MemberDescription:
-    """A member of a group. `assignment`: topic -> partitions for consumers, empty for other protocol types;
-    the bytes as they are in `raw_assignment` and `raw_metadata`."""
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    topics: tuple[str, ...]
-    assignment: Mapping[str, list[int]]
-    raw_metadata: bytes
-    raw_assignment: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
-    """A group. A group that does not exist has state `Dead` and no members, as Kafka says it."""
-
-    group_id: str
-    state: str
-    protocol_type: str
-    protocol: str
-    members: tuple[MemberDescription, ...]
-    coordinator: Node
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionLag:
-    """How far a group is in a partition; None where there is no committed offset, or no such partition."""
-
-    topic: str
-    partition: int
-    committed: int | None
-    start: int | None
-    end: int | None
-    metadata: str = ""
-
-    @property
-    def lag(self) -> int | None:
-        """Records between the committed offset and the end; for a group without one, all that are there."""
-        if self.end is None:
-            return None
-        position = self.committed if self.committed is not None else self.start
-        return None if position is None else max(0, self.end - position)
 
 
 class Admin:
@@ -254,8 +192,7 @@ class Admin:
             (result,) = response.results
             _check(result.error_code, f"describe the configs of topic {name!r}", result.error_message)
             return {
-                one.name: TopicConfig(one.name, one.value, _SOURCES.get(one.config_source, "default"))
-                for one in sorted(result.configs, key=lambda one: one.name)
+                one.name: described_config(one) for one in sorted(result.configs, key=lambda one: one.name)
             }
 
         return await self._retry(ask, deadline_s)
@@ -352,7 +289,13 @@ class Admin:
         def request(group_id: str) -> Request:
             return plain(DescribeGroupsRequest(groups=[group_id]))
 
-        return await self._at_coordinators(group_ids, request, _described_group)
+        def read(response: Any, node: Node) -> GroupDescription:
+            (group,) = response.groups
+            if group.error_code != ErrorCode.GROUP_ID_NOT_FOUND:  # before v6 it was described as dead
+                _check(group.error_code, f"describe group {group.group_id!r}")
+            return described_group(group, node)
+
+        return await self._at_coordinators(group_ids, request, read)
 
     async def delete_groups(self, group_ids: Iterable[str]) -> None:
         """Delete groups without members, and their offsets. Raises BrokerError NON_EMPTY_GROUP,
@@ -550,35 +493,3 @@ def _leader(metadata: ClusterMetadata, tp: TopicPartition) -> Node:
                 return metadata.brokers[part.leader]
             raise RetriableError(f"{topic}-{partition} has no leader now", ErrorCode.LEADER_NOT_AVAILABLE)
     raise BrokerError(f"no partition {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-def _described_group(response: Any, node: Node) -> GroupDescription:
-    group = response.groups[0]
-    if group.error_code != ErrorCode.GROUP_ID_NOT_FOUND:  # before v6 it was described as dead
-        _check(group.error_code, f"describe group {group.group_id!r}")
-    consumers = group.protocol_type == "consumer"
-    members = tuple(_described_member(member, consumers) for member in group.members)
-    return GroupDescription(
-        group.group_id, group.group_state, group.protocol_type, group.protocol_data, members, node
-    )
-
-
-def _described_member(member: Any, consumer: bool) -> MemberDescription:
-    topics: tuple[str, ...] = ()
-    assignment: dict[str, list[int]] = {}
-    if consumer:
-        # The bytes are the members' own; what cannot be read is shown as nothing.
-        with contextlib.suppress(MalformedError):
-            topics = tuple(Subscription.decode(member.member_metadata).topics)
-        with contextlib.suppress(MalformedError):
-            assignment = Assignment.decode(member.member_assignment).partitions
-    return MemberDescription(
-        member.member_id,
-        member.group_instance_id,
-        member.client_id,
-        member.client_host,
-        topics,
-        assignment,
-        member.member_metadata,
-        member.member_assignment,
-    )

@@ -12,7 +12,6 @@ from itertools import count
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ringleader.clients.admin import GroupDescription
 from ringleader.clients.assignors import (
     ASSIGNORS,
     Assignment,
@@ -23,6 +22,7 @@ from ringleader.clients.assignors import (
     weight_user_data,
 )
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
+from ringleader.clients.descriptions import GroupDescription
 from ringleader.protocol.embedded import Subscription, WeightUserData
 from ringleader.protocol.errors import MalformedError
 

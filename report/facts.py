@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ringleader.clients.admin import Admin, GroupDescription, PartitionLag
+from ringleader.clients.admin import Admin
+from ringleader.clients.descriptions import GroupDescription, PartitionLag
 from ringleader.clients.model import TopicPartition
 
 

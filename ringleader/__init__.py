@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin as Admin
-    from ringleader.clients.admin import GroupDescription as GroupDescription
-    from ringleader.clients.admin import GroupListing as GroupListing
-    from ringleader.clients.admin import MemberDescription as MemberDescription
-    from ringleader.clients.admin import PartitionLag as PartitionLag
     from ringleader.clients.connection.metadata import PartitionMetadata as PartitionMetadata
     from ringleader.clients.connection.metadata import TopicMetadata as TopicMetadata
     from ringleader.clients.connection.security import ClientSecurity as ClientSecurity
@@ -26,6 +22,11 @@ if TYPE_CHECKING:
     from ringleader.clients.consumer import PartitionConsumer as PartitionConsumer
     from ringleader.clients.consumer import SyncGroupConsumer as SyncGroupConsumer
     from ringleader.clients.consumer import SyncPartitionConsumer as SyncPartitionConsumer
+    from ringleader.clients.descriptions import GroupDescription as GroupDescription
+    from ringleader.clients.descriptions import GroupListing as GroupListing
+    from ringleader.clients.descriptions import MemberDescription as MemberDescription
+    from ringleader.clients.descriptions import PartitionLag as PartitionLag
+    from ringleader.clients.descriptions import TopicConfig as TopicConfig
     from ringleader.clients.errors import AssignmentFailedError as AssignmentFailedError
     from ringleader.clients.errors import AuthenticationError as AuthenticationError
     from ringleader.clients.errors import BrokerError as BrokerError
@@ -79,7 +80,8 @@ if TYPE_CHECKING:
     from ringleader.clients.model import TopicPartition as TopicPartition
 
 _NAMES_OF = {
-    "admin": "Admin GroupDescription GroupListing MemberDescription PartitionLag",
+    "admin": "Admin",
+    "descriptions": "GroupDescription GroupListing MemberDescription PartitionLag TopicConfig",
     "connection.metadata": "PartitionMetadata TopicMetadata",
     "connection.security": "ClientSecurity SaslOAuthBearer SaslPlain SaslScram security_from_properties",
     "consumer": "GroupConsumer PartitionConsumer SyncGroupConsumer SyncPartitionConsumer",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ringleader.clients.admin import Admin, GroupListing, PartitionLag
+from ringleader.clients.admin import Admin
+from ringleader.clients.descriptions import GroupListing, PartitionLag
 from ringleader.clients.errors import BrokerError, ConnectionLostError, RetriableError
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import consumer_member

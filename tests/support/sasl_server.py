@@ -9,8 +9,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ringleader.protocol.messages import SaslAuthenticateResponse, SaslHandshakeResponse
-from tests.support.scripted_broker import CLOSE, VERSIONS
+from ringleader.clients.connection.connection import Connection, open_connection
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.connection.security import Sasl, SaslOAuthBearer, SaslPlain, SaslScram
+from ringleader.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    MetadataResponse,
+    SaslAuthenticateResponse,
+    SaslHandshakeResponse,
+)
+from tests.support.scripted_broker import CLOSE, VERSIONS, ScriptedBroker
 
 SASL_VERSIONS = VERSIONS | {17: (0, 1), 36: (0, 2)}
 ITERATIONS = 4_096
@@ -95,3 +104,26 @@ class SaslServer:
 
     def _refused(self) -> Any:
         return SaslAuthenticateResponse(error_code=58, error_message="who\nis\x1b[31m that?")
+
+
+USERS = {"ann": "s3cret", "a=b,c": "s3cret"}
+BEAT = plain(HeartbeatRequest(group_id="g"))
+KINDS: list[Sasl] = [
+    SaslPlain("ann", "s3cret"),
+    SaslScram("ann", "s3cret", "SHA-256"),
+    SaslScram("a=b,c", "s3cret"),
+    SaslOAuthBearer(lambda: "s3cret"),
+]
+
+
+async def connected(broker: ScriptedBroker, timeout_s: float = 5.0, **options: Any) -> Connection:
+    return await open_connection("127.0.0.1", broker.port, client_id="t", timeout_s=timeout_s, **options)
+
+
+def server(**options: Any) -> SaslServer:
+    handlers = {12: lambda *_: HeartbeatResponse(), 3: lambda *_: MetadataResponse()}
+    return SaslServer(USERS, handlers, **options)
+
+
+def guarded(sasl: SaslServer, **options: Any) -> ScriptedBroker:
+    return ScriptedBroker(sasl.handlers, SASL_VERSIONS, **options)

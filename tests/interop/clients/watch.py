@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringleader.clients.admin import Admin, GroupDescription
+from ringleader.clients.admin import Admin
+from ringleader.clients.descriptions import GroupDescription
 from tests.support.daemon import Daemon
 from tests.support.members import Board
 
