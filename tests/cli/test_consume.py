@@ -27,7 +27,7 @@ CAUGHT_UP = "--exit-when-caught-up"
 
 @pytest.fixture(scope="module")
 def coordinator() -> Iterator[Coordinator]:
-    with Coordinator(auto_create_topics_enable=False) as started:
+    with Coordinator(auto_create_topics_enable=False, log_retention_ms=-1) as started:
         yield started
 
 

@@ -28,7 +28,9 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(scope="module")
 def coordinator() -> Iterator[Coordinator]:
-    with Coordinator(auto_create_topics_enable=False, message_max_bytes=100_000) as started:
+    with Coordinator(
+        auto_create_topics_enable=False, message_max_bytes=100_000, log_retention_ms=-1
+    ) as started:
         yield started
 
 

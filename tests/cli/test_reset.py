@@ -22,7 +22,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(scope="module")
 def coordinator() -> Iterator[Coordinator]:
-    with Coordinator(topics={"orders": 3, "bills": 1}) as started:
+    with Coordinator(topics={"orders": 3, "bills": 1}, log_retention_ms=-1) as started:
         lines = [
             {"value": number, "partition": partition, "timestamp_ms": T0_MS + number * 1_000}
             for partition, count in ((0, 10), (1, 4))

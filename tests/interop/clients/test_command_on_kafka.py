@@ -1,0 +1,164 @@
+"""The command line beside Kafka's own tools, on a broker of Apache Kafka: the same offsets and records."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from ringleader.clients.admin import Admin
+from tests.interop.kafka import KafkaBroker, tool
+from tests.support.command import run_command
+
+pytestmark = pytest.mark.xdist_group("kafka-command")  # one broker for all
+TOOLS = "org.apache.kafka.tools."
+T0_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
+KEPT = ("--config", "retention.ms=-1")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    properties = {"auto.create.topics.enable": "false"}
+    with KafkaBroker(tmp_path_factory.mktemp("kafka") / "broker", properties=properties) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def orders(broker: KafkaBroker) -> str:
+    """Partition 0 has ten records, partition 1 four, partition 2 none; a group has committed 5 and 2."""
+    ok(broker, "topics", "create", "orders", "--partitions", "3", *KEPT)
+    lines = [
+        {"value": at, "partition": partition, "timestamp_ms": T0_MS + at * 1_000}
+        for partition, count in ((0, 10), (1, 4))
+        for at in range(count)
+    ]
+    ok(broker, "produce", "orders", "--format", "json", stdin="\n".join(map(json.dumps, lines)))
+    asyncio.run(commit(broker, "billing", {("orders", 0): 5, ("orders", 1): 2}))
+    return "orders"
+
+
+async def commit(broker: KafkaBroker, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    async with Admin(broker.bootstrap, timeout_ms=60_000) as admin:
+        await admin.set_group_offsets(group, offsets)
+
+
+def ok(broker: KafkaBroker, *arguments: str, stdin: str = "") -> str:
+    done = run_command(broker.bootstrap, *arguments, stdin=stdin)
+    assert done.code == 0, done.err
+    return done.out
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("--topic", "orders", "--to-earliest"),
+        ("--all-topics", "--to-latest"),
+        ("--topic", "orders", "--to-current"),
+        ("--topic", "orders:0,1", "--to-offset", "7"),
+        ("--all-topics", "--shift-by", "-3"),
+        ("--all-topics", "--shift-by", "6"),
+        ("--topic", "orders", "--to-datetime", "2026-01-31T12:00:03.000"),
+        ("--topic", "orders", "--by-duration", "PT1M"),
+        ("--topic", "orders", "--by-duration", "P3650D"),
+    ],
+    ids=" ".join,
+)
+def test_the_plan_is_that_of_kafkas_tool(broker: KafkaBroker, orders: str, case: tuple[str, ...]) -> None:
+    ours = ok(broker, "groups", "reset", "billing", *case, "--csv")
+    asked = ("--bootstrap-server", broker.bootstrap, "--group", "billing", "--reset-offsets", "--dry-run")
+    theirs = tool(f"{TOOLS}consumer.group.ConsumerGroupCommand", *asked, "--export", *case)
+    lines = [
+        line.replace('"', "") for line in theirs.stdout.splitlines() if line.startswith(('"orders', "orders"))
+    ]
+    assert lines, theirs.stdout + theirs.stderr
+    assert sorted(ours.splitlines()) == sorted(lines)
+
+
+def test_a_plan_of_kafkas_tool_is_done(broker: KafkaBroker, orders: str, tmp_path: Path) -> None:
+    asked = ("--bootstrap-server", broker.bootstrap, "--group", "elsewhere", "--reset-offsets", "--dry-run")
+    case = ("--topic", orders, "--to-offset", "3")
+    theirs = tool(f"{TOOLS}consumer.group.ConsumerGroupCommand", *asked, "--export", *case)
+    plan = tmp_path / "plan.csv"
+    plan.write_text("".join(f"{line}\n" for line in theirs.stdout.splitlines() if "orders" in line))
+    ok(broker, "groups", "reset", "elsewhere", "--from-file", str(plan), "--execute")
+    told = json.loads(ok(broker, "groups", "describe", "elsewhere", "--json"))
+    assert [one["committed"] for one in told["offsets"]] == [3, 3, 0]
+    assert ok(broker, "groups", "delete-offsets", "elsewhere", "--topic", "orders:0,2")
+    told = json.loads(ok(broker, "groups", "describe", "elsewhere", "--json"))
+    assert [one["partition"] for one in told["offsets"]] == [1]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_members_is_left_alone(broker: KafkaBroker, orders: str, protocol: str) -> None:
+    """Those of the newer protocol (KIP-848), which cannot be described in the old way, too."""
+    group = f"busy-{protocol}"
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([orders])
+    try:
+        assert consumer.poll(60) is not None
+        done = run_command(
+            broker.bootstrap, "groups", "reset", group, "--topic", orders, "--to-latest", "--execute"
+        )
+    finally:
+        consumer.close()
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert done.err.startswith(f"ringleader: Group {group} has ")
+    assert done.err.endswith("; stop them, then reset its offsets.\n")
+
+
+def test_settings_of_a_topic(broker: KafkaBroker) -> None:
+    ok(broker, "topics", "create", "altered", "--partitions", "2", "--config", "retention.ms=5000")
+    assert ok(broker, "topics", "alter", "altered", "--config", "cleanup.policy=compact", "--partitions", "3")
+    told = json.loads(ok(broker, "topics", "describe", "altered", "--json"))
+    assert len(told["partitions"]) == 3
+    ours = {name: one["value"] for name, one in told["configs"].items() if one["set_by"] == "topic"}
+    assert ours == {"cleanup.policy": "compact", "retention.ms": "5000"}
+    ok(broker, "topics", "alter", "altered", "--delete-config", "retention.ms")
+    told = json.loads(ok(broker, "topics", "describe", "altered", "--json"))
+    assert "retention.ms" not in told["configs"]
+    for options, says in (
+        (("--config", "retention=1"), "Unknown topic config name: retention"),
+        (("--config", "retention.ms=x"), "Invalid value x"),
+    ):
+        done = run_command(broker.bootstrap, "topics", "alter", "altered", *options)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert says in done.err
+
+
+def test_records_go_in_and_out_unchanged(broker: KafkaBroker) -> None:
+    lines = "".join(
+        json.dumps(
+            {
+                "key": f"k{at % 7}",
+                "value": "." * (at % 300),
+                "headers": {"n": str(at)},
+                "timestamp_ms": T0_MS + at,
+            }
+        )
+        + "\n"
+        for at in range(3_000)
+    )
+    for topic in ("first", "second"):
+        ok(broker, "topics", "create", topic, "--partitions", "3", *KEPT)
+    ok(broker, "produce", "first", "--format", "json", "--compression", "zstd", stdin=lines)
+    told = ok(broker, "consume", "first", "--exit-when-caught-up", "--format", "json")
+    ok(broker, "produce", "second", "--format", "json", stdin=told)
+    for group in ((), ("--group", "audit")):
+        again = ok(broker, "consume", "second", "--exit-when-caught-up", "--format", "json", *group)
+        assert sorted(again.splitlines()) == sorted(
+            told.replace('"topic": "first"', '"topic": "second"').splitlines()
+        )
+    assert ok(broker, "consume", "second", "--exit-when-caught-up", "--group", "audit") == ""
+    wanted = {(one["key"], one["value"]) for one in map(json.loads, lines.splitlines())}
+    assert {(one["key"], one["value"]) for one in map(json.loads, told.splitlines())} == wanted
