@@ -184,7 +184,8 @@ def _session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     # Its workers run what the path calls python3 otherwise, which may know none of the packages.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    fast = Path(sys.executable).with_name("ringleader-spark-python")
+    os.environ.setdefault("PYSPARK_PYTHON", str(fast) if fast.exists() else sys.executable)
     builder = SparkSession.builder.appName("ringleader group report")
     # A master that spark-submit was given wins; without one the report runs on this machine.
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "8")

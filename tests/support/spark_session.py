@@ -10,6 +10,16 @@ from pathlib import Path
 from typing import Any
 
 
+def worker_python(base: Path) -> str:
+    """The command `ringleader-spark-python` of this tree, whatever is installed beside this Python."""
+    command = base / "ringleader-spark-python"
+    command.write_text(
+        f"#!{sys.executable}\nfrom ringleader.spark_bridge.worker_python import main\n\nmain()\n"
+    )
+    command.chmod(0o755)
+    return str(command)
+
+
 @contextmanager
 def spark_session(base: Path) -> Iterator[Any]:
     """``local[2]`` on loopback with the settings that start fastest. Its files go to ``base``."""
@@ -18,7 +28,7 @@ def spark_session(base: Path) -> Iterator[Any]:
     java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 1g --driver-java-options "{java}" pyspark-shell'
     # Workers run what PATH calls python3 otherwise, which may know none of the packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = worker_python(base)
     builder = SparkSession.builder.master("local[2]").appName("ringleader-tests")
     settings = {
         "spark.ui.enabled": "false",
