@@ -104,6 +104,10 @@ class AssignmentFailedError(MembershipError):
     """This member leads the group and its `assign` callback failed; the cause is attached."""
 
 
+class InternalError(MembershipError):
+    """An error in this library's own code ended the membership; the cause is attached. Please report it."""
+
+
 class UnexpectedAnswerError(MembershipError):
     """The coordinator answered something that has no meaning here."""
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ringleader.clients.errors import GroupAuthorizationError as GroupAuthorizationError
     from ringleader.clients.errors import GroupMaxSizeReachedError as GroupMaxSizeReachedError
     from ringleader.clients.errors import InconsistentGroupProtocolError as InconsistentGroupProtocolError
+    from ringleader.clients.errors import InternalError as InternalError
     from ringleader.clients.errors import InvalidGroupIdError as InvalidGroupIdError
     from ringleader.clients.errors import InvalidSessionTimeoutError as InvalidSessionTimeoutError
     from ringleader.clients.errors import MembershipError as MembershipError
@@ -89,7 +90,7 @@ _NAMES_OF = {
         "AssignmentFailedError AuthenticationError BrokerError ClientError CommitFailedError "
         "ConnectionLostError CoordinatorUnavailableError FencedInstanceIdError "
         "GroupAuthorizationError GroupMaxSizeReachedError InconsistentGroupProtocolError "
-        "InvalidGroupIdError InvalidSessionTimeoutError MembershipError MembershipOverError "
+        "InternalError InvalidGroupIdError InvalidSessionTimeoutError MembershipError MembershipOverError "
         "MembershipUnsupportedError RebalanceInProgressError RequestTimedOutError RetriableError "
         "TlsError UnexpectedAnswerError UnreleasedInstanceIdError UnsupportedVersionError"
     ),

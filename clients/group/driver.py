@@ -14,10 +14,9 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import (
     AuthenticationError,
-    BrokerError,
+    ClientError,
     CoordinatorUnavailableError,
     MembershipOverError,
-    RetriableError,
     UnsupportedVersionError,
 )
 from ringleader.clients.group import processes
@@ -108,7 +107,7 @@ class Driver:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self._waking = False
+        self._waking = self._broken = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._revoking: tuple[int, asyncio.Task[None]] | None = None
@@ -216,14 +215,26 @@ class Driver:
         """Run it in the driver's thread, if it still runs."""
         with self._lock:
             if not self._closed and self._loop is not None:
-                self._loop.call_soon_threadsafe(step)
+                self._loop.call_soon_threadsafe(self._guarded, step)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:
+            self._broke(error)
 
     # ---- the thread ----
 
     def _run(self) -> None:
         try:
             asyncio.run(self._main())
+        except Exception as error:
+            logger.error("%s: an error in this library: the member ends", self._name, exc_info=error)
+            self.machine.fell(error)
+            self._teller.over(self.machine.error)
         finally:
+            with self._lock:
+                self._closed = True
             self._ready.set()
             processes.ended(self)
             self.ended.set()
@@ -271,8 +282,33 @@ class Driver:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._spawned_ended)
         return task
+
+    def _spawned_ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broke(error)
+
+    def _broke(self, error: BaseException) -> None:
+        """Our own code raised this: it is not tried again, and the member ends with it."""
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        logger.error("%s: an error in this library: the member ends", self._name, exc_info=error)
+        assert self._over is not None
+        if not self._broken:
+            self._broken = True
+            try:
+                self.machine.broke(error, self.now_ms())
+                self.pump()
+            except Exception as another:
+                error = another
+            else:
+                return
+        # It cannot even leave in good order.
+        self.machine.fell(error)
+        self._teller.over(self.machine.error)
+        self._over.set()
 
     def pump(self) -> None:
         """Do what the machine wants, then sleep until its next deadline."""
@@ -288,7 +324,7 @@ class Driver:
         deadline_ms = self.machine.next_deadline()
         if deadline_ms is not None:
             wait_s = max(0, deadline_ms - self.now_ms()) / 1000
-            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tick)
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._guarded, self._tick)
 
     def _tick(self) -> None:
         assert self._caller is not None
@@ -340,11 +376,8 @@ class Driver:
             )
         except (UnsupportedVersionError, AuthenticationError) as error:
             self.machine.refuse(action.ticket, error, self.now_ms())
-        except (RetriableError, BrokerError) as error:
+        except (ClientError, OSError) as error:
             self.machine.fail(action.ticket, str(error), self.now_ms())
-        except Exception as error:
-            logger.exception("%s: %s", self._name, action.request.message.__name__)
-            self.machine.fail(action.ticket, repr(error), self.now_ms())
         else:
             self.machine.answer(action.ticket, response, self.now_ms())
         self.pump()

@@ -229,8 +229,6 @@ class Leading:
                 logger.debug("group %s: topics cannot be looked at now: %s", self._group_id, error)
             except ClientError as error:
                 logger.warning("group %s: topics cannot be looked at: %s", self._group_id, error)
-            except Exception:
-                logger.exception("group %s: topics cannot be looked at", self._group_id)
             else:
                 self._again = bool(changes) and not self._rejoin(driver, held, in_words(changes))
 
@@ -333,8 +331,8 @@ class Leading:
                 reason = await self._cure(cluster, held.generation)
             except RetriableError as error:
                 logger.debug("group %s: lags cannot be looked at now: %s", self._group_id, error)
-            except Exception as error:
-                logger.warning("group %s: lags cannot be looked at: %r", self._group_id, error)
+            except ClientError as error:
+                logger.warning("group %s: lags cannot be looked at: %s", self._group_id, error)
             else:
                 if reason:
                     self._rejoin(driver, held, reason)

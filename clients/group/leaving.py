@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ringleader.clients.errors import MembershipError
+from ringleader.clients.errors import InternalError, MembershipError
 from ringleader.clients.group.actions import Disconnect
 from ringleader.clients.group.link import Pending
 from ringleader.clients.group.requests import leave_group
@@ -50,12 +50,33 @@ class Parting(MemberState):
             self._start_leaving(now_ms)
         self._advance(now_ms)
 
-    def _leave_failed(self, failure: MembershipError, cause: BaseException, name: str, now_ms: int) -> None:
-        """A callback that the membership cannot do without raised `cause`: it ends, and others go on."""
+    def broke(self, cause: BaseException, now_ms: int) -> None:
+        """This library's own code raised `cause`: trying again would raise it again."""
+        if self.phase in OVER:
+            return
+        text = (
+            f"group {self.settings.group_id!r}: an error in this library has ended the membership: {cause!r}"
+        )
+        self._leave_failed(InternalError(text), cause, "an internal error", now_ms)
+        self._advance(now_ms)
+
+    def fell(self, cause: BaseException) -> None:
+        """As `broke`, with nothing more to be done by this machine."""
+        if self.error is None:
+            self.error = self._internal_error(cause)
+            self.error.__cause__ = cause
+        self.phase, self.held = Phase.FAILED, None
+
+    def _internal_error(self, cause: BaseException) -> InternalError:
+        text = f"group {self.settings.group_id!r}: an error in this library has ended the membership"
+        return InternalError(f"{text}: {cause!r}")
+
+    def _leave_failed(self, failure: MembershipError, cause: BaseException, reason: str, now_ms: int) -> None:
+        """What the membership cannot do without raised `cause`: it ends, and others go on."""
         failure.__cause__ = cause
         self._lose(str(failure), now_ms)
         self.error = failure
-        self._leave_reason = f"its {name} callback failed"
+        self._leave_reason = reason
         self._start_leaving(now_ms)
 
     def _stop_joining(self) -> None:

@@ -137,7 +137,7 @@ class MemberMachine(Parting):
         if self.phase is not Phase.ASSIGNING or round_ != self._round:
             return
         failure = AssignmentFailedError(f"group {self.settings.group_id!r}: assign failed: {error!r}")
-        self._leave_failed(failure, error, "assign", now_ms)
+        self._leave_failed(failure, error, "its assign callback failed", now_ms)
         self._advance(now_ms)
 
     def coordinator_lost(self, why: str, found: int, now_ms: int) -> None:
@@ -288,7 +288,7 @@ class MemberMachine(Parting):
         except Exception as error:
             # A metadata callable of the user; without metadata there is nothing to join with.
             text = f"group {self.settings.group_id!r}: metadata callback failed: {error!r}"
-            self._leave_failed(MembershipError(text), error, "metadata", now_ms)
+            self._leave_failed(MembershipError(text), error, "its metadata callback failed", now_ms)
             return
         timeout_ms = self.settings.parked_timeout_ms
         self.link.send(self.JOIN, request, self._joined, self._identity(), now_ms, timeout_ms)
@@ -386,7 +386,7 @@ class MemberMachine(Parting):
                 moving = given_up(before.assignment, held.assignment)
             except Exception as error:
                 text = f"group {self.settings.group_id!r}: given_up callback failed: {error!r}"
-                self._leave_failed(MembershipError(text), error, "given_up", now_ms)
+                self._leave_failed(MembershipError(text), error, "its given_up callback failed", now_ms)
                 return
         if not moving:
             self._actions.append(TellAssigned(held))

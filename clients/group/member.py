@@ -11,7 +11,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
 from ringleader.clients.group.callbacks import Listener
 from ringleader.clients.group.callers import Caller
-from ringleader.clients.group.driver import BeforeJoin, Driver, Leader, Watch
+from ringleader.clients.group.driver import LOOP_ENDED, BeforeJoin, Driver, Leader, Watch
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.settings import GivenUp, MemberSettings
@@ -31,6 +31,8 @@ AssignCallback = Callable[[str, list[MemberInfo]], "Shares | Awaitable[Shares]"]
 
 class Member:
     """What both kinds of members have in common."""
+
+    _caller: Caller | None = None
 
     def __init__(
         self,
@@ -115,7 +117,7 @@ class Member:
     @property
     def assigned(self) -> Assigned | None:
         """The share that this member holds; None from the moment a rebalance asks for all of it."""
-        return self._share
+        return None if self._driver.ended.is_set() else self._share
 
     @property
     def generation(self) -> int:
@@ -130,7 +132,8 @@ class Member:
     @property
     def is_leader(self) -> bool:
         """Whether this member leads the generation of its share."""
-        return self._share is not None and self._share.is_leader
+        assigned = self.assigned
+        return assigned is not None and assigned.is_leader
 
     @property
     def error(self) -> MembershipError | None:
@@ -184,22 +187,29 @@ class Member:
     def _describe(self) -> str:
         return f"group {self.settings.group_id!r}: {self._driver.describe()}"
 
-    def _check_new(self, caller: object) -> None:
-        if caller is not None:
+    def _check_new(self) -> None:
+        if self._caller is not None:
             raise MembershipError(f"group {self.settings.group_id!r}: this member was started before")
 
-    def _check_wait(self, caller: Caller | None) -> None:
-        """RuntimeError where it would wait for itself. Before the start it may wait: another task starts."""
-        if caller is not None and caller.inside():
+    def _check_wait(self) -> None:
+        """RuntimeError where it would wait for itself."""
+        if self._caller is not None and self._caller.inside():
             group = self.settings.group_id
             raise RuntimeError(f"group {group!r}: a callback cannot wait for a share: that comes after it")
 
-    def _share_if_any(self) -> Assigned | None:
-        """The share if there is one, None if one may come; raises why none will come."""
-        if self._share is not None:
-            return self._share
+    def _check_running(self) -> None:
+        """Raises why this member is over, or that it never began."""
         if self.error is not None:
             raise self.error
+        group = f"group {self.settings.group_id!r}"
+        if self._caller is None:
+            raise MembershipOverError(f"{group}: this member was never started")
+        if not self._caller.alive():
+            raise MembershipOverError(f"{group}: {LOOP_ENDED}, and this member with it: make a new one")
         if self._driver.ended.is_set():
-            raise MembershipOverError(f"group {self.settings.group_id!r}: this member has left")
-        return None
+            raise MembershipOverError(f"{group}: this member has left")
+
+    def _share_if_any(self) -> Assigned | None:
+        """The share if there is one, None if one may come; raises why none will come."""
+        self._check_running()
+        return self._share

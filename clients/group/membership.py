@@ -87,7 +87,7 @@ class GroupMember(Member):
 
     async def start(self) -> None:
         """Start the thread and begin to join; does not wait for the share."""
-        self._check_new(self._caller)
+        self._check_new()
         caller = LoopCaller(lambda: self._driver.abandon(LOOP_ENDED))
         self._caller = caller
         self._driver.start(caller, lambda: caller.call(self._wake))
@@ -112,6 +112,9 @@ class GroupMember(Member):
         Raises TimeoutError with what is in the way, and what ended the membership; RuntimeError in a callback
         that would wait for itself, and in another event loop than that of `start`.
         """
+        if timeout_s is not None:
+            seconds(timeout_s)
+        self._check_home()
         self.polled()
         try:
             async with asyncio.timeout(timeout_s):
@@ -141,16 +144,18 @@ class GroupMember(Member):
         which they were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError (for
         example OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
         """
-        await self._result(self._driver.saver.commit(offsets, generation, int(timeout_s * 1000)))
+        await self._result(self._driver.saver.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """The group's committed offsets: of these partitions, or of all; those without one are left out."""
-        return await self._result(self._driver.committed(partitions, int(timeout_s * 1000)))
+        return await self._result(self._driver.committed(partitions, int(seconds(timeout_s) * 1000)))
 
     async def rejoin(self, reason: str) -> None:
-        """Make the group rebalance, for example because a `metadata` callable has new things to say."""
+        """Make the group rebalance, for example because a `metadata` callable has new things to say. Raises
+        why the membership is over."""
+        self._check_running()
         self._driver.rejoin(reason)
 
     async def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
@@ -193,17 +198,22 @@ class GroupMember(Member):
     async def _begin_work(self) -> Work:
         if self._caller is not None and self._caller.inside():
             raise RuntimeError("no work may begin inside of a callback: it would wait for itself")
+        self._check_home()
         self.polled()
         while (work := self._driver.gate.enter()) is None:
             self._share_if_any()  # raises when there will be none
             await self._wait()
         return work
 
-    async def _wait(self) -> None:
-        """Until something changes."""
-        self._check_wait(self._caller)
+    def _check_home(self) -> None:
+        """Raises RuntimeError in another event loop than that of `start`, and why the member is over."""
+        self._check_running()
         if self._caller is not None and not self._caller.at_home():
             raise RuntimeError(f"group {self.settings.group_id!r}: ask in the event loop that called start")
+
+    async def _wait(self) -> None:
+        """Until something changes."""
+        self._check_wait()
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.add(waiter)
         try:

@@ -59,7 +59,7 @@ class SyncGroupMember(Member):
 
     def start(self) -> None:
         """Start the threads and begin to join; does not wait for the share."""
-        self._check_new(self._caller)
+        self._check_new()
         self._caller = ThreadCaller()
         self._driver.start(self._caller, self._wake)
 
@@ -74,12 +74,12 @@ class SyncGroupMember(Member):
 
     def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
         """As `GroupMember.wait_assigned`."""
+        deadline_s = None if timeout_s is None else time.monotonic() + seconds(timeout_s)
         self.polled()
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
             while (share := self._share_if_any()) is None:
                 left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                self._check_wait(self._caller)
+                self._check_wait()
                 if left_s is not None and left_s <= 0:
                     raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s")
                 self._changed.wait(left_s)
@@ -102,7 +102,7 @@ class SyncGroupMember(Member):
         with self._changed:
             while (work := self._driver.gate.enter()) is None:
                 self._share_if_any()  # raises when there will be none
-                self._check_wait(self._caller)
+                self._check_wait()
                 self._changed.wait()
         return work
 
@@ -110,16 +110,17 @@ class SyncGroupMember(Member):
         self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
     ) -> None:
         """As `GroupMember.commit`."""
-        self._result(self._driver.saver.commit(offsets, generation, int(timeout_s * 1000)))
+        self._result(self._driver.saver.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """As `GroupMember.committed`."""
-        return self._result(self._driver.committed(partitions, int(timeout_s * 1000)))
+        return self._result(self._driver.committed(partitions, int(seconds(timeout_s) * 1000)))
 
     def rejoin(self, reason: str) -> None:
         """As `GroupMember.rejoin`."""
+        self._check_running()
         self._driver.rejoin(reason)
 
     def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:

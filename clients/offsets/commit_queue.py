@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from ringleader.clients.errors import MembershipOverError, RequestTimedOutError
+from ringleader.clients.errors import ClientError, MembershipOverError, RequestTimedOutError
 from ringleader.clients.metrics import Counters
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 
@@ -130,6 +130,8 @@ class CommitQueue:
             if commit.offsets:
                 self._counters.committed(self._now_ms() - began_ms, error is None)
             commit.end(error)
+            if error is not None and not isinstance(error, ClientError):
+                raise error  # of our own making: the next commit would come to the same
 
     def close(self) -> None:
         """The member has ended: what waits is not made any more."""

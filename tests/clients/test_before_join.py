@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.group.machine import FOLLOW_UP_MS
 from ringleader.clients.model import Assigned, Lost
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
@@ -57,7 +58,7 @@ def test_heartbeats_go_on_meanwhile_and_the_rebalance_bounds_it() -> None:
     script.find()
     script.prepared()
     script.settle()
-    script.wait(3_000)
+    script.wait(FOLLOW_UP_MS)
     beaten_ms = script.now_ms
     script.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     # As long as on_revoked of an eager member would have.

@@ -107,18 +107,18 @@ async def test_what_waits_is_merged_and_the_newest_counts() -> None:
     await asyncio.wait([task])
 
 
-async def test_whatever_making_raises_the_next_one_has_its_turn() -> None:
+async def test_a_commit_that_fails_does_not_stop_the_next() -> None:
     maker, ends, queue = Maker(), Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")
     queue.open()
     task = asyncio.create_task(queue.run(maker.make))
     maker.go.set()
-    maker.error = KeyError("a bug")
+    maker.error = BrokerError("refused")
     queue.add(commit({PLACE: 1}, ends))
     await ends.until(1)
     maker.error = None
     queue.add(commit({PLACE: 2}, ends))
     await ends.until(2)
-    assert repr(ends.told) == "[KeyError('a bug'), None]"
+    assert repr(ends.told) == "[BrokerError('refused'), None]"
     maker.go.clear()
     maker.began.clear()
     queue.add(commit({PLACE: 3}, ends))
@@ -129,6 +129,18 @@ async def test_whatever_making_raises_the_next_one_has_its_turn() -> None:
     await asyncio.wait([task])
     assert [type(error) for error in ends.told[2:]] == [MembershipOverError] * 2
     assert queue.add(commit({PLACE: 5}, ends)) is False
+
+
+async def test_an_error_of_our_own_ends_the_queue() -> None:
+    """Whoever asked is told; and the driver, which ends the member."""
+    maker, ends, queue = Maker(), Ends(), CommitQueue(Counters(), lambda: 0, lambda: "over")
+    queue.open()
+    maker.go.set()
+    maker.error = KeyError("a bug")
+    queue.add(commit({PLACE: 1}, ends))
+    with pytest.raises(KeyError):
+        await queue.run(maker.make)
+    assert ends.told == [maker.error]
 
 
 async def test_commits_that_have_ended_leave_no_timers(coordinator: Coordinator) -> None:

@@ -284,9 +284,9 @@ async def test_cancelling_leaves_no_count_behind(coordinator: Coordinator) -> No
         async with one.working():
             await asyncio.Event().wait()
 
-    waiting = [asyncio.create_task(work()) for _ in range(20)]
-    await asyncio.sleep(0)
     async with one:
+        waiting = [asyncio.create_task(work()) for _ in range(20)]
+        await asyncio.sleep(0)
         for task in waiting[:10]:
             task.cancel()
         await until(lambda: one.metrics().work_in_hand > 0)
