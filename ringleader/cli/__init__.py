@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -62,7 +63,13 @@ def _ringleader(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 could not be done, 2 wrong input; each with one sentence."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left goes nowhere: the interpreter would complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -75,9 +82,8 @@ def run(arguments: list[str]) -> int:
         return int(done.exit_code)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read the output has had enough (`ringleader ... | head`).
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit):
+        # Whoever read the output has had enough (`ringleader ... | head`): so say the libraries that print.
         return 0
     except Exception as error:
         # Usage errors of the command line library, whichever package holds their class.

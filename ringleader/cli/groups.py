@@ -204,7 +204,7 @@ def delete_offsets(
 
     places = ask(bootstrap_server, question, command_config)
     names = ", ".join(f"{topic}-{partition}" for topic, partition in places)
-    console().print(f"Group {group} has no offsets of {names} any more.", markup=False)
+    print(f"Group {group} has no offsets of {names} any more.")
 
 
 @app.command("delete", help=DELETE_HELP)

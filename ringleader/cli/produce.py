@@ -20,7 +20,6 @@ from ringleader.cli.common import (
     BootstrapOption,
     CommandConfigOption,
     complain,
-    console,
     fail,
     pair,
 )
@@ -294,7 +293,7 @@ class _Run:
             self._end_progress()
             fail(f"{str(error).rstrip('.')}. {self._sentence() if self._producer.rows else ''}".rstrip())
         self._end_progress()
-        console().print(self._sentence(), markup=False, soft_wrap=True)
+        print(self._sentence())
 
     def _sentence(self) -> str:
         """``Wrote 3 records to orders: partition 0 offsets 4 to 6.``"""

@@ -234,7 +234,7 @@ def alter(
         return done
 
     done = ask(bootstrap_server, question, command_config)
-    console().print(f"Topic {topic}: {', '.join(done)}.", markup=False)
+    print(f"Topic {topic}: {', '.join(done)}.")
 
 
 @app.command("delete", help=DELETE_HELP)

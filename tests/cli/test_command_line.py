@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +14,8 @@ import typer
 
 from ringleader.cli import app, run
 from ringleader.coordinator.config import options
+from ringleader.testing.coordinator import Coordinator
+from tests.support.command import command_line, environment, run_command
 
 Capture = pytest.CaptureFixture[str]
 
@@ -116,6 +120,27 @@ def test_wrong_environment_and_file_name_where_it_came_from(
     monkeypatch.setenv("RINGLEADER_NUM_PARTITIONS", "none")
     assert run(["serve"]) == 2
     assert "environment RINGLEADER_NUM_PARTITIONS" in _said(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["topics", "list"], ["topics", "list", "--json"], ["consume", "t"], ["--help"], ["--version"]],
+)
+def test_a_reader_that_has_had_enough_is_no_error(arguments: list[str]) -> None:
+    with Coordinator(topics={"t": 1}) as coordinator:
+        if "consume" in arguments:
+            assert run_command(coordinator.bootstrap, "produce", "t", "--value", "a").code == 0
+        nobody_reads, output = os.pipe()
+        os.close(nobody_reads)
+        done = subprocess.run(
+            command_line(*arguments),
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=environment(coordinator.bootstrap),
+            check=False,
+        )
+        os.close(output)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("arguments", [[], ["topics"], ["groups"]])
