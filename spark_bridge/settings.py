@@ -6,6 +6,7 @@ each query, need not load pydantic and build the models then, which would take i
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ class StreamSettings:
     def __init__(self, options: StreamOptions) -> None:
         names = (*type(options).model_fields, *_DERIVED)
         self.__dict__.update({name: getattr(options, name) for name in names})
+        # Spark pickles it for every source of one DataFrame.
+        self.load_id = secrets.token_hex(8)
 
     if TYPE_CHECKING:
 

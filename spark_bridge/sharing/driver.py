@@ -29,7 +29,7 @@ from ringleader.spark_bridge.sharing.offsets import (
     TopicPartition,
     by_topic,
 )
-from ringleader.spark_bridge.sharing.pace import Pace, Threshold
+from ringleader.spark_bridge.sharing.pace import Idle, Pace, Threshold
 from ringleader.spark_bridge.sharing.placing import Outage, Places, ranges_text
 from ringleader.spark_bridge.sharing.planning import SliceRange, cut_slices, plan_ranges
 from ringleader.spark_bridge.sharing.resume import commit_after_replay, replay
@@ -43,7 +43,7 @@ logger = logging.getLogger("ringleader.spark")
 # A share is waited for so long before a trigger goes by empty; a first join takes Kafka's initial delay.
 FIRST_SHARE_WAIT_S = 30.0
 SHARE_WAIT_S = 2.0
-# Spark polls an idle source 90 times a second; blocking keeps both processes quiet.
+# At most so long an idle source blocks a call of Spark's.
 IDLE_WAIT_S = 0.25
 IDLE_POLL_S = 0.05
 # A partition that the cluster does not know is taken for deleted after so long, not at a broker's first word.
@@ -77,6 +77,7 @@ class SourceDriver:
         self._holdings = Holdings()
         self._build()
         self._pace = Pace(options.rebalance_timeout_ms)
+        self._idle = Idle(self._timing.idle_wait_s)
         self._threshold = Threshold(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
         self._neighbours = Neighbours(options, group)
         self._outage = Outage()
@@ -113,19 +114,24 @@ class SourceDriver:
         self._note_durable(document)
         if self._flight is not None:
             self._pace.settled(_now_ms() - self._flight.began_ms)
-        deadline = time.monotonic() + self._timing.idle_wait_s
+        now_s = time.monotonic()
+        deadline = now_s + self._idle.wait_s(now_s)
         while True:
             self._holdings.check()
             if self._settle() and self._wait_here():
                 found = self._plan(document, max_rows)
                 if found is not None:
                     self._pace.forget()
+                    self._idle.over()
                     return found.to_json()
                 if self._targets is not None and self._finished_all():
                     return start
-            if self._targets is None and time.monotonic() >= deadline:
+            left_s = deadline - time.monotonic()
+            if self._targets is None and left_s <= 0:
+                self._idle.answered(time.monotonic())
                 return start
-            self._holdings.wait_change(self._timing.idle_poll_s)
+            poll_s = self._timing.idle_poll_s
+            self._holdings.wait_change(poll_s if self._targets is not None else min(poll_s, left_s))
 
     def slices(self, end: Any) -> list[list[SliceRange]]:
         """The tasks of the batch that ends at ``end``: as planned, or replayed from the checkpoint."""

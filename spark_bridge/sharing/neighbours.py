@@ -18,11 +18,14 @@ from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableEr
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions
+    from ringleader.spark_bridge.settings import StreamSettings
 
 logger = logging.getLogger("ringleader.spark")
 
-# A query that was just stopped may still be there when the next one starts.
-TWIN_PATIENCE_S = 5.0
+# A query that was just stopped may still be there when the next one starts: so long it is waited for, longer
+# where this query would have to fail.
+TWIN_PATIENCE_S = 0.5
+SAME_FRAME_PATIENCE_S = 3.0
 
 
 def in_spark_worker() -> bool:
@@ -44,7 +47,7 @@ class Neighbours:
         self._told_state = False
 
     def start(self) -> None:
-        """The query joins."""
+        """The query is about to join. Raises SourceError when its DataFrame is in use in the same group."""
         if in_spark_worker():
             self._twin.start(os.getppid())
 
@@ -63,7 +66,6 @@ class Neighbours:
 
         Raises SourceError when the group has others and is not to have any.
         """
-        self._twin.look()
         alone = not self._options.shared_group
         if generation == self._looked_at or not (alone or (self._keeps_state and not self._told_state)):
             return True
@@ -96,42 +98,59 @@ class Neighbours:
 class Twin:
     """Notices a second source in the same Spark application and group: a self-join, or a second query.
 
-    The first one holds a lock on a file named after application and group; a lock goes with its process.
+    The first one holds a lock on a file named after application and group; a lock goes with its process. The
+    file says which load() it comes from.
     """
 
-    def __init__(self, options: StreamOptions) -> None:
+    def __init__(self, options: StreamOptions | StreamSettings) -> None:
         self._group_id = options.group_id
+        self._load = str(getattr(options, "load_id", ""))
         self._name = hashlib.sha256(f"{options.bootstrap}\0{options.group_id}".encode()).hexdigest()[:16]
         self._path: Path | None = None
         self._file: int | None = None
-        self._until_s: float | None = None
 
     def start(self, application: int) -> None:
-        """``application``: the process of the JVM."""
+        """Look for another one, and warn. ``application``: the process of the JVM.
+
+        Raises SourceError when the other one reads the same DataFrame.
+        """
         user = os.getuid() if hasattr(os, "getuid") else 0
         self._path = Path(tempfile.gettempdir(), f"ringleader-spark-{user}-{application}-{self._name}")
-        if not self._locked():
-            self._until_s = time.monotonic() + TWIN_PATIENCE_S
-
-    def look(self) -> None:
-        """Warn once when the other one is still there."""
-        if self._until_s is None or time.monotonic() < self._until_s:
-            return
-        self._until_s = None
-        if not self._locked():
-            logger.warning(
-                "another source of this Spark application is a member of the group %s: a self-join, or a "
-                "second query on the same group. Each reads only its share of the partitions, so a self-join "
-                "misses matches. Give each its own kafka.group.id if both should see everything.",
-                self._group_id,
-            )
+        began_s = time.monotonic()
+        while not self._locked():
+            same = self._load != "" and self._holder() == self._load
+            waited_s = time.monotonic() - began_s
+            if same and waited_s >= SAME_FRAME_PATIENCE_S:
+                raise SourceError(
+                    "this DataFrame is being read by another source of this Spark application, in the group "
+                    f"{self._group_id}: by a join of it with itself, or by a second query. Each would get "
+                    "only its share of the partitions. Load it once for each use, each with a "
+                    "kafka.group.id of its own."
+                )
+            if not same and waited_s >= TWIN_PATIENCE_S:
+                logger.warning(
+                    "another source of this Spark application is a member of the group %s: a join of two "
+                    "streams, or a second query. Each reads only its share of the partitions, so a join "
+                    "misses matches. Give each its own kafka.group.id if both should see everything.",
+                    self._group_id,
+                )
+                return
+            time.sleep(0.02)
 
     def close(self) -> None:
         """Give the lock up."""
         if self._file is not None and self._path is not None:
             self._path.unlink(missing_ok=True)
             os.close(self._file)
-        self._file = self._until_s = None
+        self._file = None
+
+    def _holder(self) -> str:
+        """Which load() the other one comes from."""
+        assert self._path is not None
+        try:
+            return self._path.read_text()
+        except OSError:
+            return ""
 
     def _locked(self) -> bool:
         try:
@@ -149,6 +168,8 @@ class Twin:
             with contextlib.suppress(OSError):
                 os.close(file)
             return False
+        os.ftruncate(file, 0)
+        os.write(file, self._load.encode())
         self._file = file
         return True
 

@@ -14,6 +14,10 @@ WORSE = 1.5
 # Calls that follow each other faster say nothing about a trigger: Spark asks an idle source all the time.
 LEAST_INTERVAL_MS = 500
 
+# Spark asks an idle query again within some 10 ms.
+AT_ONCE_S = 0.05
+FIRST_WAIT_S = 0.01
+
 
 @dataclass(slots=True)
 class Threshold:
@@ -35,6 +39,35 @@ class Threshold:
     def planned(self, now_ms: int) -> None:
         """A batch was made."""
         self.last_ms = now_ms
+
+
+class Idle:
+    """How long a source without news may block Spark's call: an idle one is asked 90 times a second.
+
+    Only when Spark asks again at once, and then longer from call to call. After anything that took time, such
+    as a batch of another source of the query, or such a source that blocks its call, this one does not block.
+    """
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+        self._wait_s = 0.0
+        self._answered_s: float | None = None
+
+    def wait_s(self, now_s: float) -> float:
+        """So long this call may block."""
+        if self._answered_s is None or now_s - self._answered_s > AT_ONCE_S:
+            self._wait_s = 0.0
+        else:
+            self._wait_s = min(self._longest_s, max(FIRST_WAIT_S, 2 * self._wait_s))
+        return self._wait_s
+
+    def answered(self, now_s: float) -> None:
+        """The call is over, without news."""
+        self._answered_s = now_s
+
+    def over(self) -> None:
+        """There is a batch."""
+        self._answered_s = None
 
 
 class Pace:

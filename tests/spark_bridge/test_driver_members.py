@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
+import pickle
 import threading
 from collections.abc import Mapping
 
 import pytest
 
 from ringleader.spark_bridge.errors import DataLossError, SourceError
+from ringleader.spark_bridge.options import stream_options
+from ringleader.spark_bridge.settings import StreamSettings
 from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
+from ringleader.spark_bridge.sharing.neighbours import Twin
 from ringleader.spark_bridge.sharing.offsets import OffsetDocument, TopicPartition
-from ringleader.spark_bridge.sharing.pace import Pace, Threshold
+from ringleader.spark_bridge.sharing.pace import Idle, Pace, Threshold
 from tests.spark_bridge.fakes import World
 
 T0, T1, T2, T3 = (("t", p) for p in range(4))
@@ -323,15 +328,52 @@ def test_a_second_source_of_the_same_application_is_noticed(
     for world in (one, two):
         world.assign(0)
         world.plan()
-    assert "a self-join, or a second query" in caplog.text
+    assert "a join of two streams, or a second query" in caplog.text
     one.driver.stop()
     caplog.clear()
     three = World(1)
     three.assign(0)
     three.plan()
-    assert "self-join" not in caplog.text
+    assert "second query" not in caplog.text
     two.driver.stop()
     three.driver.stop()
+
+
+def test_a_dataframe_is_read_once_at_a_time_in_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringleader.spark_bridge.sharing.neighbours.SAME_FRAME_PATIENCE_S", 0.0)
+    options = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "kafka.group.id": "alone"}
+    frame, other = (StreamSettings(stream_options(options)) for _ in range(2))
+    one, two, three = Twin(frame), Twin(pickle.loads(pickle.dumps(frame))), Twin(other)
+    one.start(os.getpid())
+    with pytest.raises(SourceError, match="this DataFrame is being read by another source"):
+        two.start(os.getpid())
+    three.start(os.getpid())
+    one.close()
+    two.start(os.getpid())
+    two.close()
+
+
+def test_a_source_blocks_only_when_it_is_asked_again_at_once_and_never_beside_another() -> None:
+    idle = Idle(0.25)
+    waits, now_s = [], 0.0
+    for _ in range(8):
+        waits.append(idle.wait_s(now_s))
+        now_s += waits[-1]
+        idle.answered(now_s)
+        now_s += 0.012
+    assert waits == [0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.25]
+    assert idle.wait_s(now_s + 0.1) == 0.0, "a batch of another source"
+    # Two of them, asked one after the other: a trigger waits for one of them at most.
+    both, triggers = (Idle(0.25), Idle(0.25)), []
+    for _ in range(40):
+        began_s = now_s
+        for one in both:
+            now_s += one.wait_s(now_s)
+            one.answered(now_s)
+        triggers.append(now_s - began_s)
+        now_s += 0.012
+    assert max(triggers) == pytest.approx(0.25)
+    assert triggers[-5:] == pytest.approx([0.25] * 5)
 
 
 def test_long_holds_are_told_with_their_numbers(caplog: pytest.LogCaptureFixture) -> None:

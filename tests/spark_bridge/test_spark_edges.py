@@ -125,3 +125,65 @@ def test_a_reset_of_the_group_into_the_last_batch_is_run_again(
     rerun = [(0, offset) for offset in range(100)] + [(1, offset) for offset in range(60, 100)]
     assert again.rows.seen == Counter(rerun)
     assert lag(coordinator, "g") == 0
+
+
+def stream(spark: Any, coordinator: Coordinator, topic: str, group: str) -> Any:
+    options = {"kafka.bootstrap.servers": coordinator.bootstrap, "kafka.group.id": group, "members": "1"}
+    reader = spark.readStream.format("ringleader").options(**options, startingOffsets="earliest")
+    return reader.option("subscribe", topic).load()
+
+
+def test_a_dataframe_joined_with_itself_is_refused(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    coordinator.create_topic("t", PARTITIONS)
+    produce(coordinator, 0, 40)
+    frame = stream(spark, coordinator, "t", "g")
+    joined = frame.alias("a").join(frame.alias("b"), on="value").select("a.partition", "a.offset")
+    writer = joined.writeStream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+    handle = writer.foreachBatch(Rows()).start()
+    with pytest.raises(StreamingQueryException, match="this DataFrame is being read by another source"):
+        handle.awaitTermination(PATIENCE_S)
+
+
+def test_quiet_sources_do_not_hold_up_the_batches_of_others(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    for topic in ("t", "quiet", "silent"):
+        coordinator.create_topic(topic, PARTITIONS)
+    frame = stream(spark, coordinator, "t", "g")
+    for topic in ("quiet", "silent"):
+        frame = frame.union(stream(spark, coordinator, topic, topic))
+    rows = Rows()
+    handle = frame.writeStream.option("checkpointLocation", str(tmp_path)).foreachBatch(rows).start()
+    for number in range(3):
+        produce(coordinator, 40 * number, 40)
+        handle.processAllAvailable()
+    handle.stop()
+    assert rows.seen == every_row(120)
+    batches = [progress for progress in handle.recentProgress if progress["numInputRows"]]
+    asked_ms = sorted(progress["durationMs"]["latestOffset"] for progress in batches)
+    assert asked_ms[0] < 250, "both quiet sources blocked, one after the other"
+
+
+def test_asynchronous_progress_tracking_leaves_spark_s_logs_behind_but_not_the_group(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    coordinator.create_topic("t", PARTITIONS)
+    produce(coordinator, 0, 400)
+    query = Query(spark, coordinator, "g", tmp_path, maxOffsetsPerTrigger="100")
+    late = {"asyncProgressTrackingEnabled": "true", "asyncProgressTrackingCheckpointIntervalMs": "600000"}
+    handle = query.frame.writeStream.format("noop").options(**late, checkpointLocation=str(tmp_path)).start()
+    handle.processAllAvailable()
+    until(lambda: lag(coordinator, "g") == 0, "everything committed to the group")
+    handle.stop()
+    assert sum(progress["numInputRows"] for progress in handle.recentProgress) == 400
+    assert sorted(path.name for path in (tmp_path / "commits").glob("[0-9]*")) == ["0"]
+    until(lambda: members(coordinator, "g") == 0, "the member gone")
+    produce(coordinator, 400, 40)
+    with Query(spark, coordinator, "g", tmp_path) as again:
+        again.handle.processAllAvailable()
+        assert again.rows.seen == every_row(440) - every_row(400)
+        until(lambda: lag(coordinator, "g") == 0, "the new rows committed")

@@ -70,9 +70,8 @@ class Query:
         # Far beyond these tests, so that only a LeaveGroup removes a member in time.
         patient = {"kafka.session.timeout.ms": "600000", "startingOffsets": "earliest", "members": "1"}
         reader = reader.options(**patient | options)
-        writer = (
-            reader.load().writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(self.rows)
-        )
+        self.frame = reader.load()
+        writer = self.frame.writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(self.rows)
         self._writer = writer.trigger(**triggers) if triggers else writer
         self.handle: Any = None
 
