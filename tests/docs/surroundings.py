@@ -5,8 +5,11 @@ from __future__ import annotations
 from textwrap import indent
 
 HEAD = """\
-import asyncio
-from ringleader import GroupConsumer, consumer_member
+import asyncio, json
+from ringleader import GroupConsumer, GroupMember, MemberProtocol
+
+def assign(protocol, members):
+    return {member.member_id: json.dumps(list(range(16))).encode() for member in members}
 
 async def main():
 """
@@ -15,7 +18,8 @@ asyncio.run(main())
 """
 SURROUNDINGS = {
     "member": """\
-    async with consumer_member("127.0.0.1:9092", "fragments", ["orders"]) as member:
+    async with GroupMember("127.0.0.1:9092", "fragments", protocol_type="sharding", assign=assign,
+                           protocols=[MemberProtocol("deal")]) as member:
         await member.wait_assigned()
 """,
     "consumer": """\

@@ -23,6 +23,7 @@ EVERY = [one for found in ALL.values() for one in found]
 pytestmark = pytest.mark.long
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", [name for name in RUN if name not in WITH_SPARK])
 def test_a_page(page: str, ours: Path, tmp_path: Path) -> None:
     with reading(tmp_path, ours) as reader:
@@ -30,6 +31,7 @@ def test_a_page(page: str, ours: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", WITH_SPARK)
 def test_a_page_with_spark(page: str, ours: Path, spark: Process, tmp_path: Path) -> None:
     with reading(tmp_path, ours, spark) as reader:
