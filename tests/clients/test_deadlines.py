@@ -77,6 +77,7 @@ async def test_the_deadline_covers_the_answer_and_the_connection_stays() -> None
         ScriptedBroker({12: lambda *_: next(answers, HeartbeatResponse())}) as broker,
         Cluster(broker.address) as cluster,
     ):
+        await cluster.metadata([])
         for _ in range(2):
             with pytest.raises(RequestTimedOutError):
                 await cluster.send(node(broker.address), BEAT, deadline_s=soon(0.05))
@@ -155,7 +156,7 @@ async def test_ready_names_all_addresses_and_why(silent: str, dead: str) -> None
     async with Cluster([silent, dead]) as cluster:
         began = time.monotonic()
         with pytest.raises(ConnectionLostError, match="none of the bootstrap servers") as raised:
-            await cluster.ready(0.3)
+            await cluster.ready(1)
         assert time.monotonic() - began < 5
         assert f"no connection to {silent}" in str(raised.value)
         assert f"cannot connect to {dead}: Connection refused" in str(raised.value)
@@ -212,11 +213,11 @@ async def test_a_broker_that_is_taken_for_dead_is_said(caplog: pytest.LogCapture
     caplog.set_level(logging.INFO, "ringleader.clients.connection")
     async with (
         ScriptedBroker({12: lambda *_: None}) as broker,
-        Cluster(broker.address, client_id="c", request_timeout_ms=50) as cluster,
+        Cluster(broker.address, client_id="c") as cluster,
     ):
         for _ in range(2):
             with pytest.raises(RequestTimedOutError):
-                await cluster.send(node(broker.address), BEAT, deadline_s=soon(60))
+                await cluster.send(node(broker.address), BEAT, deadline_s=soon(60), request_timeout_ms=50)
         said = [one.message for one in caplog.records]
         late = f"c: HeartbeatRequest to {broker.address} was not answered within 0.05 s"
         assert said == [f"{late}: its connection is closed", f"c: connected to {broker.address} again"]
