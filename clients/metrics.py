@@ -1,10 +1,10 @@
-"""What a member counts, under names of our own beside the Java consumer's; and their Prometheus text."""
+"""What a member counts, under names of our own beside the Java consumer's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -158,61 +158,3 @@ def member_metrics(counters: Counters, now_ms: int, present: Mapping[str, Any]) 
         assigned_age_ms=None if assigned_ms is None else now_ms - assigned_ms,
         **present,
     )
-
-
-class Measured(Protocol):
-    """A member, of whatever kind."""
-
-    def metrics(self) -> MemberMetrics: ...
-
-
-_GAUGES = frozenset(
-    {
-        "generation",
-        "last_rebalance_ms",
-        "assigned_age_ms",
-        "heartbeat_round_trip_ms",
-        "last_heartbeat_age_ms",
-        "commits_waiting",
-        "offsets_stored",
-        "work_in_hand",
-        "last_poll_age_ms",
-        "rebalance_ms_max",
-        "revoked_ms_max",
-        "heartbeat_round_trip_ms_max",
-        "commit_ms_max",
-    }
-)
-_LABELS = ("group", "client_id", "member_id")
-_PREFIX = "ringleader_member_"
-
-
-def prometheus_lines(members: Iterable[Measured]) -> str:
-    """The figures of these members in Prometheus' text format (0.0.4), by group, client id and member id.
-
-    Times become seconds. For prometheus-client, serve this text beside `generate_latest()`."""
-    found = [member.metrics() for member in members]
-    lines: list[str] = []
-    for name in (field.name for field in fields(MemberMetrics)):
-        if name in _LABELS or name == "phase":
-            continue
-        kind = "gauge" if name in _GAUGES else "counter"
-        seconds = "_ms" in name
-        metric = _PREFIX + name.removesuffix("_total").replace("_ms", "_seconds")
-        metric += "_total" if kind == "counter" else ""
-        samples = [(one, value) for one in found if (value := getattr(one, name)) is not None]
-        if samples:
-            lines.append(f"# TYPE {metric} {kind}")
-        for one, value in samples:
-            lines.append(f"{metric}{{{_labels(one)}}} {value / 1000 if seconds else value}")
-    lines.append(f"# TYPE {_PREFIX}phase gauge")
-    lines += [f'{_PREFIX}phase{{{_labels(one)},phase="{_escaped(one.phase)}"}} 1' for one in found]
-    return "\n".join(lines) + "\n"
-
-
-def _labels(one: MemberMetrics) -> str:
-    return ",".join(f'{name}="{_escaped(getattr(one, name))}"' for name in _LABELS)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from ringleader.clients.errors import UnexpectedAnswerError as UnexpectedAnswerError
     from ringleader.clients.errors import UnreleasedInstanceIdError as UnreleasedInstanceIdError
     from ringleader.clients.errors import UnsupportedVersionError as UnsupportedVersionError
+    from ringleader.clients.exporting import opentelemetry_instruments as opentelemetry_instruments
+    from ringleader.clients.exporting import prometheus_lines as prometheus_lines
     from ringleader.clients.fetch.errors import ConsumerClosedError as ConsumerClosedError
     from ringleader.clients.fetch.errors import CorruptRecordError as CorruptRecordError
     from ringleader.clients.fetch.errors import LogTruncatedError as LogTruncatedError
@@ -70,7 +72,6 @@ if TYPE_CHECKING:
     from ringleader.clients.group.subscription import partitions_of as partitions_of
     from ringleader.clients.group.subscription import sync_consumer_member as sync_consumer_member
     from ringleader.clients.metrics import MemberMetrics as MemberMetrics
-    from ringleader.clients.metrics import prometheus_lines as prometheus_lines
     from ringleader.clients.model import Assigned as Assigned
     from ringleader.clients.model import Lost as Lost
     from ringleader.clients.model import MemberInfo as MemberInfo
@@ -101,7 +102,8 @@ _NAMES_OF = {
     "fetch.model": "Batch ConsumerMetrics ConsumerSettings FetchMetrics Record",
     "group.membership": "GroupMember SyncGroupMember",
     "group.subscription": "consumer_member partitions_of sync_consumer_member",
-    "metrics": "MemberMetrics prometheus_lines",
+    "exporting": "opentelemetry_instruments prometheus_lines",
+    "metrics": "MemberMetrics",
     "model": "Assigned Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition",
 }
 _HOME_OF = {name: home for home, names in _NAMES_OF.items() for name in names.split()}

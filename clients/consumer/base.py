@@ -34,10 +34,13 @@ class BaseConsumer(ABC):
     One task asks for records at a time; the other methods may be called from any task of that loop.
     """
 
-    def __init__(self, name: str, settings: ConsumerSettings, cluster: Callable[[], Cluster]) -> None:
+    def __init__(
+        self, name: str, client_id: str, settings: ConsumerSettings, cluster: Callable[[], Cluster]
+    ) -> None:
         """`name` begins the sentences of errors."""
         self.settings = settings
         self._name = name
+        self._client_id = client_id
         self._make_cluster = cluster
         self._reader: Reader | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -294,19 +297,14 @@ class BaseConsumer(ABC):
         return sorted(partition for partition, feed in feeds.items() if feed.paused)
 
     def _figures(self) -> dict[str, Any]:
-        if self._reader is None:
-            raise self._closed()
-        fetcher = self._reader.fetcher
-        lags = {partition: feed.lag for partition, feed in self._reader.feeds.items()}
-        return {
-            "records": self._reader.records,
-            "batches": self._reader.batches,
-            "fetches": fetcher.fetches,
-            "failed_fetches": fetcher.failed_fetches,
-            "fetched_bytes": fetcher.fetched_bytes,
-            "buffered_bytes": fetcher.buffered_bytes,
-            "lags": {partition: lag for partition, lag in lags.items() if lag is not None},
-        }
+        reader = self._reader
+        fetcher = None if reader is None else reader.fetcher
+        feeds = [] if reader is None else list(reader.feeds.items())  # a copy: any thread may ask
+        counted = {name: getattr(reader, name, 0) for name in ("records", "batches")}
+        fetched = ("fetches", "failed_fetches", "fetched_bytes", "buffered_bytes")
+        counted |= {name: getattr(fetcher, name, 0) for name in fetched}
+        lags = {partition: lag for partition, feed in feeds if (lag := feed.lag) is not None}
+        return {"client_id": self._client_id, "lags": lags, **counted}
 
     async def lag(self, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> dict[TopicPartition, int]:
         """Offsets between the position and the end of the log as of now, of each partition whose position is

@@ -92,7 +92,7 @@ class GroupConsumer(BaseConsumer):
                 sasl=options.get("sasl"),
             )
 
-        super().__init__(f"group {group_id!r}", settings, cluster)
+        super().__init__(f"group {group_id!r}", client_id, settings, cluster)
         self.group_id = group_id
         self._consumed = ConsumedOffsets()
         self._callback: object | None = None

@@ -54,16 +54,18 @@ class PartitionConsumer(BaseConsumer):
         settings, _ = consumer_settings(call, settings, options)
         self._wanted = _checked(partitions)
 
+        client_id = options.get("client_id", CLIENT_ID)
+
         def cluster() -> Cluster:
             return Cluster(
                 bootstrap,
-                client_id=options.get("client_id", CLIENT_ID),
+                client_id=client_id,
                 request_timeout_ms=settings.request_timeout_ms,
                 tls=options.get("tls"),
                 sasl=options.get("sasl"),
             )
 
-        super().__init__("a consumer of partitions", settings, cluster)
+        super().__init__("a consumer of partitions", client_id, settings, cluster)
         self._cluster: Cluster | None = None
 
     def _committed(self) -> Committed:

@@ -256,6 +256,7 @@ def _timestamp_type(header: BatchHeader) -> TimestampType | None:
 class FetchMetrics:
     """Counters since the start. The Java consumer's name, if there is one, in brackets."""
 
+    client_id: str
     records: int
     """Handed out [records-consumed-total]."""
     batches: int
