@@ -159,9 +159,8 @@ async def test_seek_pause_and_times(door: Door, group: str, log: Log) -> None:
 
 
 async def test_a_consumer_that_is_refused_says_so(secured: Secured, group: str, log: Log) -> None:
-    async with at(secured.secure(SaslScram(USER, "wrong")), group, log) as one:
-        with pytest.raises(AuthenticationError, match=f"refused user '{USER}'"):
-            await one.getone(PATIENCE_S)
+    with pytest.raises(AuthenticationError, match=f"refused user '{USER}'"):
+        await at(secured.secure(SaslScram(USER, "wrong")), group, log).start()
 
 
 async def test_a_broker_that_refuses_the_reader_alone_is_heard_of(
@@ -175,9 +174,8 @@ async def test_a_broker_that_refuses_the_reader_alone_is_heard_of(
             raise AuthenticationError("this account is closed")
         return token()
 
-    async with at(secured.secure(SaslOAuthBearer(partial)), group, log) as one:
-        with pytest.raises(AuthenticationError, match="this account is closed"):
-            await one.getone(PATIENCE_S)
+    with pytest.raises(AuthenticationError, match="this account is closed"):
+        await at(secured.secure(SaslOAuthBearer(partial)), group, log).start()
 
 
 async def test_reading_goes_on_after_a_restart(secured: Secured, group: str, log: Log) -> None:
