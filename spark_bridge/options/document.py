@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ringleader.spark_bridge.options import BatchOptions, StreamOptions
@@ -25,28 +26,28 @@ def table(model: type[BaseModel]) -> str:
     rows = ["| Option | Default | Meaning |", "|---|---|---|"]
     fields = sorted(model.model_fields.values(), key=lambda field: not field.is_required())
     for field in fields:
-        name = field.alias or ""
-        if name in _SHOWN_DEFAULTS:
-            default = _SHOWN_DEFAULTS[name]
-        elif field.is_required():
-            default = "required"
-        elif field.default in (None, (), PydanticUndefined):
-            default = "none"
-        else:
-            default = _text(field.default)
-        shown = ", ".join(f"`{part}`" for part in name.split(", "))
-        rows.append(f"| {shown} | {default} | {_cell(field.description)} |")
+        shown = ", ".join(f"`{part}`" for part in (field.alias or "").split(", "))
+        rows.append(f"| {shown} | {default(field)} | {cell(field.description)} |")
     return "\n".join(rows)
 
 
-def _cell(text: str | None) -> str:
+def default(field: FieldInfo) -> str:
+    """The default of an option, as a table shows it."""
+    if field.alias in _SHOWN_DEFAULTS:
+        return _SHOWN_DEFAULTS[field.alias]
+    if field.is_required():
+        return "required"
+    found: Any = field.default
+    if found in (None, (), PydanticUndefined):
+        return "none"
+    if isinstance(found, tuple):
+        found = ",".join(found)
+    return f"`{found if isinstance(found, str) else json.dumps(found)}`"
+
+
+def cell(text: str | None) -> str:
+    """A text as the cell of a table."""
     return (text or "").replace("|", "\\|")
-
-
-def _text(default: Any) -> str:
-    if isinstance(default, tuple):
-        default = ",".join(default)
-    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
 if __name__ == "__main__":
