@@ -48,6 +48,13 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
+class GroupProtocol(StrEnum):
+    """How members and coordinator agree."""
+
+    classic = "classic"
+    consumer = "consumer"
+
+
 class IsolationLevel(StrEnum):
     """Whether records of transactions that are open or were aborted are printed."""
 
@@ -61,6 +68,10 @@ def consume(
         str | None,
         typer.Option(metavar="GROUP", help="Read as a member of this group, and commit.", show_default=False),
     ] = None,
+    group_protocol: Annotated[
+        GroupProtocol,
+        typer.Option(help="consumer is the protocol of KIP-848, for clusters that have it (Apache Kafka 4)."),
+    ] = GroupProtocol.classic,
     begin: Annotated[
         str,
         typer.Option(
@@ -120,6 +131,8 @@ def consume(
     first = _place("--from", begin, now_ms)
     last = None if until is None else _place("--until", until, now_ms)
     _check(group, first, last, partition or [], exit_when_caught_up)
+    if group is None and group_protocol is not GroupProtocol.classic:
+        fail("--group-protocol: there is no --group.", WRONG_INPUT)
     if exit_when_caught_up:
         last = Place("latest")
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -133,6 +146,7 @@ def consume(
     options = ConsumeOptions(
         topics=list(dict.fromkeys(topics)),
         group=group,
+        group_protocol=group_protocol.value,
         begin=first,
         until=last,
         partitions=partition or [],

@@ -18,6 +18,7 @@ from ringleader.clients.connection.security import ClientSecurity
 from ringleader.clients.consumer import GroupConsumer, PartitionConsumer
 from ringleader.clients.fetch.errors import NotAssignedError
 from ringleader.clients.fetch.model import Batch, Isolation
+from ringleader.clients.group.settings import GroupProtocol
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.options import PartitionConsumerOptions
 
@@ -39,6 +40,7 @@ class ConsumeOptions:
 
     topics: list[str]
     group: str | None
+    group_protocol: GroupProtocol
     begin: Place
     until: Place | None
     partitions: list[int]
@@ -105,7 +107,9 @@ class Printer:
             told.bootstrap, timeout_ms=TIMEOUT_MS, tls=told.security.tls, sasl=told.security.sasl
         ) as admin:
             await admin.describe_topics(told.topics)
-        return GroupConsumer(told.bootstrap, told.group, told.topics, **options)
+        return GroupConsumer(
+            told.bootstrap, told.group, told.topics, group_protocol=told.group_protocol, **options
+        )
 
     # ---- where to begin and to end ----
 

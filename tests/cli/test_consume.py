@@ -292,6 +292,7 @@ def test_what_transactions_have_not_committed(coordinator: Coordinator, topic: s
         (["--until", "2400-01-01"], "--until: 2400-01-01 is yet to come"),
         (["--until", "5", CAUGHT_UP], "--until and --exit-when-caught-up"),
         (["--group", ""], "--group: a group has a name."),
+        (["--group-protocol", "consumer"], "--group-protocol: there is no --group."),
         (["--group", "g", "--partition", "0"], "--partition and --group"),
         (["--group", "g", "--until", "5"], "--until and --group"),
         (["--group", "g", "--from", "5"], "--from and --group: only earliest or latest; `groups reset` sets"),

@@ -154,11 +154,13 @@ def test_records_go_in_and_out_unchanged(broker: KafkaBroker) -> None:
     ok(broker, "produce", "first", "--format", "json", "--compression", "zstd", stdin=lines)
     told = ok(broker, "consume", "first", "--exit-when-caught-up", "--format", "json")
     ok(broker, "produce", "second", "--format", "json", stdin=told)
-    for group in ((), ("--group", "audit")):
+    newer = ("--group", "newer", "--group-protocol", "consumer")
+    for group in ((), ("--group", "audit"), newer):
         again = ok(broker, "consume", "second", "--exit-when-caught-up", "--format", "json", *group)
         assert sorted(again.splitlines()) == sorted(
             told.replace('"topic": "first"', '"topic": "second"').splitlines()
         )
     assert ok(broker, "consume", "second", "--exit-when-caught-up", "--group", "audit") == ""
+    assert ok(broker, "consume", "second", "--exit-when-caught-up", *newer) == ""
     wanted = {(one["key"], one["value"]) for one in map(json.loads, lines.splitlines())}
     assert {(one["key"], one["value"]) for one in map(json.loads, told.splitlines())} == wanted
