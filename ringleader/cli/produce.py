@@ -206,14 +206,19 @@ def _check(
 
 
 def _header(text: str) -> tuple[str, str]:
-    return pair("--header", text, "source=web")
+    name, value = pair("--header", text, "source=web")
+    if not name.isprintable():
+        fail(f"--header: a name is text, not {name!r}.", WRONG_INPUT)
+    return name, value
 
 
 @contextlib.contextmanager
 def _input(file: Path | None) -> Iterator[int]:
     """The descriptor to read from."""
     if file is None:
-        if sys.stdin.isatty():
+        if sys.stdin is None:
+            fail("Standard input is closed; give --value or --file.", WRONG_INPUT)
+        if _typed():
             print("One record a line; Ctrl-D ends.", file=sys.stderr)
         yield sys.stdin.fileno()
         return
@@ -225,6 +230,11 @@ def _input(file: Path | None) -> Iterator[int]:
         yield opened
     finally:
         os.close(opened)
+
+
+def _typed() -> bool:
+    """Whether somebody types at a terminal. A shell may have closed standard input (``<&-``)."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 class _WrongLineError(Exception):
@@ -239,7 +249,7 @@ class _Run:
         self._producer = producer
         self._began_s = self._shown_s = time.monotonic()
         # Beside what a person types a moving line would only disturb.
-        self._shows = sys.stderr.isatty() and not sys.stdin.isatty()
+        self._shows = sys.stderr.isatty() and not _typed()
 
     def rows(self, descriptor: int, reader: Reader, limit_bytes: int) -> Iterator[list[Row]]:
         """Records of lines; [] when what was read may be written now. Raises _WrongLineError."""

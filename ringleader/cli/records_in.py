@@ -74,6 +74,8 @@ def json_reader(headers: Headers, partition: int | None) -> Reader:
             told = json.loads(line, parse_constant=_no_constant)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"it is not JSON ({error})") from None
+        except RecursionError:
+            raise ValueError("it is JSON too deep to be read") from None
         if not isinstance(told, dict):
             raise ValueError('it is not a JSON object, as in {"key": "k", "value": "v"}')
         row = _row(told)
@@ -126,6 +128,8 @@ def _headers(told: dict[str, Any]) -> Headers:
     pairs = list(given.items()) if isinstance(given, dict) else given
     if not isinstance(pairs, list) or not all(_is_pair(pair) for pair in pairs):
         raise ValueError(f"{name} is an object, or a list of [name, value]")
+    for header, _ in pairs:
+        as_bytes(header, f"the name {header!r}")
     return tuple((header, decode(value, f"header {header!r}")) for header, value in pairs)
 
 

@@ -16,11 +16,8 @@ Writer = Callable[[Record], bytes]
 _DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Control characters would move the cursor, or worse; line ends would look like records.
-_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
-    10: "\\n",
-    13: "\\r",
-    9: "\t",
-}
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_VISIBLE |= {9: "\\t", 10: "\\n", 13: "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 SHOWN_BYTES = 64
 
 

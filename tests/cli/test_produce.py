@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -13,9 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ringleader.cli.records_in import json_reader
+from ringleader.cli.records_in import BASE64, NAMES, PASSED_OVER, json_reader
 from ringleader.clients.produce.partitioner import partition_of_key
+from ringleader.clients.produce.rows import RowList
 from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
@@ -138,6 +142,42 @@ def test_json_lines(coordinator: Coordinator, topic: str) -> None:
 def test_a_line_that_is_no_record_is_refused(line: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         json_reader((), None)(line.encode())
+
+
+everything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["AA==", "\ud800"]),
+    lambda some: st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=3), some, max_size=3),
+    max_leaves=6,
+)
+names = [*NAMES, *PASSED_OVER, *(f"{name}{BASE64}" for name in NAMES[:3])]
+
+
+@given(st.dictionaries(st.sampled_from(names), everything, max_size=5), st.binary(max_size=5))
+def test_a_line_of_json_is_a_record_or_refused(told: dict[str, object], rubbish: bytes) -> None:
+    for line in (json.dumps(told).encode(), json.dumps(told).encode() + rubbish, rubbish):
+        with contextlib.suppress(ValueError):
+            row = json_reader((), None)(line)
+            if row is not None:
+                rows = RowList([row])
+                assert len(rows.encode([rows], 0).body) <= rows.sizes().largest
+
+
+def test_a_line_too_deep_is_refused() -> None:
+    with pytest.raises(ValueError, match="too deep"):
+        json_reader((), None)(b"[" * 200_000)
+
+
+def test_without_an_input_it_says_so(coordinator: Coordinator, topic: str) -> None:
+    closed = 'exec 0<&-; exec "$@"'
+    command = ["sh", "-c", closed, "sh", *command_line("produce", topic)]
+    done = subprocess.run(command, env=environment(coordinator.bootstrap), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"ringleader: Standard input is closed; give --value or --file.\n",
+    )
+    command += ["--value", "a"]
+    done = subprocess.run(command, env=environment(coordinator.bootstrap), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_wrong_line_is_a_sentence_and_those_before_it_are_written(
