@@ -287,7 +287,7 @@ class ConsumerProtocolMachine(MemberMachine):
 
     def _lose(self, reason: str, now_ms: int) -> None:
         super()._lose(reason, now_ms)
-        self._target, self._told = None, None
+        self._target = None
         self._unnamed = frozenset()
         self._partitions = self._giving_up = NO_PARTITIONS
 
@@ -412,6 +412,5 @@ class ConsumerProtocolMachine(MemberMachine):
 
     def _rest(self, now_ms: int) -> None:
         member_id = self.member_id
-        self._entered = False
         super()._rest(now_ms)
         self.member_id = member_id

@@ -127,6 +127,21 @@ def test_what_moves_is_revoked_first_with_heartbeats_going_on() -> None:
     script.beaten(2)
     assert script.kinds() == ["TellAssigned", "TellRevoked", "TellAssigned"]
     assert script.machine.holds(1)
+    assert script.machine.shrinks == 1
+
+
+def test_what_was_in_hand_before_a_revocation_is_of_an_earlier_epoch() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0, 1]})
+    script.wait(INTERVAL_MS)
+    script.beaten(2)
+    assert script.machine.holds(1)
+    assert script.machine.held is not None
+    assert script.machine.held.generation == 2
+    script.wait(INTERVAL_MS)
+    script.beaten(2, {"t": [0]})
+    script.revoked()
+    assert not script.machine.holds(1)
+    assert script.machine.holds(2)
 
 
 def test_the_end_of_a_revocation_is_told_right_after_the_heartbeat_that_is_on_its_way() -> None:
@@ -366,4 +381,5 @@ def test_a_commit_of_an_unknown_member_is_the_end_of_the_share() -> None:
     script.machine.offsets_refused("OffsetCommit", ErrorCode.UNKNOWN_MEMBER_ID, 1, "me", script.now_ms)
     script.look()
     assert script.kinds()[-1] == "TellLost"
-    assert script.heartbeat().member_epoch == 0
+    again = script.heartbeat()
+    assert (again.member_epoch, again.topic_partitions, again.subscribed_topic_names) == (0, [], ["t"])

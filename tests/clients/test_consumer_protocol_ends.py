@@ -121,6 +121,26 @@ def test_a_member_whose_join_is_on_its_way_leaves_behind_it() -> None:
     assert script.phase() is Phase.LEFT
 
 
+def test_what_was_asked_before_leaving_does_not_matter_any_more() -> None:
+    script = ConsumerProtocolScript().start()
+    script.find()
+    script.leave()
+    script.beaten(code=ErrorCode.GROUP_MAX_SIZE_REACHED)
+    assert script.heartbeat().member_epoch == -1
+    script.beaten(code=ErrorCode.UNKNOWN_MEMBER_ID)
+    assert script.told_last(Over).error is None
+
+
+def test_a_member_that_was_removed_has_nothing_to_leave() -> None:
+    script = ConsumerProtocolScript().settled({"t": [0]})
+    script.wait(INTERVAL_MS)
+    for _ in range(4):
+        script.beaten(code=ErrorCode.UNKNOWN_MEMBER_ID)
+    script.leave()
+    assert script.wanted == []
+    assert script.phase() is Phase.LEFT
+
+
 def test_a_member_that_never_asked_to_join_just_ends() -> None:
     script = ConsumerProtocolScript().start()
     script.leave()
