@@ -118,7 +118,8 @@ class StreamOptions(Reading):
         "auto",
         alias="members",
         description="As how many members the query joins its group: how many shares of the partitions it "
-        "wants. auto: as many as `parallelism`, but no more than there are partitions, nor than 16.",
+        "wants. auto: as many as `parallelism`, but no more than there are partitions, nor than 16; more "
+        "join when partitions come.",
     )
     weight: float | None = Field(
         None,
@@ -171,13 +172,20 @@ class StreamOptions(Reading):
         description="How long a rebalance waits for this query to finish its batch; must exceed trigger "
         "interval plus batch time.",
     )
+    metadata_max_age_ms: Millis = Field(
+        30_000,
+        alias="kafka.metadata.max.age.ms",
+        description="How often members look for topics that match `subscribePattern`, and for partitions "
+        "where other members of the group lead. New partitions of topics in `subscribe` are looked for at "
+        "each trigger.",
+    )
     heartbeat_interval_ms: Millis = Field(
         3_000, alias="kafka.heartbeat.interval.ms", description="Time between heartbeats."
     )
 
     @property
-    def member_count(self) -> int:
-        """As how many members the query joins; 1 with a weight."""
+    def member_count(self) -> int | None:
+        """As how many members the query joins at most; 1 with a weight, None: only the partitions say."""
         if self.weight is not None:
             return 1
         return self.parallelism if self.members == "auto" else self.members

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ringleader.spark_bridge.network.endpoint import Endpoint
 from ringleader.spark_bridge.options.build import SECURITY_FIELD
+from ringleader.spark_bridge.options.cores import spark_cores
 from ringleader.spark_bridge.options.values import (
     Millis,
     Pattern,
@@ -123,12 +123,13 @@ class Reading(Connecting):
         alias="maxRecordsPerPartition",
         description="Rows of one task at most; more tasks are made, whatever else says.",
     )
-    parallelism: Rows = Field(
-        default_factory=lambda: os.cpu_count() or 1,
+    parallelism: Rows | None = Field(
+        default_factory=spark_cores,
         alias="parallelism",
         description="How many tasks a batch is cut into at most when minPartitions is not set: small "
-        "partitions share a task, big ones are cut. Default: the cores of the driver's machine; on a "
-        "cluster, set your executors' cores.",
+        "partitions share a task, big ones are cut. Default: in local mode the cores that Spark was given "
+        "(`local[N]`; for `local[*]` those that affinity and control group allow), on a cluster as many as "
+        "the batch has partitions. Where the mode cannot be told (not on Linux), as on a cluster.",
     )
     starting_timestamp: Timestamp | None = Field(
         None,

@@ -14,7 +14,7 @@ from ringleader.spark_bridge.options.sink import SinkOptions
 
 # What is the machine's, needs a unit, or is one of two.
 _SHOWN_DEFAULTS = {
-    "parallelism": "cores of the driver's machine",
+    "parallelism": "what Spark was given",
     "maxTriggerDelay": "`15m`",
     "subscribe": "this or a pattern",
     "kafka.enable.idempotence": "`true` with acks=all",

@@ -32,8 +32,9 @@ from ringleader.spark_bridge.sharing.offsets import (
 from ringleader.spark_bridge.sharing.pace import Idle, Pace, Threshold
 from ringleader.spark_bridge.sharing.placing import Outage, Places, ranges_text
 from ringleader.spark_bridge.sharing.planning import SliceRange, cut_slices, plan_ranges
+from ringleader.spark_bridge.sharing.rebalances import listed
 from ringleader.spark_bridge.sharing.resume import commit_after_replay, replay
-from ringleader.spark_bridge.sharing.starting import subscribed
+from ringleader.spark_bridge.sharing.topics import Topics
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions
@@ -77,6 +78,7 @@ class SourceDriver:
         self._holdings = Holdings()
         self._build()
         self._pace = Pace(options.rebalance_timeout_ms)
+        self._topics = Topics(options, log, self._timing.missing_s)
         self._idle = Idle(self._timing.idle_wait_s)
         self._threshold = Threshold(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
         self._neighbours = Neighbours(options, group)
@@ -99,7 +101,7 @@ class SourceDriver:
 
     def prepare_available_now(self) -> None:
         """Fix the log ends of the whole subscription as targets: nothing newer is read."""
-        self._targets = self._log.ends(self._subscribed())
+        self._targets = self._log.ends(self._topics.ask())
 
     def latest(self, start: Any, max_rows: int | None) -> Any:
         """The end of the next batch, or ``start`` itself when there is nothing to read.
@@ -198,49 +200,41 @@ class SourceDriver:
         self._places = Places(self._options, self._group, self._holdings, self._log, self._timing.missing_s)
         self._settlement = Settlement(self._group, self._holdings, self._places)
 
-    def _existing(self, document: OffsetDocument) -> list[TopicPartition]:
-        """The partitions of the subscription. Raises SourceError for a named topic that must exist."""
-        options, deadline_s = self._options, time.monotonic() + self._timing.no_topic_s
-        goes_on = "; " + ("what is there is read" if self._targets is not None else "the query waits for it")
-        while True:
-            partitions = self._subscribed()
-            known = {topic for topic, _ in partitions}
-            missing = [topic for topic in options.subscription.topics if topic not in known]
-            if options.subscribe_pattern is not None and not known:
-                logger.warning("no topic matches %r (yet)%s", options.subscribe_pattern, goes_on)
-            if not missing:
-                return partitions
-            read_before = {topic for topic, _ in document.positions}
-            deleted = not options.fail_on_data_loss and read_before.issuperset(missing)
-            if options.wait_for_topics or deleted:
-                logger.warning("no such topic (yet): %s%s", ", ".join(missing), goes_on)
-                return partitions
-            if time.monotonic() >= deadline_s:
-                raise SourceError(
-                    f"no such topic: {', '.join(missing)}. Create it, correct the option 'subscribe', or set "
-                    "waitForTopics=true for a query that waits for it."
-                )
-            self._holdings.wait_change(self._timing.idle_poll_s)
-
-    def _subscribed(self) -> list[TopicPartition]:
-        return subscribed(self._options.subscription, self._log)
-
     def _start(self, document: OffsetDocument) -> None:
         if self._started:
             return
         self._started = True
-        partitions = self._existing(document)
-        count = self._options.member_count
-        if self._options.members == "auto":
-            # More members than partitions would never get one, and would keep other consumers from theirs.
-            count = max(1, min(count, len(partitions), MOST_MEMBERS))
-        self._holdings = Holdings(count)
+        timing = self._timing
+        self._topics.first(
+            document.positions,
+            timing.no_topic_s,
+            lambda: self._holdings.wait_change(timing.idle_poll_s),
+            "the query waits for it" if self._targets is None else "what is there is read",
+        )
+        self._holdings = Holdings(self._member_count())
         self._build()
         # A query that runs for the first time finds all of these; what it sees later is newer than it is.
-        self._places.known = frozenset() if document.positions else frozenset(partitions)
+        self._places.known = frozenset() if document.number else self._topics.partitions
         self._places.token = CommitToken(document.query or secrets.token_hex(8), document.number)
         self._neighbours.start()
         self._group.start(self._holdings)
+
+    def _member_count(self) -> int:
+        given, partitions = self._options.member_count, len(self._topics.partitions)
+        if self._options.members != "auto":
+            return given or 1
+        # More members than partitions would never get one, and would keep other consumers from theirs.
+        return max(1, min(given or partitions, partitions, MOST_MEMBERS))
+
+    def _follow_topics(self) -> None:
+        """Partitions that have come are dealt out at once, to more members where there are too few."""
+        if self._targets is not None or not (come := self._topics.look()):
+            return
+        count = self._member_count()
+        # The ids of static members are those of their number.
+        if count > self._holdings.slots and self._options.group_instance_id is None:
+            self._group.grow(count)
+        self._group.deal_out(f"{listed(come)} came into being")
 
     def _note_durable(self, document: OffsetDocument) -> None:
         """Everything in ``document`` is in Spark's commit log."""
@@ -273,7 +267,7 @@ class SourceDriver:
 
     def _without_deleted(self, flight: Flight) -> None:
         """Kafka takes no commit for a topic that is deleted; waiting for it would be waiting forever."""
-        known = set(self._subscribed())
+        known = set(self._topics.ask())
         gone = [tenure for tenure in flight.commits if tenure.partition not in known]
         if not gone:
             return
@@ -329,6 +323,7 @@ class SourceDriver:
     def _plan(self, document: OffsetDocument, max_rows: int | None) -> OffsetDocument | None:
         if not self._neighbours.look(self._generation()):
             return None
+        self._follow_topics()
         owned = self._holdings.owned()
         positions = self._places.place(owned, document)
         self._ends = self._log.ends(positions) if positions else {}
@@ -348,7 +343,7 @@ class SourceDriver:
         self._threshold.planned(_now_ms())
         finish = {tp: found.end for tp, found in ranges.items()}
         self._positions = {**positions, **finish}
-        kept = {**document.positions, **positions, **finish}
+        kept = {**self._topics.remembered(document.positions), **positions, **finish}
         token = self._places.token
         made = OffsetDocument(document.group, ranges, kept, token.query, token.number + 1)
         self._flight = Flight(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())

@@ -70,6 +70,24 @@ class ConsumerGroup:
         for member in self._members:
             member.start()
 
+    def grow(self, slots: int) -> None:
+        """Join with more members: ``slots`` in all."""
+        added = range(self._holdings.slots, slots)
+        self._holdings.grow(slots)
+        self._rebalances.grow(slots)
+        pool, self._pool = self._pool, ThreadPoolExecutor(slots, "ringleader-commit")
+        if pool is not None:
+            pool.shutdown(wait=False)
+        self._members += [self._member(slot) for slot in added]
+        for slot in added:
+            self._members[slot].start()
+
+    def deal_out(self, reason: str) -> None:
+        """Rebalance when a member of this query leads the group; other leaders look for themselves."""
+        for member in self._members:
+            if member.is_leader:
+                member.rejoin(reason)
+
     def commit(self, parts: Sequence[Part]) -> list[Outcome]:
         """Commit each part by its member, all at the same time. What became of each; None: committed.
 
@@ -166,6 +184,7 @@ class ConsumerGroup:
             rebalance_timeout_ms=options.rebalance_timeout_ms,
             heartbeat_interval_ms=options.heartbeat_interval_ms,
             request_timeout_ms=options.request_timeout_ms,
+            metadata_max_age_ms=options.metadata_max_age_ms,
             client_id=options.client_id,
             **settings,
         )

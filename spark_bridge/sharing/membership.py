@@ -64,6 +64,13 @@ class Group(Protocol):
     def start(self, holdings: Holdings) -> None:
         """Join; from now on ``holdings`` is told of assignments and revocations. Returns at once."""
 
+    def grow(self, slots: int) -> None:
+        """Join with more members: ``slots`` in all. ``holdings`` grows with them."""
+
+    def deal_out(self, reason: str) -> None:
+        """There are other partitions than the group has dealt out: deal out anew if a member of this query
+        leads it."""
+
     def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
         """Commit each part by its member, all at the same time. What became of each; None: committed."""
 
@@ -122,6 +129,12 @@ class Holdings:
         self._slots = [_Slot() for _ in range(slots)]
         self._state = _State()
         self._numbers = itertools.count(1)
+
+    def grow(self, slots: int) -> None:
+        """There are so many members now."""
+        with self._changed:
+            self._slots += [_Slot() for _ in range(slots - self.slots)]
+            self.slots = slots
 
     # -- the members' threads
 

@@ -52,20 +52,22 @@ def plan_ranges(
 
 def cut_slices(
     ranges: Mapping[TopicPartition, OffsetRange],
-    parallelism: int,
+    parallelism: int | None,
     min_partitions: int | None = None,
     max_records: int | None = None,
 ) -> list[list[SliceRange]]:
     """Deal ranges out to tasks: small partitions share one, big ones are cut.
 
-    ``parallelism`` is how many tasks can run at once. Without ``min_partitions`` there are at most so
-    many tasks, and fewer when the rows are few. With it, there are about so many tasks (never more
-    than rows), however small. ``max_records`` bounds the rows of a task, with as many tasks as that takes.
-    The pieces of a task are sorted, so a partition's offsets ascend.
+    ``parallelism`` is how many tasks can run at once; None: not known, so one for each range. Without
+    ``min_partitions`` there are at most so many tasks, and fewer when the rows are few. With it, there are
+    about so many tasks (never more than rows), however small. ``max_records`` bounds the rows of a task, with
+    as many tasks as that takes. The pieces of a task are sorted, so a partition's offsets ascend.
     """
     total = sum(found.rows for found in ranges.values())
     if total == 0:
         return []
+    if parallelism is None:
+        parallelism = len(ranges)
     if min_partitions is not None:
         tasks, min_piece = min(min_partitions, total), 1
         tasks = max(tasks, min(len(ranges), parallelism))

@@ -25,6 +25,11 @@ class Rebalances:
         self._waited_s = 0.0
         self._reasons: list[str] = []
 
+    def grow(self, slots: int) -> None:
+        """The query has so many members now."""
+        with self._lock:
+            self._shares += [(-1, frozenset())] * (slots - len(self._shares))
+
     def revoked(self, reason: str) -> None:
         """A member is asked to give something up."""
         with self._lock:

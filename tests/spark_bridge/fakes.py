@@ -51,6 +51,7 @@ class FakeGroup:
         self.fenced = False
         self.between = False
         self.strangers: list[str] = []
+        self.dealt_out: list[str] = []
         self.left: list[tuple[str, bool]] = []
         self.holdings: Holdings | None = None
         self._first: list[frozenset[TopicPartition]] | None = None
@@ -60,6 +61,13 @@ class FakeGroup:
         self.holdings = holdings
         if self._first is not None:
             self.give(*self._first)
+
+    def grow(self, slots: int) -> None:
+        assert self.holdings is not None
+        self.holdings.grow(slots)
+
+    def deal_out(self, reason: str) -> None:
+        self.dealt_out.append(reason)
 
     def give(self, *shares: Iterable[TopicPartition]) -> None:
         """A rebalance that ends with these shares of the query's members."""
@@ -132,7 +140,7 @@ class FakeLog:
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {
-            tp: (self.start if when == EARLIEST else self.end)[tp]
+            tp: self.start.get(tp, 0) if when == EARLIEST else self.end[tp]
             for tp, when in wanted.items()
             if tp in self.end
         }

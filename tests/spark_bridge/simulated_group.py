@@ -193,6 +193,12 @@ class Members:
         offsets, tokens = self._group.offsets, self._group.tokens
         return {tp: Committed(offsets[tp], tokens.get(tp)) for tp in partitions if tp in offsets}
 
+    def grow(self, slots: int) -> None:
+        raise AssertionError("the queries say how many members they are")
+
+    def deal_out(self, reason: str) -> None:
+        raise AssertionError("there are no new partitions here")
+
     def calm(self) -> bool:
         return self._group.stable() and not any(member.out for member in self.members)
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,55 @@ def test_auto_is_parallelism_but_never_more_members_than_partitions() -> None:
     world.plan()
     assert world.group.holdings is not None
     assert world.group.holdings.slots == 1
+
+
+def test_members_follow_the_partitions_when_they_come() -> None:
+    world = World(members="auto", parallelism="3", waitForTopics="true")
+    world.share([])
+    assert world.plan() is None
+    assert world.group.holdings is not None
+    assert world.group.holdings.slots == 1
+    for ends, slots in [((4, 4), 2), ((4, 4, 4, 4), 3)]:
+        world.log.end.update({("t", p): end for p, end in enumerate(ends)})
+        world.driver._topics._looked_s = 0.0
+        world.plan()
+        assert world.group.holdings.slots == slots
+    assert world.group.dealt_out == ["t-0,1 came into being", "t-2,3 came into being"]
+    world.share([0, 3], [1], [2])
+    assert world.plan() == dict.fromkeys(range(4), (0, 4))
+    assert world.plan() is None
+    assert world.committed() == dict.fromkeys(range(4), 4)
+
+
+def test_static_members_stay_as_many_as_they_were() -> None:
+    instance: dict[str, Any] = {"kafka.group.instance.id": "i"}
+    world = World(4, members="auto", parallelism="3", **instance)
+    world.share([0])
+    world.plan()
+    world.log.end["t", 1] = 4
+    world.driver._topics._looked_s = 0.0
+    world.plan()
+    assert world.group.holdings is not None
+    assert world.group.holdings.slots == 1
+    assert world.group.dealt_out == ["t-1 came into being"]
+
+
+def test_positions_of_partitions_that_are_gone_leave_the_document() -> None:
+    always: dict[str, Any] = {"kafka.metadata.max.age.ms": "1"}
+    world = World(10, 10, subscribe="", subscribePattern="t|u", failOnDataLoss="false", **always)
+    world.log.end["u", 0] = 5
+    world.assign(0, 1)
+    world.plan()
+    world.group.give([("t", 0), ("t", 1), ("u", 0)])
+    assert world.plan() == {0: (0, 5)}
+    assert OffsetDocument.from_json(world.start, "g").positions == {T0: 10, T1: 10, ("u", 0): 5}
+    world.plan()
+    del world.log.end["u", 0]
+    world.group.give([("t", 0), ("t", 1)])
+    world.produce(0, 1)
+    world.driver._topics._looked_s = 0.0
+    world.plan()
+    assert OffsetDocument.from_json(world.start, "g").positions == {T0: 11, T1: 10}
 
 
 def test_the_first_batch_waits_for_all_members_later_ones_for_any() -> None:

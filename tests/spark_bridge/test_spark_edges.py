@@ -187,3 +187,49 @@ def test_asynchronous_progress_tracking_leaves_spark_s_logs_behind_but_not_the_g
         again.handle.processAllAvailable()
         assert again.rows.seen == every_row(440) - every_row(400)
         until(lambda: lag(coordinator, "g") == 0, "the new rows committed")
+
+
+def test_topics_and_partitions_that_come_are_read_at_once_by_as_many_members(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    options = {"members": "auto", "parallelism": "4", "waitForTopics": "true"}
+    never = {"kafka.metadata.max.age.ms": "600000"}
+    with Query(spark, coordinator, "g", tmp_path, **options | never) as query:
+        until(lambda: members(coordinator, "g") == 1, "one member that waits for the topic")
+        coordinator.create_topic("t", 2)
+        until(lambda: members(coordinator, "g") == 2, "a member for each partition")
+
+        async def add() -> None:
+            async with Admin(coordinator.bootstrap) as admin:
+                await admin.create_partitions("t", PARTITIONS)
+
+        asyncio.run(add())
+        produce(coordinator, 0, 40)
+        until(lambda: members(coordinator, "g") == PARTITIONS, "a member for each partition again")
+        until(lambda: query.rows.seen == every_row(40), "the rows of all partitions, once")
+
+
+def test_positions_of_a_deleted_topic_leave_the_checkpoint(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    options = {"subscribePattern": "[tu]", "failOnDataLoss": "false", "availableNow": "true"}
+    coordinator.create_topic("t", PARTITIONS)
+    coordinator.create_topic("u", 1)
+    coordinator.produce("u", b"x")
+
+    def positions() -> dict[str, Any]:
+        produce(coordinator, 0, 40)
+        with Query(spark, coordinator, "g", tmp_path, **options) as query:
+            assert query.handle.awaitTermination(PATIENCE_S)
+        newest = max((int(path.name), path) for path in (tmp_path / "offsets").glob("[0-9]*"))[1]
+        found: dict[str, Any] = json.loads(newest.read_text().splitlines()[-1])["p"]
+        return found
+
+    assert positions().keys() == {"t", "u"}
+
+    async def delete() -> None:
+        async with Admin(coordinator.bootstrap) as admin:
+            await admin.delete_topics(["u"])
+
+    asyncio.run(delete())
+    assert positions() == {"t": dict.fromkeys("0123", 20)}

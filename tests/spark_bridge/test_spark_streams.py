@@ -66,7 +66,9 @@ class Query:
         reader = spark.readStream.format("ringleader").option(
             "kafka.bootstrap.servers", coordinator.bootstrap
         )
-        reader = reader.option("subscribe", "t").option("kafka.group.id", group)
+        reader = reader.option("kafka.group.id", group)
+        if "subscribePattern" not in options:
+            reader = reader.option("subscribe", "t")
         # Far beyond these tests, so that only a LeaveGroup removes a member in time.
         patient = {"kafka.session.timeout.ms": "600000", "startingOffsets": "earliest", "members": "1"}
         reader = reader.options(**patient | options)

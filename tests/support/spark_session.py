@@ -21,15 +21,15 @@ def worker_python(base: Path) -> str:
 
 
 @contextmanager
-def spark_session(base: Path) -> Iterator[Any]:
-    """``local[2]`` on loopback with the settings that start fastest. Its files go to ``base``."""
+def spark_session(base: Path, master: str = "local[2]") -> Iterator[Any]:
+    """A session on loopback with the settings that start fastest. Its files go to ``base``."""
     from pyspark.sql import SparkSession
 
     java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 1g --driver-java-options "{java}" pyspark-shell'
     # Workers run what PATH calls python3 otherwise, which may know none of the packages.
     os.environ["PYSPARK_PYTHON"] = worker_python(base)
-    builder = SparkSession.builder.master("local[2]").appName("ringleader-tests")
+    builder = SparkSession.builder.master(master).appName("ringleader-tests")
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",

@@ -1,0 +1,88 @@
+"""The partitions of a query's subscription: there at its start, coming and going while it runs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ringleader.spark_bridge.errors import SourceError
+from ringleader.spark_bridge.network.ports import Log
+from ringleader.spark_bridge.sharing.offsets import TopicPartition
+from ringleader.spark_bridge.sharing.starting import subscribed
+
+if TYPE_CHECKING:
+    from ringleader.spark_bridge.options import StreamOptions
+
+logger = logging.getLogger("ringleader.spark")
+
+# Metadata of topics by name is cheap; a pattern asks for all there are.
+LOOK_S = 1.0
+
+
+class Topics:
+    """What there was when it was looked at last. ``missing_s``: a topic that the cluster does not know for so
+    long is taken for deleted."""
+
+    def __init__(self, options: StreamOptions, log: Log, missing_s: float) -> None:
+        self._options = options
+        self._log = log
+        self._missing_s = missing_s
+        self._gone_since: dict[TopicPartition, float] = {}
+        self._looked_s = 0.0
+        self.partitions: frozenset[TopicPartition] = frozenset()
+
+    def ask(self) -> list[TopicPartition]:
+        """The partitions that there are now, sorted."""
+        return subscribed(self._options.subscription, self._log)
+
+    def first(
+        self,
+        positions: Mapping[TopicPartition, int],
+        patience_s: float,
+        pause: Callable[[], None],
+        goes_on: str,
+    ) -> None:
+        """Look for the first time. A topic that was just created is given ``patience_s`` to be known.
+
+        Raises SourceError when a named topic is missing that must be there; otherwise a warning says that
+        the query ``goes_on``. ``positions``: those of the checkpoint.
+        """
+        options, deadline_s = self._options, time.monotonic() + patience_s
+        while True:
+            found = self.ask()
+            self.partitions, self._looked_s = frozenset(found), time.monotonic()
+            known = {topic for topic, _ in found}
+            missing = [topic for topic in options.subscription.topics if topic not in known]
+            if options.subscribe_pattern is not None and not known:
+                logger.warning("no topic matches %r (yet); %s", options.subscribe_pattern, goes_on)
+            if not missing:
+                return
+            deleted = not options.fail_on_data_loss and {topic for topic, _ in positions}.issuperset(missing)
+            if options.wait_for_topics or deleted:
+                logger.warning("no such topic (yet): %s; %s", ", ".join(missing), goes_on)
+                return
+            if time.monotonic() >= deadline_s:
+                raise SourceError(
+                    f"no such topic: {', '.join(missing)}. Create it, correct the option 'subscribe', or set "
+                    "waitForTopics=true for a query that waits for it."
+                )
+            pause()
+
+    def look(self) -> frozenset[TopicPartition]:
+        """Look again, when it is time to; what has come since."""
+        now_s, by_name = time.monotonic(), self._options.subscribe_pattern is None
+        if now_s - self._looked_s < (LOOK_S if by_name else self._options.metadata_max_age_ms / 1000):
+            return frozenset()
+        self._looked_s = now_s
+        before, self.partitions = self.partitions, frozenset(self.ask())
+        gone = dict.fromkeys(before, now_s) | self._gone_since
+        self._gone_since = {tp: since_s for tp, since_s in gone.items() if tp not in self.partitions}
+        return self.partitions - before
+
+    def remembered(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Those of partitions that are there, or may only be unknown for a moment."""
+        late_s = time.monotonic() - self._missing_s
+        there = self.partitions | {tp for tp, since_s in self._gone_since.items() if since_s > late_s}
+        return {tp: position for tp, position in positions.items() if tp in there}
