@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
 from typing import NamedTuple
@@ -126,3 +126,13 @@ def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
         if not right:
             raise ValueError(f"offsets are {{(topic, partition): offset}}, not {{{place!r}: {value!r}}}")
     return dict(offsets)
+
+
+def checked_partitions(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """A copy. Raises ValueError for what is no list of (topic, partition)."""
+    found = list(partitions) if isinstance(partitions, Iterable) else [partitions]
+    for one in found:
+        pair = isinstance(one, tuple) and len(one) == 2
+        if not pair or not isinstance(one[0], str) or isinstance(one[1], bool) or not isinstance(one[1], int):
+            raise ValueError(f"partitions are [(topic, partition), ...], not {one!r}")
+    return found

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from ringleader.clients.checks import check
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import (
@@ -39,7 +40,7 @@ from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.state import Phase
 from ringleader.clients.group.work import WorkGate
 from ringleader.clients.metrics import MemberMetrics, member_metrics
-from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition
+from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
 from ringleader.clients.offsets.commits import Consumed, Saver
 
 logger = logging.getLogger("ringleader.clients.group.membership")
@@ -138,6 +139,7 @@ class Driver:
 
     def leave(self, reason: str, timeout_ms: int, silently: bool) -> None:
         """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
+        check("reason", reason, str)
         self._call(lambda: self.machine.leave(reason, self.now_ms(), timeout_ms, silently))
 
     def abandon(self, reason: str) -> None:
@@ -155,6 +157,7 @@ class Driver:
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
+        check("reason", reason, str)
         self._call(lambda: self.machine.rejoin(reason, self.now_ms()))
 
     def polled(self) -> None:
@@ -461,7 +464,7 @@ class Driver:
         self, partitions: Iterable[TopicPartition] | None, timeout_ms: int
     ) -> Future[dict[TopicPartition, OffsetAndMetadata]]:
         """The group's committed offsets."""
-        wanted = None if partitions is None else list(partitions)
+        wanted = None if partitions is None else checked_partitions(partitions)
         return self.submit(lambda: self.saver.committed(wanted, timeout_ms))
 
 

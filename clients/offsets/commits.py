@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Protocol
 
+from ringleader.clients.checks import check
 from ringleader.clients.errors import ClientError, CommitFailedError, MembershipOverError
 from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
 from ringleader.clients.offsets.commit_queue import Commit, CommitQueue
@@ -66,6 +67,7 @@ class Saver:
             if future.set_running_or_notify_cancel():
                 future.set_result(None) if error is None else future.set_exception(error)
 
+        check("generation", generation, int | None)
         commit = self._commit(offsets, timeout_ms, repeats=True)
         commit.ends.append(end)
         future.add_done_callback(lambda done: commit.drop() if done.cancelled() else None)
@@ -74,6 +76,8 @@ class Saver:
 
     def commit_nowait(self, offsets: Offsets, generation: int | None, on_done: OnDone | None) -> None:
         """Commit in turn, in one try."""
+        check("generation", generation, int | None)
+        check("on_done", on_done, Callable[..., object] | None)
         commit = self._commit(offsets, self._settings.request_timeout_ms, repeats=False)
         if on_done is None:
             commit.warn = self._warn
@@ -84,6 +88,7 @@ class Saver:
 
     def store(self, offsets: Offsets, generation: int | None) -> None:
         """These are processed."""
+        check("generation", generation, int | None)
         self.keeper.store(checked(offsets), generation)
 
     def _add(self, commit: Commit, generation: int | None) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import math
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.group.membership import SyncGroupMember
+from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.model import Assigned, MemberProtocol, OffsetAndMetadata
 from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member
@@ -113,6 +117,37 @@ async def test_wrong_offsets_are_one_sentence(coordinator: Coordinator, offsets:
             one.commit_nowait(offsets)
         with pytest.raises(ValueError, match=sentence):
             one.store(offsets)
+
+
+async def result_of(call: Callable[[Any], Any], one: GroupMember) -> None:
+    done = call(one)
+    if inspect.isawaitable(done):
+        await done
+
+
+async def test_a_wrong_argument_is_one_sentence_and_hurts_nobody(coordinator: Coordinator) -> None:
+    calls: dict[str, Callable[[Any], Any]] = {
+        "timeout_s is a number of seconds, 0 or more, not '1'": lambda one: one.wait_assigned("1"),
+        "timeout_s is a number of seconds, 0 or more, not -1": lambda one: one.commit({}, timeout_s=-1),
+        "timeout_s is a number of seconds, 0 or more, not nan": lambda one: one.stop(timeout_s=math.nan),
+        "timeout_s is a number of seconds, 0 or more, not inf": lambda one: one.leave(timeout_s=math.inf),
+        "generation has to be a whole number or None, not '3'": lambda one: one.commit({}, generation="3"),
+        "on_done has to be something that can be called or None, not 5": lambda one: one.commit_nowait(
+            {}, on_done=5
+        ),
+        "generation has to be a whole number or None, not True": lambda one: one.store({}, generation=True),
+        "reason has to be a text, not 5": lambda one: one.rejoin(5),
+        "reason has to be a text, not 6": lambda one: one.leave(6),
+        "partitions are [(topic, partition), ...], not 't'": lambda one: one.committed(["t"]),
+        "partitions are [(topic, partition), ...], not 5": lambda one: one.committed(5),
+    }
+    async with member(coordinator) as one:
+        await one.wait_assigned(PATIENCE_S)
+        for sentence, call in calls.items():
+            with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+                await result_of(call, one)
+        assert one.error is None
+        assert one.assigned is not None
 
 
 @pytest.mark.parametrize("wrong", ["a text", None])
