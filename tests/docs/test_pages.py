@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import json
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from ringleader.cli import app
 from tests.docs.environment import bash
 from tests.docs.fences import LANGUAGES, PAGES, WITH_NAME, WORDS, Fence, fences
 from tests.docs.process import Process
-from tests.docs.reading import ask, program, reading
+from tests.docs.reading import ask, commands, program, reading
 
 ALL = {page.name: fences(page) for page in PAGES}
 WITH_SPARK = [name for name, found in ALL.items() if any(one.how == "spark" for one in found)]
@@ -55,3 +59,26 @@ def test_a_fence_is_run_or_says_why_not(fence: Fence) -> None:
         tomllib.loads(fence.text)
     elif fence.language == "sh":
         subprocess.run([bash(), "-n", "-c", fence.text], check=True)
+        for command in commands(fence.text):
+            check_options(shlex.split(command, comments=True))
+
+
+def check_options(words: list[str]) -> None:
+    """Raises AssertionError for a command or an option of ours that there is not."""
+    if words[:1] != ["ringleader"]:
+        return
+    command: Any = get_command(app)
+    for word in words[1:]:
+        if not word.startswith("-"):
+            command = getattr(command, "commands", {}).get(word, command)
+    assert not hasattr(command, "commands"), f"no such command: {words}"
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_options_are_those_of_the_command() -> None:
+    check_options(["ringleader", "groups", "reset", "audit", "--execute"])
+    with pytest.raises(AssertionError):
+        check_options(["ringleader", "groups", "reset", "audit", "--excute"])
+    with pytest.raises(AssertionError, match="no such command"):
+        check_options(["ringleader", "groups", "rest", "audit"])
