@@ -14,6 +14,12 @@ from ringleader.protocol.records import CorruptBatchError, Headers
 
 _NO_HEADERS: Headers = ()
 _LONGEST_VARINT = 10
+_BEYOND = 1 << 40
+_SHORT = tuple(_BEYOND if byte & 1 else 1 + (byte >> 1) for byte in range(128))
+"""How far a length of one byte leads, itself included; beyond all for a negative one."""
+_SHORT = (_SHORT[0], 1, *_SHORT[2:])  # but null, which leads nowhere
+_LONG = (0,) * 128 + tuple(_BEYOND if byte & 1 else 2 + ((byte - 128) >> 1) for byte in range(128, 256))
+"""The same for the first byte of two; the second one adds 64 times its number."""
 _WIDTHS = (
     (0, 64, 1),
     (64, 8_192, 2),
@@ -132,8 +138,8 @@ def _read_rows(buffer: bytes, pos: int, first: int, stop_row: int, with_headers:
 
 
 def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[bytes | None], int]:
-    """The values of such records of a dense batch, and where the last record ends, with no look at what is
-    not needed for that. Raises CorruptBatchError."""
+    """The values of such records of a dense batch, and where the last record ends. Raises CorruptBatchError,
+    also for lengths that `read_rows` understands, but nobody writes."""
     try:
         return _read_values(buffer, pos, first, first + count)
     except IndexError:
@@ -142,49 +148,44 @@ def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[b
 
 def _read_values(buffer: bytes, pos: int, first: int, stop_row: int) -> tuple[list[bytes | None], int]:
     values: list[bytes | None] = []
+    short, long = _SHORT, _LONG
     for begin, until, width in _widths(first, stop_row):
+        skip = 1 + width
         for _ in range(begin, until):
             byte = buffer[pos]
             if byte < 128:
-                end = pos + 1 + (byte >> 1)
+                end = pos + short[byte]
                 pos += 2
             elif (second := buffer[pos + 1]) < 128:
-                end = pos + 2 + ((byte + ((second - 1) << 7)) >> 1)
+                end = pos + long[byte] + (second << 6)
                 pos += 3
             else:
-                byte, pos = _long_varint(buffer, pos)
-                end = pos + (byte >> 1)
+                length, pos = _read_length(buffer, pos)
+                end = pos + length
                 pos += 1
-            if byte & 1:
-                raise CorruptBatchError("a record's length is negative", pos)
             while buffer[pos] > 127:
                 pos += 1
-            pos += 1 + width
+            pos += skip
             byte = buffer[pos]
             if byte < 128:
-                pos += 1
+                pos += short[byte]
             elif (second := buffer[pos + 1]) < 128:
-                byte += (second - 1) << 7
-                pos += 2
+                pos += long[byte] + (second << 6)
             else:
-                byte, pos = _long_varint(buffer, pos)
-            if not byte & 1:
-                pos += byte >> 1
+                length, pos = _read_length(buffer, pos)
+                pos += length
             byte = buffer[pos]
             if byte < 128:
-                pos += 1
+                stop = pos + short[byte]
+                values.append(None if byte == 1 else buffer[pos + 1 : stop])
             elif (second := buffer[pos + 1]) < 128:
-                byte += (second - 1) << 7
-                pos += 2
+                stop = pos + long[byte] + (second << 6)
+                values.append(buffer[pos + 2 : stop])
             else:
-                byte, pos = _long_varint(buffer, pos)
-            if byte & 1:
-                values.append(None)
-            else:
-                stop = pos + (byte >> 1)
+                length, pos = _read_length(buffer, pos)
+                stop = pos + length
                 values.append(buffer[pos:stop])
-                pos = stop
-            if pos >= end:
+            if stop >= end:
                 raise CorruptBatchError("a record is longer than its length", pos)
             pos = end
     return values, pos
@@ -201,6 +202,13 @@ def skip_rows(buffer: bytes, pos: int, count: int) -> int:
     except IndexError:
         raise CorruptBatchError("a record is cut off", pos) from None
     return pos
+
+
+def _read_length(buffer: bytes, pos: int) -> tuple[int, int]:
+    length, pos = read_varint(buffer, pos)
+    if length < 0:
+        raise CorruptBatchError("a length is negative", pos)
+    return length, pos
 
 
 def _widths(row: int, stop_row: int) -> Sequence[tuple[int, int, int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.protocol.columns import decode_columns
-from ringleader.protocol.records import Compression, Record, build_batch, iter_batches
+from ringleader.protocol.columns import BatchRows, Columns, decode_columns
+from ringleader.protocol.records import Compression, CorruptBatchError, Record, build_batch, iter_batches
 
 STAMP_MS = 1_700_000_000_000
 
@@ -118,3 +118,51 @@ def test_very_many_records_in_a_batch() -> None:
     found = decode_columns(build_batch(made), 8_190, 8_195)
     assert found.offsets == list(range(8_190, 8_195))
     assert found.values == [b""] * 5
+
+
+SIZES = st.one_of(
+    st.none(), st.integers(0, 200), st.sampled_from([8_190, 8_191, 8_192, 8_193, 1_048_575, 1_048_576])
+)
+
+
+@given(st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=70), st.data())
+def test_values_alone_are_those_of_the_records(
+    sizes: list[tuple[int | None, int | None]], draw: st.DataObject
+) -> None:
+    """Whichever rows are read first."""
+    made = [
+        Record(
+            i,
+            STAMP_MS + i * 10**7,
+            None if key is None else b"k" * key,
+            None if value is None else b"v" * value,
+            [("h", b"")] if i % 3 else (),
+        )
+        for i, (key, value) in enumerate(sizes)
+    ]
+    [view] = iter_batches(build_batch(made))
+    rows = BatchRows(view)
+    first = draw.draw(st.integers(0, len(made)))
+    count = draw.draw(st.integers(0, len(made) - first))
+    for begin, length in ((first, count), (0, len(made)), (first, count)):
+        assert rows.values(begin, length) == [record.value for record in made[begin : begin + length]]
+        columns = Columns()
+        rows.read(begin, length, columns)
+        assert columns.values == rows.values(begin, length)
+        assert columns.keys == [record.key for record in made[begin : begin + length]]
+
+
+@given(st.integers(61, 400), st.integers(0, 255), st.integers(1, 6))
+def test_values_of_bytes_that_were_changed_are_those_of_the_records_or_none(
+    at: int, byte: int, size: int
+) -> None:
+    """A look at the values alone finds no others than a look at everything."""
+    data = bytearray(build_batch(records(0, 6, size)))
+    data[min(at, len(data) - 1)] = byte
+    [view] = iter_batches(bytes(data))
+    columns = Columns()
+    try:
+        BatchRows(view).read(0, 6, columns)
+    except CorruptBatchError:
+        return
+    assert BatchRows(view).values(0, 6) == columns.values
