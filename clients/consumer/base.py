@@ -247,7 +247,7 @@ class BaseConsumer(ABC):
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that this consumer reads now, sorted."""
-        return [] if self._reader is None else sorted(self._reader.feeds)
+        return [] if self._reader is None else sorted(self._reader.states)
 
     async def position(self, partition: TopicPartition) -> int:
         """Offset of the next record to be handed out. Waits until it is known; raises NotAssignedError,
@@ -293,24 +293,24 @@ class BaseConsumer(ABC):
 
     def paused(self) -> list[TopicPartition]:
         """The partitions that are paused, sorted."""
-        feeds = {} if self._reader is None else self._reader.feeds
-        return sorted(partition for partition, feed in feeds.items() if feed.paused)
+        states = {} if self._reader is None else self._reader.states
+        return sorted(partition for partition, state in states.items() if state.paused)
 
     def _figures(self) -> dict[str, Any]:
         reader = self._reader
         fetcher = None if reader is None else reader.fetcher
-        feeds = [] if reader is None else list(reader.feeds.items())  # a copy: any thread may ask
+        states = [] if reader is None else list(reader.states.items())  # a copy: any thread may ask
         counted = {name: getattr(reader, name, 0) for name in ("records", "batches")}
         fetched = ("fetches", "failed_fetches", "fetched_bytes", "buffered_bytes")
         counted |= {name: getattr(fetcher, name, 0) for name in fetched}
-        lags = {partition: lag for partition, feed in feeds if (lag := feed.lag) is not None}
+        lags = {partition: lag for partition, state in states if (lag := state.lag) is not None}
         return {"client_id": self._client_id, "lags": lags, **counted}
 
     async def lag(self, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> dict[TopicPartition, int]:
         """Offsets between the position and the end of the log as of now, of each partition whose position is
         known. Raises BrokerError, RetriableError."""
-        feeds = self._running().feeds
-        positions = {tp: feed.position for tp, feed in feeds.items() if feed.position is not None}
+        states = self._running().states
+        positions = {tp: state.position for tp, state in states.items() if state.position is not None}
         ends = await self.end_offsets(positions, timeout_s=timeout_s)
         return {tp: max(0, ends[tp] - position) for tp, position in positions.items()}
 

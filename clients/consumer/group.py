@@ -215,8 +215,8 @@ class GroupConsumer(BaseConsumer):
 
     async def _assigned(self, assigned: Assigned) -> None:
         reader, partitions = self._read(), set(partitions_of(assigned))
-        reader.drop([tp for tp in reader.feeds if tp not in partitions])
-        added = sorted(partitions - set(reader.feeds))
+        reader.drop([tp for tp in reader.states if tp not in partitions])
+        added = sorted(partitions - set(reader.states))
         self._consumed.assigned(assigned.generation)
         reader.add(added)
         try:
@@ -228,8 +228,8 @@ class GroupConsumer(BaseConsumer):
         """What is in hand is waited for; the member sets the bound, and tells the loss when it is over. Then
         it commits what is processed."""
         reader = self._read()
-        partitions = [tp for tp in _partitions(revoked) if tp in reader.feeds]
-        reader.hold(partitions)
+        partitions = [tp for tp in _partitions(revoked) if tp in reader.states]
+        reader.suspend(partitions)
         await reader.until_processed(partitions)
         if partitions:
             await self._call(self._on_revoked, partitions)
@@ -237,7 +237,7 @@ class GroupConsumer(BaseConsumer):
 
     async def _lost(self, lost: Lost) -> None:
         reader = self._read()
-        partitions = [tp for tp in _partitions(lost) if tp in reader.feeds]
+        partitions = [tp for tp in _partitions(lost) if tp in reader.states]
         self._consumed.lost(reader.drop(partitions), lost.generation)
         if partitions:
             await self._call(self._on_lost, partitions)

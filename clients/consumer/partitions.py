@@ -90,8 +90,8 @@ class PartitionConsumer(BaseConsumer):
 
     @staticmethod
     def _take(reader: Reader, partitions: set[TopicPartition]) -> None:
-        reader.drop([one for one in reader.feeds if one not in partitions])
-        added = sorted(partitions - set(reader.feeds))
+        reader.drop([one for one in reader.states if one not in partitions])
+        added = sorted(partitions - set(reader.states))
         reader.add(added)
         reader.release(added)
 

@@ -1,8 +1,8 @@
 """Fetches ahead of the application: requests to each leader, as much as the buffer may hold.
 
-Each broker gets up to `LANES` requests at a time, each over a connection of its own, for a broker answers the
-requests of one connection one after the other: what waits at the end of the log must not hold back what has
-more to read.
+Each broker gets up to `PURPOSES` requests at a time, each over a connection of its own, for a broker answers
+the requests of one connection one after the other: what waits at the end of the log must not hold back what
+has more to read.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import PartitionError
-from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.leaders import MOVED, Leaders
+from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
@@ -34,7 +34,7 @@ from ringleader.protocol.messages import (
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
-LANES = ("fetch", "fetch 2", "fetch 3")
+PURPOSES = ("fetch", "fetch 2", "fetch 3")
 """The last one never waits at the end of a log."""
 RETRY_S = 0.1
 REPLICA_S = 300.0
@@ -58,73 +58,73 @@ class FetchSettings:
 
 @dataclass(slots=True)
 class _Asked:
-    feed: Feed
-    seat: int
+    state: PartitionState
+    position_id: int
     offset: int
     epoch: int
 
 
 class Fetcher:
-    """`want` says that a feed may be fetched again; `on_ready(feed)` that there is something to hand out;
-    `on_out_of_range(feed)` that its position is outside of the log. `run` does the work."""
+    """`want` says that a partition may be fetched again; `on_ready` that it has something to hand out;
+    `on_out_of_range` that its position is outside of the log. `run` does the work."""
 
     def __init__(
         self,
         cluster: Cluster,
         leaders: Leaders,
         settings: FetchSettings,
-        on_ready: Callable[[Feed], None],
-        on_out_of_range: Callable[[Feed], None],
+        on_ready: Callable[[PartitionState], None],
+        on_out_of_range: Callable[[PartitionState], None],
     ) -> None:
         self._cluster = cluster
         self._leaders = leaders
         self._settings = settings
         self._on_ready = on_ready
         self._on_out_of_range = on_out_of_range
-        self.feeds: dict[TopicPartition, Feed] = {}
+        self.states: dict[TopicPartition, PartitionState] = {}
         """All assigned partitions."""
-        self._hungry: dict[TopicPartition, Feed] = {}
+        self._fetchable: dict[TopicPartition, PartitionState] = {}
         """What may be fetched, in the order in which it is asked for: who got records last stands last."""
         self._busy: dict[tuple[int, str], int] = {}
         """Requests under way, and how much they may bring."""
         self._backoffs: dict[int, tuple[Backoff, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._broken: BaseException | None = None
-        self._starved = False
+        self._buffer_full = False
         self._wake = asyncio.Event()
         self.fetches = self.failed_fetches = self.fetched_bytes = 0
 
-    def want(self, feed: Feed) -> None:
+    def want(self, state: PartitionState) -> None:
         """It may be fetched, as soon as there is room."""
         if (
-            feed.place not in self._hungry
-            and feed.wants_more
-            and feed.buffer.fetched_bytes < self._settings.max_partition_bytes
+            state.topic_partition not in self._fetchable
+            and state.wants_more
+            and state.buffer.fetched_bytes < self._settings.max_partition_bytes
         ):
-            self._hungry[feed.place] = feed
+            self._fetchable[state.topic_partition] = state
             self._wake.set()
 
-    def kick(self) -> None:
+    def wake(self) -> None:
         """Leaders have become known."""
         self._wake.set()
 
-    def taken(self, feed: Feed) -> None:
+    def taken(self, state: PartitionState) -> None:
         """Something of it has left the buffer."""
-        self.want(feed)
-        if self._starved:
+        self.want(state)
+        if self._buffer_full:
             self._wake.set()
 
     @property
     def buffered_bytes(self) -> int:
         """What it takes to keep what was fetched and has not been handed out."""
-        return sum(feed.buffered_bytes for feed in self.feeds.values())
+        return sum(state.buffered_bytes for state in self.states.values())
 
     async def run(self) -> None:
         """Until cancelled. Raises what went wrong in here."""
         try:
             while self._broken is None:
                 self._wake.clear()
-                self._starved = False
+                self._buffer_full = False
                 wait_s = self._send_all()
                 try:
                     async with asyncio.timeout(wait_s):
@@ -143,55 +143,61 @@ class Fetcher:
         """Send what can be sent; in how many seconds to look again."""
         now_s = asyncio.get_running_loop().time()
         later: list[float] = []
-        by_node: dict[Node, list[Feed]] = {}
-        for place, feed in list(self._hungry.items()):
-            if self.feeds.get(place) is not feed or not feed.wants_more:
-                del self._hungry[place]
-            elif feed.not_before_s > now_s:
-                later.append(feed.not_before_s)
-            elif (node := self._node(feed, now_s)) is not None:
-                by_node.setdefault(node, []).append(feed)
-        for node, feeds in by_node.items():
+        by_node: dict[Node, list[PartitionState]] = {}
+        for tp, state in list(self._fetchable.items()):
+            if self.states.get(tp) is not state or not state.wants_more:
+                del self._fetchable[tp]
+            elif state.not_before_s > now_s:
+                later.append(state.not_before_s)
+            elif (node := self._node(state, now_s)) is not None:
+                by_node.setdefault(node, []).append(state)
+        for node, states in by_node.items():
             not_before_s = self._backoffs.get(node.node_id, (None, 0.0))[1]
             if not_before_s > now_s:
                 later.append(not_before_s)
             else:
-                self._send(node, feeds)
+                self._send(node, states)
         return max(0.0, min(later) - now_s) if later else None
 
-    def _node(self, feed: Feed, now_s: float) -> Node | None:
-        if feed.replica >= 0 and now_s < feed.replica_until_s:
-            replica = self._leaders.broker(feed.replica)
+    def _node(self, state: PartitionState, now_s: float) -> Node | None:
+        if state.replica >= 0 and now_s < state.replica_until_s:
+            replica = self._leaders.broker(state.replica)
             if replica is not None:
                 return replica
-        return self._leaders.node(feed.place)
+        return self._leaders.node(state.topic_partition)
 
-    def _send(self, node: Node, feeds: list[Feed]) -> None:
-        lane = next((lane for lane in LANES if (node.node_id, lane) not in self._busy), None)
-        if lane is None:
+    def _send(self, node: Node, states: list[PartitionState]) -> None:
+        purpose = next((purpose for purpose in PURPOSES if (node.node_id, purpose) not in self._busy), None)
+        if purpose is None:
             return
-        waits = lane != LANES[-1]
+        waits = purpose != PURPOSES[-1]
         if not waits:
-            feeds = [feed for feed in feeds if feed.behind]
+            states = [state for state in states if state.behind]
         settings = self._settings
         room = settings.buffer_max_bytes - self.buffered_bytes - sum(self._busy.values())
         if room < settings.max_partition_bytes:
-            if self._busy or any(feed.ready for feed in self.feeds.values()):
-                self._starved = True
+            if self._busy or any(state.ready for state in self.states.values()):
+                self._buffer_full = True
                 return  # an answer, or the application, makes room
             # What is buffered belongs to partitions that are paused: the others must go on.
             room = settings.max_partition_bytes
-        max_bytes = min(settings.max_bytes, room, len(feeds) * settings.max_partition_bytes)
-        if not feeds:
+        max_bytes = min(settings.max_bytes, room, len(states) * settings.max_partition_bytes)
+        if not states:
             return
         asked = []
-        for feed in feeds:
-            del self._hungry[feed.place]
-            feed.asked = True
-            asked.append(_Asked(feed, feed.seat, feed.fetch_offset, self._leaders.epoch(feed.place)))
-        self._busy[node.node_id, lane] = max_bytes
+        for state in states:
+            del self._fetchable[state.topic_partition]
+            state.fetching = True
+            asked.append(
+                _Asked(
+                    state, state.position_id, state.fetch_offset, self._leaders.epoch(state.topic_partition)
+                )
+            )
+        self._busy[node.node_id, purpose] = max_bytes
         self.fetches += 1
-        task = asyncio.create_task(self._fetch(node, lane, waits, max_bytes, asked), name=f"{lane} {node}")
+        task = asyncio.create_task(
+            self._fetch(node, purpose, waits, max_bytes, asked), name=f"{purpose} {node}"
+        )
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
@@ -201,12 +207,14 @@ class Fetcher:
             self._broken = error
             self._wake.set()
 
-    async def _fetch(self, node: Node, lane: str, waits: bool, max_bytes: int, asked: list[_Asked]) -> None:
+    async def _fetch(
+        self, node: Node, purpose: str, waits: bool, max_bytes: int, asked: list[_Asked]
+    ) -> None:
         settings = self._settings
         request = self._request(asked, settings.max_wait_ms if waits else 0, max_bytes)
         timeout_ms = settings.request_timeout_ms + settings.max_wait_ms
         try:
-            response = await self._cluster.send(node, request, request_timeout_ms=timeout_ms, purpose=lane)
+            response = await self._cluster.send(node, request, request_timeout_ms=timeout_ms, purpose=purpose)
             if response.error_code:
                 raise RetriableError(f"Fetch was answered {error_name(response.error_code)}")
         except AuthenticationError:
@@ -217,7 +225,7 @@ class Fetcher:
             self._backoffs.pop(node.node_id, None)
             self._answered(asked, response)
         finally:
-            del self._busy[node.node_id, lane]
+            del self._busy[node.node_id, purpose]
             self._wake.set()
 
     def _request(self, asked: Iterable[_Asked], max_wait_ms: int, max_bytes: int) -> Request:
@@ -225,13 +233,13 @@ class Fetcher:
         topics: dict[str, list[FetchRequestFetchPartition]] = {}
         for one in asked:
             part = FetchRequestFetchPartition(
-                partition=one.feed.partition,
+                partition=one.state.partition,
                 current_leader_epoch=one.epoch,
                 fetch_offset=one.offset,
-                partition_max_bytes=max(settings.max_partition_bytes, one.feed.floor_bytes),
+                partition_max_bytes=max(settings.max_partition_bytes, one.state.floor_bytes),
             )
-            topics.setdefault(one.feed.topic, []).append(part)
-        floor = max((one.feed.floor_bytes for one in asked), default=0)
+            topics.setdefault(one.state.topic, []).append(part)
+        floor = max((one.state.floor_bytes for one in asked), default=0)
         message = FetchRequest(
             replica_id=-1,
             max_wait_ms=max_wait_ms,
@@ -260,16 +268,16 @@ class Fetcher:
         )
         for one in asked:
             if self._over(one):
-                one.feed.replica = -1
-                self._leaders.stale(one.feed.place)
-                self.want(one.feed)
+                one.state.replica = -1
+                self._leaders.stale(one.state.topic_partition)
+                self.want(one.state)
 
     def _over(self, one: _Asked) -> bool:
         """The request for it is over; whether its answer is still wanted."""
-        feed = one.feed
-        if self.feeds.get(feed.place) is not feed or feed.seat != one.seat:
+        state = one.state
+        if self.states.get(state.topic_partition) is not state or state.position_id != one.position_id:
             return False
-        feed.asked = False
+        state.fetching = False
         return True
 
     def _answered(self, asked: list[_Asked], response: Any) -> None:
@@ -278,77 +286,77 @@ class Fetcher:
             for topic in response.responses
             for part in topic.partitions
         }
-        fed: list[Feed] = []
+        fed: list[PartitionState] = []
         for one in asked:
             if not self._over(one):
                 continue
-            part = data.get(one.feed.place)
+            part = data.get(one.state.topic_partition)
             if part is None:
-                one.feed.not_before_s = asyncio.get_running_loop().time() + RETRY_S
+                one.state.not_before_s = asyncio.get_running_loop().time() + RETRY_S
             elif part.error_code:
                 self._refused(one, part)
             elif self._take(one, part):
-                fed.append(one.feed)
+                fed.append(one.state)
                 continue
-            self.want(one.feed)
+            self.want(one.state)
         # Those that got records stand behind those that got none.
-        for feed in fed:
-            self.want(feed)
-            self._on_ready(feed)
+        for state in fed:
+            self.want(state)
+            self._on_ready(state)
 
     def _take(self, one: _Asked, part: FetchResponsePartitionData) -> bool:
         """What an answer says about one partition; whether there are records."""
-        feed, settings = one.feed, self._settings
-        feed.high_watermark, feed.log_start_offset = part.high_watermark, part.log_start_offset
+        state, settings = one.state, self._settings
+        state.high_watermark, state.log_start_offset = part.high_watermark, part.log_start_offset
         stable = settings.committed_only and part.last_stable_offset >= 0
-        feed.end_offset = part.last_stable_offset if stable else part.high_watermark
+        state.end_offset = part.last_stable_offset if stable else part.high_watermark
         records = part.records or b""
         if part.preferred_read_replica >= 0 and not records:
-            feed.replica = part.preferred_read_replica
-            feed.replica_until_s = asyncio.get_running_loop().time() + REPLICA_S
+            state.replica = part.preferred_read_replica
+            state.replica_until_s = asyncio.get_running_loop().time() + REPLICA_S
             return False
         if not records:
-            feed.behind = False
+            state.behind = False
             return False
         self.fetched_bytes += len(records)
         after = end_of(records)
-        if after is None and len(records) >= max(feed.floor_bytes, settings.max_partition_bytes):
+        if after is None and len(records) >= max(state.floor_bytes, settings.max_partition_bytes):
             # A batch that is cut off, from a broker that does not send the first one whole.
-            feed.floor_bytes = min(2 * len(records), FLOOR_MAX_BYTES)
+            state.floor_bytes = min(2 * len(records), FLOOR_MAX_BYTES)
             if len(records) < FLOOR_MAX_BYTES:
                 return False
         if after is not None and after <= one.offset:
-            feed.not_before_s = asyncio.get_running_loop().time() + RETRY_S
+            state.not_before_s = asyncio.get_running_loop().time() + RETRY_S
             return False
-        feed.floor_bytes = 0
+        state.floor_bytes = 0
         aborted = None
         if settings.committed_only:
             aborted = [(entry.producer_id, entry.first_offset) for entry in part.aborted_transactions or ()]
-        feed.add(Chunk(records, aborted), after)
-        feed.fetch_epoch = one.epoch
-        feed.behind = after is not None and after < feed.end_offset
+        state.add(Chunk(records, aborted), after)
+        state.fetch_epoch = one.epoch
+        state.behind = after is not None and after < state.end_offset
         return True
 
     def _refused(self, one: _Asked, part: FetchResponsePartitionData) -> None:
-        feed, code = one.feed, part.error_code
+        state, code = one.state, part.error_code
         self.failed_fetches += 1
-        feed.not_before_s = asyncio.get_running_loop().time() + RETRY_S
-        from_replica, feed.replica = feed.replica >= 0, -1
-        name = f"{feed.topic}-{feed.partition}"
+        state.not_before_s = asyncio.get_running_loop().time() + RETRY_S
+        from_replica, state.replica = state.replica >= 0, -1
+        name = f"{state.topic}-{state.partition}"
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if not from_replica:  # a follower may not know the offset yet
-                self._on_out_of_range(feed)
+                self._on_out_of_range(state)
         elif code in MOVED:
             logger.info("%s at offset %d: %s", name, one.offset, error_name(code))
-            self._leaders.stale(feed.place)
+            self._leaders.stale(state.topic_partition)
         elif code == ErrorCode.UNKNOWN_SERVER_ERROR or (
             KafkaError(code).retriable and code != ErrorCode.CORRUPT_MESSAGE
         ):
             logger.warning("%s at offset %d: %s; trying again", name, one.offset, error_name(code))
         else:
             why = f"the broker does not serve it: {error_name(code)}"
-            feed.fail(PartitionError(*feed.place, one.offset, why, code))
-            self._on_ready(feed)
+            state.fail(PartitionError(*state.topic_partition, one.offset, why, code))
+            self._on_ready(state)
 
 
 def _keep_records(response: FetchResponse) -> None:

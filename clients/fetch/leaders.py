@@ -52,7 +52,7 @@ REFRESH_MS, REFRESH_MAX_MS = 100, 1_000
 
 
 @dataclass(slots=True)
-class _Led:
+class _Leader:
     node: Node | None
     epoch: int
     topic_id: bytes
@@ -61,7 +61,7 @@ class _Led:
 class Leaders:
     """Leaders of the partitions of some topics. `run` keeps them fresh; belongs to the cluster's loop.
 
-    `on_change(place, epoch changed, topic is another one)` is called for each partition after each look.
+    `on_change(partition, epoch changed, topic is another one)` is called for each partition after each look.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class Leaders:
         self._on_change = on_change
         self._on_refused = on_refused
         self._max_age_s = max_age_ms / 1000
-        self._led: dict[TopicPartition, _Led] = {}
+        self._known: dict[TopicPartition, _Leader] = {}
         self._brokers: Mapping[int, Node] = {}
         self._wanted: set[str] = set()
-        self._guests: set[str] = set()
+        self._also: set[str] = set()
         self._missing: set[str] = set()
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
@@ -89,39 +89,39 @@ class Leaders:
 
     def watch(self, topics: Iterable[str]) -> None:
         """The topics to know about from now on."""
-        self._wanted = set(topics) | self._guests
-        for place in [place for place in self._led if place[0] not in self._wanted]:
-            del self._led[place]
-        if any(topic not in {place[0] for place in self._led} for topic in self._wanted):
+        self._wanted = set(topics) | self._also
+        for tp in [tp for tp in self._known if tp[0] not in self._wanted]:
+            del self._known[tp]
+        if any(topic not in {tp[0] for tp in self._known} for topic in self._wanted):
             self._wake.set()
 
-    def also(self, topics: Iterable[str]) -> None:
+    def watch_also(self, topics: Iterable[str]) -> None:
         """More topics to know about."""
-        self._guests.update(topics)
+        self._also.update(topics)
         self.watch(self._wanted)
 
-    def node(self, place: TopicPartition) -> Node | None:
+    def node(self, tp: TopicPartition) -> Node | None:
         """Who leads it; None: not known, and being looked up."""
-        led = self._led.get(place)
-        if led is None or led.node is None:
+        known = self._known.get(tp)
+        if known is None or known.node is None:
             self._wake.set()
             return None
-        return led.node
+        return known.node
 
     def broker(self, node_id: int) -> Node | None:
         """A broker by its id."""
         return self._brokers.get(node_id)
 
-    def epoch(self, place: TopicPartition) -> int:
+    def epoch(self, tp: TopicPartition) -> int:
         """The leader epoch; -1: not known."""
-        led = self._led.get(place)
-        return -1 if led is None else led.epoch
+        known = self._known.get(tp)
+        return -1 if known is None else known.epoch
 
-    def stale(self, place: TopicPartition) -> None:
+    def stale(self, tp: TopicPartition) -> None:
         """What is known about this partition does not hold any more."""
-        led = self._led.get(place)
-        if led is not None:
-            led.node = None
+        known = self._known.get(tp)
+        if known is not None:
+            known.node = None
         self._wake.set()
 
     async def looked(self) -> None:
@@ -176,28 +176,28 @@ class Leaders:
             logger.info("topic %s is there now", topic.name)
         complete = True
         for part in topic.partitions:
-            place = (topic.name, part.partition)
+            tp = (topic.name, part.partition)
             node = self._brokers.get(part.leader)
-            led = self._led.get(place)
+            known = self._known.get(tp)
             changed = again = False
-            if led is None:
-                self._led[place] = _Led(node, part.leader_epoch, topic.id)
+            if known is None:
+                self._known[tp] = _Leader(node, part.leader_epoch, topic.id)
             else:
-                again = led.topic_id != topic.id
+                again = known.topic_id != topic.id
                 # A broker that lags behind may still tell of an earlier leader.
-                if part.leader_epoch < led.epoch and part.leader_epoch >= 0 and not again:
-                    complete = complete and led.node is not None
+                if part.leader_epoch < known.epoch and part.leader_epoch >= 0 and not again:
+                    complete = complete and known.node is not None
                     continue
-                changed = part.leader_epoch > led.epoch
-                led.node, led.epoch, led.topic_id = node, part.leader_epoch, topic.id
+                changed = part.leader_epoch > known.epoch
+                known.node, known.epoch, known.topic_id = node, part.leader_epoch, topic.id
             complete = complete and node is not None
-            self._on_change(place, changed, again)
+            self._on_change(tp, changed, again)
         return complete
 
     def _cannot_see(self, topic: str, code: int) -> None:
-        for place, led in self._led.items():
-            if place[0] == topic:
-                led.node = None
+        for tp, known in self._known.items():
+            if tp[0] == topic:
+                known.node = None
         if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             self._on_refused(topic, code)
         elif topic not in self._missing:
@@ -217,20 +217,18 @@ class Leaders:
         found: dict[TopicPartition, tuple[int, int, int]] = {}
         errors: dict[TopicPartition, int] = {}
 
-        def request(places: list[TopicPartition]) -> Request:
-            epochs = {place: self.epoch(place) for place in places}
-            return list_offsets(
-                {place: times[place] for place in places}, epochs=epochs, committed_only=committed_only
-            )
+        def request(tps: list[TopicPartition]) -> Request:
+            epochs = {tp: self.epoch(tp) for tp in tps}
+            return list_offsets({tp: times[tp] for tp in tps}, epochs=epochs, committed_only=committed_only)
 
         answers, not_served = await self._ask(times, request)
         errors |= dict.fromkeys(not_served, int(ErrorCode.UNSUPPORTED_VERSION))
         for answer in answers:
-            for place, one in listed_offsets(answer).items():
+            for tp, one in listed_offsets(answer).items():
                 if one.code:
-                    errors[place] = one.code
+                    errors[tp] = one.code
                 else:
-                    found[place] = (one.offset, one.timestamp, one.leader_epoch)
+                    found[tp] = (one.offset, one.timestamp, one.leader_epoch)
         self._note(errors)
         return found, errors
 
@@ -245,7 +243,7 @@ class Leaders:
         found: dict[TopicPartition, int] = {}
         errors: dict[TopicPartition, int] = {}
 
-        def request(places: list[TopicPartition]) -> Request:
+        def request(tps: list[TopicPartition]) -> Request:
             topics = [
                 OffsetForLeaderEpochRequestOffsetForLeaderTopic(
                     topic=topic,
@@ -258,30 +256,30 @@ class Leaders:
                         for p in partitions
                     ],
                 )
-                for topic, partitions in by_topic(places).items()
+                for topic, partitions in by_topic(tps).items()
             ]
             return plain(OffsetForLeaderEpochRequest(replica_id=-1, topics=topics))
 
         answers, not_served = await self._ask(epochs, request)
-        for place in not_served:
-            self._cannot_validate(place)
-            found[place] = -1
+        for tp in not_served:
+            self._cannot_validate(tp)
+            found[tp] = -1
         for answer in answers:
             for topic in answer.topics:
                 for part in topic.partitions:
-                    place = (topic.topic, part.partition)
+                    tp = (topic.topic, part.partition)
                     if part.error_code in CANNOT_VALIDATE:
-                        self._cannot_validate(place)
-                        found[place] = -1
+                        self._cannot_validate(tp)
+                        found[tp] = -1
                     elif part.error_code:
-                        errors[place] = part.error_code
+                        errors[tp] = part.error_code
                     else:
-                        found[place] = part.end_offset
+                        found[tp] = part.end_offset
         self._note(errors)
         return found, errors
 
-    def _cannot_validate(self, place: TopicPartition) -> None:
-        node = self.node(place)
+    def _cannot_validate(self, tp: TopicPartition) -> None:
+        node = self.node(tp)
         if node is not None and node not in self._without_epochs:
             self._without_epochs.add(node)
             logger.warning(
@@ -291,28 +289,28 @@ class Leaders:
             )
 
     def _note(self, errors: Mapping[TopicPartition, int]) -> None:
-        for place, code in errors.items():
+        for tp, code in errors.items():
             if code in MOVED:
-                self.stale(place)
+                self.stale(tp)
 
     async def _ask(
-        self, places: Iterable[TopicPartition], request: Callable[[list[TopicPartition]], Request]
+        self, tps: Iterable[TopicPartition], request: Callable[[list[TopicPartition]], Request]
     ) -> tuple[list[Any], list[TopicPartition]]:
         """The answers of all leaders that answer, and the partitions whose leaders do not serve this API."""
         not_served: list[TopicPartition] = []
         by_node: dict[Node, list[TopicPartition]] = {}
-        for place in places:
-            node = self.node(place)
+        for tp in tps:
+            node = self.node(tp)
             if node is not None:
-                by_node.setdefault(node, []).append(place)
+                by_node.setdefault(node, []).append(tp)
 
         async def one(node: Node, asked: list[TopicPartition]) -> Any | None:
             try:
                 return await self._cluster.send(node, request(asked))
             except RetriableError as error:
                 logger.info("%s does not tell offsets: %s", node, error)
-                for place in asked:
-                    self.stale(place)
+                for tp in asked:
+                    self.stale(tp)
                 return None
             except UnsupportedVersionError:
                 not_served.extend(asked)

@@ -115,7 +115,7 @@ class Batch:
         return self._deserialized() if self._records is None else iter(self._records)
 
     @property
-    def place(self) -> TopicPartition:
+    def topic_partition(self) -> TopicPartition:
         """Topic and partition."""
         return self.topic, self.partition
 
@@ -205,7 +205,7 @@ class Batch:
 
     def _corrupt(self, part: Part, error: MalformedError) -> CorruptRecordError:
         offset = part.rows.offset_of(part.first)
-        return CorruptRecordError(*self.place, offset, part.rows.header.next_offset, error.reason)
+        return CorruptRecordError(*self.topic_partition, offset, part.rows.header.next_offset, error.reason)
 
     def _rows(self, keys: Iterable[Any], values: Iterable[Any]) -> Iterator[Record]:
         columns = self._decoded()
@@ -242,7 +242,9 @@ class Batch:
             except Exception as error:
                 columns = self._decoded()
                 offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
-                raise RecordDeserializationError(*self.place, offset, origin, key, value, error) from error
+                raise RecordDeserializationError(
+                    *self.topic_partition, offset, origin, key, value, error
+                ) from error
             yield made
 
 

@@ -17,8 +17,8 @@ from ringleader.clients.fetch.errors import (
     OffsetGoneError,
     PartitionError,
 )
-from ringleader.clients.fetch.feed import COMMITTED, Feed
 from ringleader.clients.fetch.leaders import MOVED, Leaders
+from ringleader.clients.fetch.partition_state import COMMITTED, PartitionState
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST
 from ringleader.protocol.errors import KafkaError, error_name
@@ -26,170 +26,172 @@ from ringleader.protocol.errors import KafkaError, error_name
 logger = logging.getLogger("ringleader.clients.consumer")
 
 Reset = Literal["earliest", "latest", "none"]
-WISHES: Mapping[str, int] = {"earliest": EARLIEST, "latest": LATEST}
+RESETS: Mapping[str, int] = {"earliest": EARLIEST, "latest": LATEST}
 Committed = Callable[[Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]
 
-_Seats = Mapping[TopicPartition, tuple[Feed, int]]
+_Asked = Mapping[TopicPartition, tuple[PartitionState, int]]
 """Partitions that something is asked for, and the position of each that it is asked for."""
 
 
-class Placer:
-    """Gives feeds their positions. `runs` do the work, each its kind of it: a slow coordinator does not keep
-    other partitions from finding their place in the log. `kick` says that there is some.
+class PositionLookup:
+    """Gives partitions their positions. `runs` do the work, each its kind of it: a slow coordinator does not
+    hold up those that are looked up elsewhere. `wake` says that there is some.
 
-    `on_placed(feed)`: it may be fetched, or has an error to tell.
+    `on_positioned(partition)`: it may be fetched, or has an error to tell.
     """
 
     def __init__(
         self,
-        feeds: Mapping[TopicPartition, Feed],
+        states: Mapping[TopicPartition, PartitionState],
         leaders: Leaders,
         committed: Committed,
         reset: Reset,
         committed_only: bool,
-        on_placed: Callable[[Feed], None],
+        on_positioned: Callable[[PartitionState], None],
     ) -> None:
-        self._feeds = feeds
+        self._states = states
         self._leaders = leaders
         self._committed = committed
         self._reset = reset
         self._committed_only = committed_only
-        self._on_placed = on_placed
+        self._on_positioned = on_positioned
         self._wakes: list[asyncio.Event] = []
 
-    def kick(self) -> None:
+    def wake(self) -> None:
         """Somebody has no position, or must validate it."""
         for wake in self._wakes:
             wake.set()
 
-    def out_of_range(self, feed: Feed) -> None:
+    def out_of_range(self, state: PartitionState) -> None:
         """The leader says that the log does not hold what was asked for."""
-        asked, position = feed.fetch_offset, feed.position
+        asked, position = state.fetch_offset, state.position
         if position is not None and asked != position:
             # What is buffered was there a moment ago: it is handed out first.
-            feed.not_before_s = asyncio.get_running_loop().time() + 0.1
-            if not feed.ready:
-                feed.refetch()
+            state.not_before_s = asyncio.get_running_loop().time() + 0.1
+            if not state.ready:
+                state.refetch()
             return
-        self._start_over(feed, "the log does not hold this offset")
+        self._start_over(state, "the log does not hold this offset")
 
-    def made_anew(self, feed: Feed) -> None:
+    def made_anew(self, state: PartitionState) -> None:
         """The topic was deleted and created again: the position means nothing any more."""
-        self._start_over(feed, "the topic was created anew")
+        self._start_over(state, "the topic was created anew")
 
-    def _start_over(self, feed: Feed, why: str) -> None:
-        at = feed.position
+    def _start_over(self, state: PartitionState, why: str) -> None:
+        at = state.position
         if self._reset == "none":
-            feed.unplace(COMMITTED)
-            feed.fail(OffsetGoneError(*feed.place, at, f"{why}, and auto_offset_reset is 'none'"))
-            self._on_placed(feed)
+            state.reset_position(COMMITTED)
+            state.fail(OffsetGoneError(*state.topic_partition, at, f"{why}, and auto_offset_reset is 'none'"))
+            self._on_positioned(state)
             return
-        name = f"{feed.topic}-{feed.partition}"
+        name = f"{state.topic}-{state.partition}"
         logger.warning("%s at offset %s: %s; going on at the %s", name, at, why, self._reset)
-        feed.unplace(WISHES[self._reset])
-        self.kick()
+        state.reset_position(RESETS[self._reset])
+        self.wake()
 
     def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Until cancelled."""
         return [
-            self._run(self._place_committed, lambda feed: feed.position is None and feed.wish == COMMITTED),
-            self._run(self._place_by_time, lambda feed: feed.position is None and feed.wish != COMMITTED),
-            self._run(self._validate, lambda feed: feed.position is not None and feed.validate),
+            self._run(
+                self._from_committed, lambda state: state.position is None and state.reset_to == COMMITTED
+            ),
+            self._run(self._from_log, lambda state: state.position is None and state.reset_to != COMMITTED),
+            self._run(self._validate, lambda state: state.position is not None and state.validate),
         ]
 
     async def _run(
         self,
-        work: Callable[[_Seats], Coroutine[Any, Any, None]],
-        wanted: Callable[[Feed], bool],
+        work: Callable[[_Asked], Coroutine[Any, Any, None]],
+        wanted: Callable[[PartitionState], bool],
     ) -> None:
         backoff = Backoff(100, 1_000, random.random)
         wake = asyncio.Event()
         self._wakes.append(wake)
         while True:
             wake.clear()
-            if seats := self._seats(wanted):
-                await work(seats)
-            if self._seats(wanted):
+            if asked := self._wanted(wanted):
+                await work(asked)
+            if self._wanted(wanted):
                 await asyncio.sleep(backoff.next_ms() / 1000)
             else:
                 backoff.reset()
                 await wake.wait()
 
     @staticmethod
-    def _open(feed: Feed) -> bool:
+    def _open(state: PartitionState) -> bool:
         """Whether there is something to do for it."""
-        return feed.error is None and (feed.position is None or feed.validate)
+        return state.error is None and (state.position is None or state.validate)
 
-    def _seats(self, wanted: Callable[[Feed], bool]) -> _Seats:
+    def _wanted(self, wanted: Callable[[PartitionState], bool]) -> _Asked:
         return {
-            place: (feed, feed.seat)
-            for place, feed in self._feeds.items()
-            if self._open(feed) and wanted(feed)
+            tp: (state, state.position_id)
+            for tp, state in self._states.items()
+            if self._open(state) and wanted(state)
         }
 
-    def _still(self, feed: Feed, seat: int) -> bool:
-        return feed.seat == seat and self._feeds.get(feed.place) is feed
+    def _still(self, state: PartitionState, position_id: int) -> bool:
+        return state.position_id == position_id and self._states.get(state.topic_partition) is state
 
-    async def _place_committed(self, seats: _Seats) -> None:
+    async def _from_committed(self, asked: _Asked) -> None:
         try:
-            offsets = await self._committed(list(seats))
+            offsets = await self._committed(list(asked))
         except MembershipError:
             return  # the application hears of it otherwise
         except ClientError as error:
             logger.warning("committed offsets cannot be fetched, trying again: %s", error)
             return
-        for place, (feed, seat) in seats.items():
-            if not self._still(feed, seat):
+        for tp, (state, position_id) in asked.items():
+            if not self._still(state, position_id):
                 continue
-            if (found := offsets.get(place)) is not None:
-                feed.place_at(found.offset, found.leader_epoch)
-                feed.committed = found.offset
-                feed.validate = found.leader_epoch >= 0
-                if not feed.validate:
-                    self._on_placed(feed)
+            if (found := offsets.get(tp)) is not None:
+                state.set_position(found.offset, found.leader_epoch)
+                state.committed = found.offset
+                state.validate = found.leader_epoch >= 0
+                if not state.validate:
+                    self._on_positioned(state)
             elif self._reset == "none":
                 why = "the group has no committed offset, and auto_offset_reset is 'none'"
-                feed.fail(NoOffsetError(*place, None, why))
-                self._on_placed(feed)
+                state.fail(NoOffsetError(*tp, None, why))
+                self._on_positioned(state)
             else:
-                feed.wish = WISHES[self._reset]
-        self.kick()
+                state.reset_to = RESETS[self._reset]
+        self.wake()
 
-    async def _place_by_time(self, seats: _Seats) -> None:
-        times = {place: feed.wish for place, (feed, _) in seats.items()}
+    async def _from_log(self, asked: _Asked) -> None:
+        times = {tp: state.reset_to for tp, (state, _) in asked.items()}
         found, errors = await self._leaders.list_offsets(times, self._committed_only)
-        for place, (offset, _, epoch) in found.items():
-            feed, seat = seats[place]
-            if self._still(feed, seat) and feed.wish == times[place]:
-                feed.place_at(offset, epoch)
-                self._on_placed(feed)
-        self._refuse(seats, errors)
+        for tp, (offset, _, epoch) in found.items():
+            state, position_id = asked[tp]
+            if self._still(state, position_id) and state.reset_to == times[tp]:
+                state.set_position(offset, epoch)
+                self._on_positioned(state)
+        self._refuse(asked, errors)
 
-    async def _validate(self, seats: _Seats) -> None:
+    async def _validate(self, asked: _Asked) -> None:
         """KIP-320: after a change of leader, is what was read still in the log?"""
         # An answer under way would move what is to be validated.
-        epochs = {place: feed.fetch_epoch for place, (feed, _) in seats.items() if not feed.asked}
+        epochs = {tp: state.fetch_epoch for tp, (state, _) in asked.items() if not state.fetching}
         found, errors = await self._leaders.epoch_ends(epochs)
-        for place, end in found.items():
-            feed, seat = seats[place]
-            if self._still(feed, seat) and feed.fetch_epoch == epochs[place]:
-                feed.validate = False
-                self._validated(feed, end)
-        self._refuse(seats, errors)
+        for tp, end in found.items():
+            state, position_id = asked[tp]
+            if self._still(state, position_id) and state.fetch_epoch == epochs[tp]:
+                state.validate = False
+                self._validated(state, end)
+        self._refuse(asked, errors)
 
-    def _validated(self, feed: Feed, end: int) -> None:
-        position = feed.position
+    def _validated(self, state: PartitionState, end: int) -> None:
+        position = state.position
         assert position is not None
-        if end < 0 or feed.fetch_offset <= end:
+        if end < 0 or state.fetch_offset <= end:
             # A leader that does not know the epoch cannot tell; out of range will be noticed anyway.
-            self._on_placed(feed)
+            self._on_positioned(state)
             return
-        name = f"{feed.topic}-{feed.partition}"
+        name = f"{state.topic}-{state.partition}"
         if position <= end:
             logger.warning("%s: records after offset %d are gone, they are fetched again", name, end)
-            feed.refetch()
+            state.refetch()
         elif self._reset == "none":
-            feed.fail(LogTruncatedError(*feed.place, position, end))
+            state.fail(LogTruncatedError(*state.topic_partition, position, end))
         else:
             logger.warning(
                 "%s: the log was truncated below position %d: going on at %d, where the histories part",
@@ -197,14 +199,14 @@ class Placer:
                 position,
                 end,
             )
-            feed.place_at(end)
-        self._on_placed(feed)
+            state.set_position(end)
+        self._on_positioned(state)
 
-    def _refuse(self, seats: _Seats, errors: Mapping[TopicPartition, int]) -> None:
-        for place, code in errors.items():
-            feed, seat = seats[place]
-            if not self._still(feed, seat) or code in MOVED or KafkaError(code).retriable:
+    def _refuse(self, asked: _Asked, errors: Mapping[TopicPartition, int]) -> None:
+        for tp, code in errors.items():
+            state, position_id = asked[tp]
+            if not self._still(state, position_id) or code in MOVED or KafkaError(code).retriable:
                 continue
             why = f"the broker does not tell its offsets: {error_name(code)}"
-            feed.fail(PartitionError(*place, feed.position, why, code))
-            self._on_placed(feed)
+            state.fail(PartitionError(*tp, state.position, why, code))
+            self._on_positioned(state)

@@ -14,11 +14,11 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
 from ringleader.clients.fetch.buffer import Part, heavy
 from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
-from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
-from ringleader.clients.fetch.positions import Committed, Placer
+from ringleader.clients.fetch.partition_state import PartitionState
+from ringleader.clients.fetch.positions import Committed, PositionLookup
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import KafkaError, MalformedError, error_name
@@ -32,7 +32,7 @@ class Reader:
     def __init__(self, cluster: Cluster, settings: ConsumerSettings, committed: Committed) -> None:
         self._cluster = cluster
         self._settings = settings
-        self.in_hand: dict[TopicPartition, Feed] = {}
+        self.in_hand: dict[TopicPartition, PartitionState] = {}
         """What the application was given records of and has not come back from."""
         self._put_down = asyncio.Event()
         self._left_alone = False
@@ -44,25 +44,25 @@ class Reader:
         self.fetcher = Fetcher(
             cluster, self._leaders, settings.fetching(), self._on_ready, self._on_out_of_range
         )
-        self.feeds = self.fetcher.feeds
-        self._placer = Placer(
-            self.feeds,
+        self.states = self.fetcher.states
+        self._positions = PositionLookup(
+            self.states,
             self._leaders,
             committed,
             settings.auto_offset_reset,
             settings.committed_only,
-            self._placed,
+            self._positioned,
         )
         self._moved = asyncio.Event()
-        self._ready: dict[TopicPartition, Feed] = {}
+        self._ready: dict[TopicPartition, PartitionState] = {}
         """Partitions with something to hand out, in the order of their turns."""
-        self._open: Feed | None = None
+        self._open: PartitionState | None = None
         """The one with an inflated batch of which there is more."""
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin."""
-        works = [self._leaders.run(), self.fetcher.run(), *self._placer.runs()]
+        works = [self._leaders.run(), self.fetcher.run(), *self._positions.runs()]
         self._tasks = [asyncio.create_task(self._guard(work), name="consumer") for work in works]
 
     async def close(self) -> None:
@@ -84,54 +84,54 @@ class Reader:
 
     # ---- partitions come and go ----
 
-    def add(self, places: Iterable[TopicPartition]) -> None:
+    def add(self, tps: Iterable[TopicPartition]) -> None:
         """Partitions from now on; nothing is fetched before `release`."""
-        for place in places:
-            self.feeds[place] = Feed(place)
-        self._leaders.watch({topic for topic, _ in self.feeds})
-        self._placer.kick()
+        for tp in tps:
+            self.states[tp] = PartitionState(tp)
+        self._leaders.watch({topic for topic, _ in self.states})
+        self._positions.wake()
 
-    def release(self, places: Iterable[TopicPartition]) -> None:
+    def release(self, tps: Iterable[TopicPartition]) -> None:
         """Fetch and hand out."""
-        for place in places:
-            if (feed := self.feeds.get(place)) is not None:
-                feed.held = False
-                self._placed(feed)
-        self._placer.kick()
+        for tp in tps:
+            if (state := self.states.get(tp)) is not None:
+                state.suspended = False
+                self._positioned(state)
+        self._positions.wake()
 
-    def hold(self, places: Iterable[TopicPartition]) -> None:
+    def suspend(self, tps: Iterable[TopicPartition]) -> None:
         """Neither fetch nor hand out any more."""
-        for place in places:
-            if (feed := self.feeds.get(place)) is not None:
-                feed.held = True
-                self._ready.pop(place, None)
+        for tp in tps:
+            if (state := self.states.get(tp)) is not None:
+                state.suspended = True
+                self._ready.pop(tp, None)
 
-    def drop(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Feed]:
+    def drop(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """These are not read any more; what was fetched is forgotten. What they were."""
         dropped = {}
-        for place in places:
-            self._ready.pop(place, None)
-            if (feed := self.feeds.pop(place, None)) is not None:
-                dropped[place] = feed
-        self._leaders.watch({topic for topic, _ in self.feeds})
-        self.fetcher.kick()
+        for tp in tps:
+            self._ready.pop(tp, None)
+            if (state := self.states.pop(tp, None)) is not None:
+                dropped[tp] = state
+        self._leaders.watch({topic for topic, _ in self.states})
+        self.fetcher.wake()
         self._tell_moved()
         return dropped
 
-    def feed(self, place: TopicPartition) -> Feed:
+    def state(self, tp: TopicPartition) -> PartitionState:
         """Raises NotAssignedError."""
-        feed = self.feeds.get(place)
-        if feed is None:
-            raise NotAssignedError(f"{place[0]}-{place[1]} is not assigned to this consumer now")
-        return feed
+        state = self.states.get(tp)
+        if state is None:
+            raise NotAssignedError(f"{tp[0]}-{tp[1]} is not assigned to this consumer now")
+        return state
 
     # ---- what the application has in hand ----
 
     def processed(self) -> None:
         """The application has come back: what it had in hand is processed."""
         if self.in_hand:
-            for feed in self.in_hand.values():
-                feed.processed()
+            for state in self.in_hand.values():
+                state.processed()
             self._empty_hands()
 
     def leave_alone(self) -> None:
@@ -146,21 +146,21 @@ class Reader:
         put_down, self._put_down = self._put_down, asyncio.Event()
         put_down.set()
 
-    async def until_processed(self, places: Iterable[TopicPartition]) -> None:
+    async def until_processed(self, tps: Iterable[TopicPartition]) -> None:
         """Wait until nothing of these is in hand."""
-        wanted = set(places)
+        wanted = set(tps)
         while not self._left_alone and not wanted.isdisjoint(self.in_hand):
             await self._put_down.wait()
 
     # ---- where to read ----
 
-    def position_of(self, place: TopicPartition) -> int | None:
+    def position_of(self, tp: TopicPartition) -> int | None:
         """Offset of the next record to be handed out; None: not known yet. Raises NotAssignedError,
         PartitionError."""
-        feed = self.feed(place)
-        if feed.position is None and feed.error is not None:
-            raise feed.error
-        return feed.position
+        state = self.state(tp)
+        if state.position is None and state.error is not None:
+            raise state.error
+        return state.position
 
     async def moved(self) -> None:
         """Wait until a position may have become known."""
@@ -170,27 +170,27 @@ class Reader:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
-    def seek(self, place: TopicPartition, offset: int) -> None:
+    def seek(self, tp: TopicPartition, offset: int) -> None:
         """Go on there; what was fetched is dropped, and an answer under way is not taken."""
-        self.feed(place).place_at(offset)
-        self._ready.pop(place, None)
-        self._placed(self.feeds[place])
+        self.state(tp).set_position(offset)
+        self._ready.pop(tp, None)
+        self._positioned(self.states[tp])
 
-    def seek_by_time(self, place: TopicPartition, time: int) -> None:
+    def seek_by_time(self, tp: TopicPartition, time: int) -> None:
         """Go on at the beginning or the end of the log (EARLIEST, LATEST), as of when it is looked up."""
-        self.feed(place).unplace(time)
-        self._ready.pop(place, None)
-        self._placer.kick()
+        self.state(tp).reset_position(time)
+        self._ready.pop(tp, None)
+        self._positions.wake()
 
-    def pause(self, place: TopicPartition) -> None:
+    def pause(self, tp: TopicPartition) -> None:
         """Hand nothing out; what was fetched is kept."""
-        self.feed(place).paused = True
-        self._ready.pop(place, None)
+        self.state(tp).paused = True
+        self._ready.pop(tp, None)
 
-    def resume(self, place: TopicPartition) -> None:
+    def resume(self, tp: TopicPartition) -> None:
         """The end of `pause`."""
-        self.feed(place).paused = False
-        self._placed(self.feeds[place])
+        self.state(tp).paused = False
+        self._positioned(self.states[tp])
 
     async def offsets(
         self, times: Mapping[TopicPartition, int], timeout_s: float
@@ -199,7 +199,7 @@ class Reader:
 
         Raises BrokerError, and RetriableError when time is over.
         """
-        self._leaders.also({topic for topic, _ in times})
+        self._leaders.watch_also({topic for topic, _ in times})
         found: dict[TopicPartition, tuple[int, int]] = {}
         left = dict(times)
         why = "no leader"
@@ -207,8 +207,8 @@ class Reader:
             async with asyncio.timeout(timeout_s):
                 while True:
                     answers, errors = await self._leaders.list_offsets(left, self._settings.committed_only)
-                    found |= {place: answer[:2] for place, answer in answers.items()}
-                    left = {place: time for place, time in left.items() if place not in found}
+                    found |= {tp: answer[:2] for tp, answer in answers.items()}
+                    left = {tp: time for tp, time in left.items() if tp not in found}
                     if not left:
                         return found
                     for (topic, partition), code in errors.items():
@@ -222,43 +222,43 @@ class Reader:
 
     # ---- what the parts tell ----
 
-    def _changed(self, place: TopicPartition, epoch_changed: bool, another_topic: bool) -> None:
-        feed = self.feeds.get(place)
-        if feed is None:
+    def _changed(self, tp: TopicPartition, epoch_changed: bool, another_topic: bool) -> None:
+        state = self.states.get(tp)
+        if state is None:
             return
-        if another_topic and feed.position is not None:
-            self._ready.pop(place, None)
-            self._placer.made_anew(feed)
-        elif epoch_changed and feed.position is not None and feed.fetch_epoch >= 0:
-            feed.validate = True
-        if feed.position is None or feed.validate:
-            self._placer.kick()
-        self.fetcher.want(feed)
-        self.fetcher.kick()
+        if another_topic and state.position is not None:
+            self._ready.pop(tp, None)
+            self._positions.made_anew(state)
+        elif epoch_changed and state.position is not None and state.fetch_epoch >= 0:
+            state.validate = True
+        if state.position is None or state.validate:
+            self._positions.wake()
+        self.fetcher.want(state)
+        self.fetcher.wake()
 
     def _refused(self, topic: str, code: int) -> None:
-        for feed in self.feeds.values():
-            if feed.topic == topic and feed.error is None:
+        for state in self.states.values():
+            if state.topic == topic and state.error is None:
                 why = f"the cluster does not show this topic: {error_name(code)}"
-                feed.fail(PartitionError(*feed.place, feed.position, why, code))
-                self._on_ready(feed)
+                state.fail(PartitionError(*state.topic_partition, state.position, why, code))
+                self._on_ready(state)
 
-    def _placed(self, feed: Feed) -> None:
+    def _positioned(self, state: PartitionState) -> None:
         self._tell_moved()
-        if feed.position is None or feed.validate:
-            self._placer.kick()
-        self.fetcher.want(feed)
-        if feed.ready:
-            self._on_ready(feed)
+        if state.position is None or state.validate:
+            self._positions.wake()
+        self.fetcher.want(state)
+        if state.ready:
+            self._on_ready(state)
 
-    def _on_ready(self, feed: Feed) -> None:
-        if feed.ready and self.feeds.get(feed.place) is feed:
-            self._ready.setdefault(feed.place, feed)
+    def _on_ready(self, state: PartitionState) -> None:
+        if state.ready and self.states.get(state.topic_partition) is state:
+            self._ready.setdefault(state.topic_partition, state)
             self.something.set()
 
-    def _on_out_of_range(self, feed: Feed) -> None:
-        self._placer.out_of_range(feed)
-        self.fetcher.want(feed)
+    def _on_out_of_range(self, state: PartitionState) -> None:
+        self._positions.out_of_range(state)
+        self.fetcher.want(state)
 
     # ---- handing out ----
 
@@ -266,83 +266,83 @@ class Reader:
         """The next partition's batch, now in the application's hands; None when there is nothing. Raises
         PartitionError. Nothing is awaited after records were taken: a cancelled call loses none."""
         while self._ready:
-            feed = self._turn()
-            rows = feed.advance(self._settings.check_crcs)
+            state = self._turn()
+            rows = state.advance(self._settings.check_crcs)
             if rows is not None and heavy(rows):
-                await self._open_aside(feed, rows)
+                await self._open_aside(state, rows)
                 continue
-            batch = self._take(feed, limit)
+            batch = self._take(state, limit)
             if batch is not None:
                 return batch
-            if feed.error is not None and not feed.held and not feed.paused:
-                raise feed.error
+            if state.error is not None and not state.suspended and not state.paused:
+                raise state.error
         return None
 
     def pick_now(self, limit: int) -> Batch | None:
         """As `pick`, of what takes no thread to open; errors wait for their next turn."""
         while (
-            feed := next((feed for feed in self._ready.values() if self._at_once(feed)), None)
+            state := next((state for state in self._ready.values() if self._at_once(state)), None)
         ) is not None:
-            batch = self._take(feed, limit)
+            batch = self._take(state, limit)
             if batch is not None:
                 return batch
         return None
 
-    def _at_once(self, feed: Feed) -> bool:
-        rows = feed.advance(self._settings.check_crcs)
+    def _at_once(self, state: PartitionState) -> bool:
+        rows = state.advance(self._settings.check_crcs)
         return rows is not None and not heavy(rows)
 
-    def _turn(self) -> Feed:
+    def _turn(self) -> PartitionState:
         """The partition with an inflated batch keeps its turn until all of it is handed out: there are no two
         in memory."""
-        feed, now = self._open, next(iter(self._ready.values()))
-        if feed is None or feed is now:
+        state, now = self._open, next(iter(self._ready.values()))
+        if state is None or state is now:
             return now
-        if self._ready.get(feed.place) is feed and feed.buffer.inflated_bytes:
-            return feed
-        feed.buffer.close()  # it was paused, or is not ours any more
+        if self._ready.get(state.topic_partition) is state and state.buffer.inflated_bytes:
+            return state
+        state.buffer.close()  # it was paused, or is not ours any more
         self._open = None
         return now
 
-    def _take(self, feed: Feed, limit: int) -> Batch | None:
+    def _take(self, state: PartitionState, limit: int) -> Batch | None:
         """Records out of the buffer, from one or more of its batches; then it is another partition's turn."""
         parts: list[Part] = []
         left = limit
-        while left and (rows := feed.advance(self._settings.check_crcs)) is not None and not heavy(rows):
+        while left and (rows := state.advance(self._settings.check_crcs)) is not None and not heavy(rows):
             try:
-                part = feed.take(rows, left)
+                part = state.take(rows, left)
             except MalformedError as error:
-                feed.unreadable(rows, error)
+                state.unreadable(rows, error)
                 break
             if part is not None:
                 parts.append(part)
                 left -= part.length
-        self._open = feed if feed.buffer.inflated_bytes else None
-        self._ready.pop(feed.place, None)
-        self._on_ready(feed)
-        self.fetcher.taken(feed)
+        self._open = state if state.buffer.inflated_bytes else None
+        self._ready.pop(state.topic_partition, None)
+        self._on_ready(state)
+        self.fetcher.taken(state)
         if not parts:
             return None
-        self.in_hand[feed.place] = feed
+        self.in_hand[state.topic_partition] = state
         self.batches += 1
         self.records += limit - left
         return Batch(
-            *feed.place,
+            *state.topic_partition,
             parts,
-            feed.position or 0,
-            feed.high_watermark,
-            feed.lag or 0,
+            state.position or 0,
+            state.high_watermark,
+            state.lag or 0,
             self._settings.key_deserializer,
             self._settings.value_deserializer,
         )
 
-    async def _open_aside(self, feed: Feed, rows: BatchRows) -> None:
-        """Inflate in a thread, so that the loop goes on; of no use if the feed has moved on meanwhile."""
+    async def _open_aside(self, state: PartitionState, rows: BatchRows) -> None:
+        """Inflate in a thread: the loop goes on. Of no use if the partition has moved on meanwhile."""
         try:
             await asyncio.to_thread(rows.open)
         except MalformedError as error:
-            if feed.buffer.rows is rows:
-                feed.unreadable(rows, error)
+            if state.buffer.rows is rows:
+                state.unreadable(rows, error)
             return
-        if feed.buffer.rows is rows:
-            self._open = feed
+        if state.buffer.rows is rows:
+            self._open = state

@@ -84,7 +84,7 @@ class Positions:
                     verdict = Verdict.RETRY
             else:
                 host.machine.contact(sent_ms)
-            left = {place: value for place, value in left.items() if place in errors}
+            left = {partition: value for partition, value in left.items() if partition in errors}
             if verdict is not Verdict.DONE:
                 error = commit_error(code, settings.group_id, identity[0], errors)
                 await tries.after(verdict, error, commit.may_repeat)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ringleader.clients.errors import ClientError, CommitFailedError
-from ringleader.clients.fetch.feed import Feed
+from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
@@ -36,7 +36,7 @@ class ConsumedOffsets:
     def __init__(self) -> None:
         self._reader: Reader | None = None
         self._generation = -1
-        self._revoked: dict[TopicPartition, Feed] = {}
+        self._revoked: dict[TopicPartition, PartitionState] = {}
         """Given up by the application, and not yet by the member: it still commits what is processed."""
         self._changed = asyncio.Event()
 
@@ -49,17 +49,17 @@ class ConsumedOffsets:
     def uncommitted(self) -> Consumed:
         """What is processed and not known to be committed, revoked partitions included."""
         generation = self._generation  # first: what changes meanwhile makes it older, not newer
-        return Consumed(generation, _uncommitted(self._revoked | self._feeds()))
+        return Consumed(generation, _uncommitted(self._revoked | self._states()))
 
     def committed(self, offsets: Offsets) -> None:
         """The group has these now."""
-        feeds = self._revoked | self._feeds()
+        states = self._revoked | self._states()
         for partition, value in offsets.items():
-            if (feed := feeds.get(partition)) is not None:
-                feed.committed = value.offset if isinstance(value, OffsetAndMetadata) else value
+            if (state := states.get(partition)) is not None:
+                state.committed = value.offset if isinstance(value, OffsetAndMetadata) else value
 
-    def _feeds(self) -> dict[TopicPartition, Feed]:
-        return {} if self._reader is None else dict(self._reader.feeds)
+    def _states(self) -> dict[TopicPartition, PartitionState]:
+        return {} if self._reader is None else dict(self._reader.states)
 
     # ---- the assignment ----
 
@@ -69,19 +69,19 @@ class ConsumedOffsets:
         self._generation = generation
         self._tell_change()
 
-    def revoked(self, feeds: Mapping[TopicPartition, Feed], generation: int) -> None:
+    def revoked(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
         """These partitions are not read any more; what else there is goes on as of that generation."""
-        self._revoked = dict(feeds)
+        self._revoked = dict(states)
         self._generation = generation
         self._tell_change()
 
-    def lost(self, feeds: Mapping[TopicPartition, Feed], generation: int) -> None:
+    def lost(self, states: Mapping[TopicPartition, PartitionState], generation: int) -> None:
         """These partitions are gone; what else there is goes on as of that generation. What of them was not
         committed is not this consumer's business any more."""
         self._revoked.clear()
         self._generation = generation
         self._tell_change()
-        if open_ := _uncommitted(feeds):
+        if open_ := _uncommitted(states):
             names = ", ".join(f"{topic}-{number}" for topic, number in sorted(open_)[:10])
             logger.warning("%d lost partitions had uncommitted offsets: %s", len(open_), names)
 
@@ -94,7 +94,7 @@ class ConsumedOffsets:
     async def commit(self, member: GroupMember, offsets: Offsets, timeout_s: float) -> None:
         """Commit, and again if only a rebalance came between and the partitions stayed."""
         deadline_s = asyncio.get_running_loop().time() + timeout_s
-        feeds = self._read_now(offsets)
+        states = self._read_now(offsets)
         while True:
             generation = self._generation
             left_s = max(0.001, deadline_s - asyncio.get_running_loop().time())
@@ -102,10 +102,12 @@ class ConsumedOffsets:
                 await member.commit(offsets, generation=generation, timeout_s=left_s)
                 break
             except CommitFailedError:
-                if not await self._stayed(feeds, generation, left_s):
+                if not await self._stayed(states, generation, left_s):
                     raise
         for partition, value in offsets.items():
-            feeds[partition].said(value if isinstance(value, OffsetAndMetadata) else OffsetAndMetadata(value))
+            states[partition].committed_by_application(
+                value if isinstance(value, OffsetAndMetadata) else OffsetAndMetadata(value)
+            )
 
     def commit_nowait(
         self, member: GroupMember, offsets: Offsets, on_done: Callable[[ClientError | None], None] | None
@@ -118,21 +120,23 @@ class ConsumedOffsets:
             return
         member.commit_nowait(offsets, generation=self._generation, on_done=on_done)
 
-    def _read_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Feed]:
+    def _read_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """Raises CommitFailedError for what this consumer does not have: somebody else commits that. A batch
         in hand may be from before its partition went away and came back: others have read on since."""
-        found, feeds = {}, self._feeds()
+        found, states = {}, self._states()
         in_hand = {} if self._reader is None else self._reader.in_hand
         for partition in partitions:
-            feed = feeds.get(partition)
-            if feed is None or in_hand.get(partition) not in (None, feed):
+            state = states.get(partition)
+            if state is None or in_hand.get(partition) not in (None, state):
                 topic, number = partition
-                why = "is not this consumer's now" if feed is None else "was not kept since it was read"
+                why = "is not this consumer's now" if state is None else "was not kept since it was read"
                 raise CommitFailedError(f"{topic}-{number} {why}: what is not committed of it comes again")
-            found[partition] = feed
+            found[partition] = state
         return found
 
-    async def _stayed(self, feeds: Mapping[TopicPartition, Feed], generation: int, left_s: float) -> bool:
+    async def _stayed(
+        self, states: Mapping[TopicPartition, PartitionState], generation: int, left_s: float
+    ) -> bool:
         """Whether the group has gone on with these partitions still here."""
         try:
             async with asyncio.timeout(min(ASSIGNMENT_WAIT_S, left_s)):
@@ -140,12 +144,12 @@ class ConsumedOffsets:
                     await self._changed.wait()
         except TimeoutError:
             return False
-        now = self._feeds()
-        return all(now.get(partition) is feed for partition, feed in feeds.items())
+        now = self._states()
+        return all(now.get(partition) is state for partition, state in states.items())
 
 
-def _uncommitted(feeds: Mapping[TopicPartition, Feed]) -> dict[TopicPartition, OffsetAndMetadata]:
-    return {tp: value for tp, feed in feeds.items() if (value := feed.uncommitted) is not None}
+def _uncommitted(states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {tp: value for tp, state in states.items() if (value := state.uncommitted) is not None}
 
 
 def _warn(error: ClientError | None) -> None:

@@ -37,8 +37,8 @@ class Keeper:
                 self._generation = None
                 self._stored.clear()
             else:
-                for place in partitions:
-                    self._stored.pop(place, None)
+                for partition in partitions:
+                    self._stored.pop(partition, None)
             return before - len(self._stored)
 
     def store(self, offsets: Offsets, generation: int | None) -> None:
@@ -67,6 +67,6 @@ class Keeper:
     def committed(self, offsets: Stored) -> None:
         """These are; what was stored after them stays."""
         with self._lock:
-            for place, value in offsets.items():
-                if self._stored.get(place) is value or self._stored.get(place) == value:
-                    self._stored.pop(place, None)
+            for partition, value in offsets.items():
+                if self._stored.get(partition) is value or self._stored.get(partition) == value:
+                    self._stored.pop(partition, None)

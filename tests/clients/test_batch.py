@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializationError
-from ringleader.clients.fetch.feed import Feed
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.model import Record as ConsumerRecord
+from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.protocol.records import Compression, Record, build_batch, stamp_append_time
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer
@@ -31,18 +31,18 @@ LOOKS: dict[str, Callable[[Batch], Any]] = {
 
 def taken(data: bytes, limit: int = 1_000, at: int = 0, **options: Any) -> list[Batch]:
     """Batches of up to `limit` records from `at` on."""
-    feed = Feed(("t", 3))
-    feed.place_at(at)
-    feed.add(Chunk(data, None), end_of(data))
+    state = PartitionState(("t", 3))
+    state.set_position(at)
+    state.add(Chunk(data, None), end_of(data))
     batches, parts, left = [], [], limit
-    while (rows := feed.advance(True)) is not None:
-        if (part := feed.take(rows, left)) is not None:
+    while (rows := state.advance(True)) is not None:
+        if (part := state.take(rows, left)) is not None:
             parts.append(part)
             left -= part.length
         if not left:
-            batches.append(Batch("t", 3, parts, feed.position or 0, 0, 0, **options))
+            batches.append(Batch("t", 3, parts, state.position or 0, 0, 0, **options))
             parts, left = [], limit
-    return [*batches, Batch("t", 3, parts, feed.position or 0, 0, 0, **options)] if parts else batches
+    return [*batches, Batch("t", 3, parts, state.position or 0, 0, 0, **options)] if parts else batches
 
 
 def some(first: int, count: int) -> list[Record]:
@@ -181,7 +181,7 @@ async def test_a_consumer_goes_on_behind_what_its_deserializer_refuses(coordinat
                 while (record := next(records, None)) is not None:
                     got.append(record.value)
             except RecordDeserializationError as error:
-                one.seek(batch.place, (error.offset or 0) + 1)
+                one.seek(batch.topic_partition, (error.offset or 0) + 1)
     assert got == [1, 2, 4]
 
 

@@ -70,7 +70,7 @@ async def test_a_record_with_everything(coordinator: Coordinator, source: Source
     async with consumer(coordinator) as one:
         batch = await one.getone(PATIENCE_S)
         assert batch is not None
-        assert (batch.topic, batch.partition, batch.place) == ("t", 2, ("t", 2))
+        assert (batch.topic, batch.partition, batch.topic_partition) == ("t", 2, ("t", 2))
         assert batch.record == ConsumerRecord("t", 2, 0, 77, "create", None, b"v", headers)
         assert (batch.next_offset, batch.high_watermark, batch.lag) == (1, 2, 1)
         second = await one.getone(PATIENCE_S)
@@ -136,11 +136,11 @@ async def test_positions_and_lag(coordinator: Coordinator, source: Source) -> No
     source.fill(batches=1, count=10)
     async with consumer(coordinator, max_poll_records=4) as one:
         batch = await one.__anext__()
-        assert await one.position(batch.place) == 4
-        assert (await one.lag())[batch.place] == 6
-        others = [place for place in places(range(4)) if place != batch.place]
+        assert await one.position(batch.topic_partition) == 4
+        assert (await one.lag())[batch.topic_partition] == 6
+        others = [place for place in places(range(4)) if place != batch.topic_partition]
         assert [await one.position(place) for place in others] == [0, 0, 0]
-        assert one.metrics().lags[batch.place] == 6
+        assert one.metrics().lags[batch.topic_partition] == 6
         with pytest.raises(NotAssignedError, match="u-0 is not assigned"):
             await one.position(("u", 0))
 

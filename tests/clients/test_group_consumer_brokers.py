@@ -48,7 +48,7 @@ class World:
         self.epoch = 0
         self.log: list[bytes] = []
         self.epoch_ends: dict[int, int] = {}
-        self.asked: list[tuple[int, int]] = []
+        self.fetching: list[tuple[int, int]] = []
         """Node and offset of each fetch."""
         self.preferred = -1
         self.version = 0
@@ -85,7 +85,7 @@ class World:
 
     async def fetch(self, node: int, request: FetchRequest) -> Any:
         asked = request.topics[0].partitions[0]
-        self.asked.append((node, asked.fetch_offset))
+        self.fetching.append((node, asked.fetch_offset))
         if (trick := self.trick(node, asked)) is not None:
             return trick
         data = FetchResponsePartitionData(high_watermark=len(self.log), aborted_transactions=None)
@@ -176,7 +176,7 @@ async def test_the_leader_moves() -> None:
         world.elect(2)
         world.append(5)
         assert await take(one, 5) == [5, 6, 7, 8, 9]
-        assert {node for node, _ in world.asked} == {1, 2}
+        assert {node for node, _ in world.fetching} == {1, 2}
 
 
 async def test_a_broker_whose_metadata_are_old() -> None:
@@ -195,11 +195,11 @@ async def test_a_broker_whose_metadata_are_old() -> None:
             if node == 1
             else None
         )
-        seen = len(world.asked)
+        seen = len(world.fetching)
         await until(lambda: len(world.brokers[0].requests) > 4)
         world.epoch = 1
         assert await take(one, 3) == [6, 7, 8]
-        assert all(node == 2 for node, _ in world.asked[seen:])
+        assert all(node == 2 for node, _ in world.fetching[seen:])
 
 
 async def test_a_leader_that_dies() -> None:
@@ -242,7 +242,7 @@ async def test_what_was_truncated_before_it_was_read_is_fetched_again() -> None:
         assert await take(one, 3) == [0, 1, 2]
         world.elect(2, keeps=6)
         world.append(1)
-        await until(lambda: (2, 3) in world.asked)
+        await until(lambda: (2, 3) in world.fetching)
         assert await take(one, 4) == [3, 4, 5, 6]
 
 
@@ -253,7 +253,7 @@ async def test_a_committed_position_is_validated() -> None:
     world.append(1)
     async with reader(world, {PLACE: OffsetAndMetadata(9, "", 0)}) as one:
         assert await take(one, 1) == [6]
-        assert world.asked[0] == (2, 6)
+        assert world.fetching[0] == (2, 6)
 
 
 @pytest.mark.parametrize("how", ["not served", "refused"])
@@ -295,12 +295,12 @@ async def test_a_follower_that_is_nearer(monkeypatch: pytest.MonkeyPatch) -> Non
     world.preferred = 2
     async with reader(world, client_rack="here") as one:
         assert await take(one, 5) == [0, 1, 2, 3, 4]
-        assert world.asked[:2] == [(1, 0), (2, 0)]
+        assert world.fetching[:2] == [(1, 0), (2, 0)]
         # The follower cannot any more: back to the leader.
         world.preferred = -1
         world.append(1)
         assert await take(one, 1) == [5]
-        assert world.asked[-1][0] == 1 or (1, 5) in world.asked
+        assert world.fetching[-1][0] == 1 or (1, 5) in world.fetching
 
 
 async def test_a_batch_that_is_cut_off_is_asked_for_with_more_room() -> None:

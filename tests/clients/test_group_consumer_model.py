@@ -32,13 +32,15 @@ class Model:
 
     def delivered(self, batches: list[Batch]) -> None:
         for batch in batches:
-            assert batch.place not in self.one.paused()
-            first = self.next[batch.place]
+            assert batch.topic_partition not in self.one.paused()
+            first = self.next[batch.topic_partition]
             offsets = range(first, first + len(batch))
             assert [record.offset for record in batch.records] == list(offsets)
-            assert [record.value for record in batch.records] == [value(batch.place, n) for n in offsets]
+            assert [record.value for record in batch.records] == [
+                value(batch.topic_partition, n) for n in offsets
+            ]
             assert batch.next_offset == first + len(batch)
-            self.next[batch.place] = self.in_hand[batch.place] = batch.next_offset
+            self.next[batch.topic_partition] = self.in_hand[batch.topic_partition] = batch.next_offset
 
     def asks(self) -> None:
         """What was in hand is processed."""

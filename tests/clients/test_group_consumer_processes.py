@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -113,21 +111,3 @@ async def test_one_of_two_is_killed(coordinator: Coordinator) -> None:
     in_order(one.lines)
     for offsets in sink.offsets.values():
         assert offsets == list(range(offsets[0], 310))
-
-
-async def test_the_example_of_the_docs(coordinator: Coordinator, capsys: pytest.CaptureFixture[str]) -> None:
-    coordinator.create_topic("orders", 1)
-    Source(coordinator).put(("orders", 0), 2)
-    (text,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    text = text.replace("localhost:9092", coordinator.bootstrap).replace("asyncio.run(main())", "")
-    names: dict[str, Any] = {}
-    exec(compile(text, str(DOCS), "exec"), names)
-    task = asyncio.create_task(names["main"]())
-    printed = ""
-    async with asyncio.timeout(PATIENCE_S):
-        while printed.count("\n") < 2:
-            await asyncio.sleep(0.01)
-            printed += capsys.readouterr().out
-    task.cancel()
-    await asyncio.wait([task])
-    assert printed == "orders 0 0 b'k' b'orders-0-0'\norders 0 1 b'k' b'orders-0-1'\n"

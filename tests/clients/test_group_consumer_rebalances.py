@@ -183,7 +183,7 @@ async def test_idle_partitions_move_at_once(coordinator: Coordinator, source: So
             stays = one.assignment()[0]
             source.put(stays, 5)
             batch = await one.__anext__()
-            assert batch.place == stays
+            assert batch.topic_partition == stays
         # One is not asked again, and gets the rest; then gives up two of its idle ones.
         await shared(one, sizes=[4])
         moved = Told()

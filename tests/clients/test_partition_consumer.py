@@ -39,7 +39,10 @@ async def test_partitions_come_and_go(coordinator: Coordinator, source: Source) 
         coordinator.bootstrap, [("t", 0), ("t", 1)], auto_offset_reset="earliest", max_poll_records=4
     ) as one:
         first = await anext(one)
-        kept, gone = first.place, next(place for place in places([0, 1]) if place != first.place)
+        kept, gone = (
+            first.topic_partition,
+            next(place for place in places([0, 1]) if place != first.topic_partition),
+        )
         await one.assign([kept, ("t", 3)])
         sink = await read(one, 16)
         assert {at: offsets[0] for at, offsets in sink.offsets.items()} == {kept: 4, ("t", 3): 0}

@@ -89,11 +89,11 @@ async def test_what_the_application_commits_of_a_batch_in_hand_is_not_taken_back
     source.put(("t", 0), 20)
     async with consumer(coordinator, max_poll_records=10, auto_commit_interval_ms=30) as one:
         batch = await one.__anext__()
-        await one.commit({batch.place: OffsetAndMetadata(7, "half")})
+        await one.commit({batch.topic_partition: OffsetAndMetadata(7, "half")})
         source.put(("t", 1), 10)
         one.seek(("t", 1), 3)
         await until(lambda: committed(coordinator).get(("t", 1)) == 3)
-        assert (await one.committed())[batch.place] == OffsetAndMetadata(7, "half")
+        assert (await one.committed())[batch.topic_partition] == OffsetAndMetadata(7, "half")
 
 
 async def test_a_position_may_be_asked_for_when_partitions_come_back(
@@ -143,7 +143,7 @@ async def test_a_slow_coordinator_does_not_hold_back_a_seek(coordinator: Coordin
         await until(lambda: len(one.assignment()) == 4)
         one.seek_to_beginning(("t", 1))
         async with asyncio.timeout(5.0):
-            assert (await one.__anext__()).place == ("t", 1)
+            assert (await one.__anext__()).topic_partition == ("t", 1)
 
 
 async def test_a_bootstrap_that_cannot_be_reached_is_told_at_the_start() -> None:

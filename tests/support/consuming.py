@@ -68,8 +68,10 @@ class Sink:
         self.total = 0
 
     def add(self, batch: Batch) -> None:
-        self.values.setdefault(batch.place, []).extend(record.value or b"" for record in batch.records)
-        self.offsets.setdefault(batch.place, []).extend(record.offset for record in batch.records)
+        self.values.setdefault(batch.topic_partition, []).extend(
+            record.value or b"" for record in batch.records
+        )
+        self.offsets.setdefault(batch.topic_partition, []).extend(record.offset for record in batch.records)
         self.total += len(batch)
 
     def exactly(self, source: Source) -> None:

@@ -175,7 +175,7 @@ async def test_positions(secured: Secured, topic: str) -> None:
     place = (topic, 1)
     async with at(secured, topic, max_poll_records=4) as one:
         batch = await one.__anext__()
-        assert (batch.place, len(batch), batch.lag) == (place, 4, 6)
+        assert (batch.topic_partition, len(batch), batch.lag) == (place, 4, 6)
         await one.commit()
         assert (await one.committed([place]))[place].leader_epoch == 0
         found = await one.offsets_for_times({place: 4_500, (topic, 0): 1})

@@ -1,7 +1,7 @@
 """One partition of a consumer: where it stands, and what has been fetched of it.
 
-No I/O here. Everything that was fetched belongs to the `seat` that it was asked for: a new position is a new
-seat, so an answer for an older one cannot be taken for the present one.
+No I/O here. Everything that was fetched belongs to the position that it was asked for, which has an id: so an
+answer for an older position cannot be taken for one for the present position.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import MalformedError
 
 COMMITTED = 0
-"""A feed's first wish: the group's committed offset."""
+"""A partition's first wish: the group's committed offset."""
 
-_seats = itertools.count(1)
+_position_ids = itertools.count(1)
 
 
-class Feed:
+class PartitionState:
     """One assigned partition."""
 
-    def __init__(self, place: TopicPartition) -> None:
-        self.place = place
-        self.topic, self.partition = place
+    def __init__(self, tp: TopicPartition) -> None:
+        self.topic_partition = tp
+        self.topic, self.partition = tp
         self.paused = False
         """By the application."""
-        self.held = True
+        self.suspended = True
         """Nothing is fetched or delivered: it has just been assigned, or is being given up."""
         self.high_watermark = -1
         self.end_offset = -1
@@ -45,12 +45,12 @@ class Feed:
         self.replica_until_s = 0.0
         self.committed: int | None = None
         """What was committed last, as far as known."""
-        self.wish = COMMITTED
+        self.reset_to = COMMITTED
         """Without a position: where to begin (COMMITTED, EARLIEST, LATEST)."""
-        self._new_seat()
+        self._new_position()
 
-    def _new_seat(self) -> None:
-        self.seat = next(_seats)
+    def _new_position(self) -> None:
+        self.position_id = next(_position_ids)
         self.position: int | None = None
         """Offset of the next record to hand out; None until it is known."""
         self.epoch = -1
@@ -65,9 +65,9 @@ class Feed:
         """Leader epoch of the last record fetched; -1: nothing to validate by."""
         self.validate = False
         """The leader epoch has changed: ask whether the log still holds what was read (KIP-320)."""
-        self.asked = False
+        self.fetching = False
         """A request is under way."""
-        self.stuck = False
+        self.undecodable = False
         """What was fetched ends in a batch that cannot be read: no use to fetch on."""
         self.error: PartitionError | None = None
         self.behind = True
@@ -75,23 +75,23 @@ class Feed:
 
     # ---- where it stands ----
 
-    def place_at(self, offset: int, epoch: int = -1) -> None:
-        """A position, and a new seat: all that was fetched or asked for is of no use any more."""
-        self._new_seat()
+    def set_position(self, offset: int, epoch: int = -1) -> None:
+        """A new position: all that was fetched or asked for is of no use any more."""
+        self._new_position()
         self.position = self.fetch_offset = offset
         self.epoch = self.fetch_epoch = epoch
         self.consumed = OffsetAndMetadata(offset, "", epoch)
 
-    def unplace(self, wish: int) -> None:
+    def reset_position(self, reset_to: int) -> None:
         """The position is to be looked up."""
-        self._new_seat()
-        self.wish = wish
+        self._new_position()
+        self.reset_to = reset_to
 
     def refetch(self) -> None:
         """Drop what was fetched and not handed out; the position stays."""
         position, epoch, consumed, in_hand = self.position, self.epoch, self.consumed, self.in_hand
         assert position is not None
-        self.place_at(position, epoch)
+        self.set_position(position, epoch)
         self.consumed, self.in_hand = consumed, in_hand
 
     def fail(self, error: PartitionError) -> None:
@@ -108,10 +108,10 @@ class Feed:
         """Whether it may be fetched at all."""
         return (
             self.position is not None
-            and not self.asked
+            and not self.fetching
             and not self.paused
-            and not self.held
-            and not self.stuck
+            and not self.suspended
+            and not self.undecodable
             and not self.validate
             and self.error is None
         )
@@ -119,7 +119,7 @@ class Feed:
     @property
     def ready(self) -> bool:
         """Whether there may be something to hand out, or an error to tell."""
-        if self.paused or self.held:
+        if self.paused or self.suspended:
             return False
         return bool(self.buffer) or self.error is not None
 
@@ -142,7 +142,7 @@ class Feed:
         if self.position is not None:
             self.consumed = OffsetAndMetadata(self.position, "", self.epoch)
 
-    def said(self, value: OffsetAndMetadata) -> None:
+    def committed_by_application(self, value: OffsetAndMetadata) -> None:
         """The application has committed this itself: of what it has in hand, so much is processed."""
         self.committed = value.offset
         if self.in_hand and self.consumed is not None and self.consumed.offset < value.offset:
@@ -154,7 +154,7 @@ class Feed:
         """An answer; `next_offset`: what to fetch next, None when its bytes make no sense."""
         self.buffer.add(chunk)
         if next_offset is None:
-            self.stuck = True
+            self.undecodable = True
         else:
             self.fetch_offset = next_offset
 
@@ -207,8 +207,8 @@ class Feed:
         self._corrupt(max(rows.header.next_offset, self._at() + 1), why)
 
     def _corrupt(self, next_offset: int, why: MalformedError) -> None:
-        self.stuck = True
-        self.error = CorruptRecordError(*self.place, self._at(), next_offset, why.reason)
+        self.undecodable = True
+        self.error = CorruptRecordError(*self.topic_partition, self._at(), next_offset, why.reason)
 
     def _at(self) -> int:
         assert self.position is not None
