@@ -231,7 +231,7 @@ CONSUMER_SETTINGS = (
             (
                 "kafka.metadata.max.age.ms",
                 "300000",
-                "The leader of the group looks for new topics and partitions.",
+                "New partitions of a topic by name are looked for at each trigger.",
             ),
             ("kafka.check.crcs", "true", "Every batch is checked."),
             ("kafka.auto.commit.interval.ms", "5000", "Commits follow Spark's batches, never a timer."),
