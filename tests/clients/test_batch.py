@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleader.clients.fetch.buffer import Chunk, end_of
@@ -58,6 +58,7 @@ def some(first: int, count: int) -> list[Record]:
     ]
 
 
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.integers(1, 300), st.sampled_from(list(Compression)), st.booleans()), min_size=1),
     st.integers(1, 400),

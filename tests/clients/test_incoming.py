@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleader.clients.connection.incoming import FIRST_BYTES, KEPT_BYTES, Incoming
@@ -28,6 +28,7 @@ def framed(payload: bytes) -> bytes:
     return len(payload).to_bytes(4, "big") + payload
 
 
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.integers(4, 300_000), st.integers(0, 255)), max_size=6),
     st.sampled_from([1_000, 65_536, 262_144, 1 << 30]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleader.protocol.columns import BatchRows, Columns, decode_columns
@@ -120,11 +120,13 @@ def test_very_many_records_in_a_batch() -> None:
     assert found.values == [b""] * 5
 
 
+unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 SIZES = st.one_of(
     st.none(), st.integers(0, 200), st.sampled_from([8_190, 8_191, 8_192, 8_193, 1_048_575, 1_048_576])
 )
 
 
+@unhurried
 @given(st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=70), st.data())
 def test_values_alone_are_those_of_the_records(
     sizes: list[tuple[int | None, int | None]], draw: st.DataObject
@@ -152,6 +154,7 @@ def test_values_alone_are_those_of_the_records(
         assert columns.keys == [record.key for record in made[begin : begin + length]]
 
 
+@unhurried
 @given(st.integers(61, 400), st.integers(0, 255), st.integers(1, 6))
 def test_values_of_bytes_that_were_changed_are_those_of_the_records_or_none(
     at: int, byte: int, size: int
