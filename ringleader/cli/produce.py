@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,15 +18,9 @@ from ringleader.cli.common import (
     WRONG_INPUT,
     BootstrapOption,
     CommandConfigOption,
-    complain,
     fail,
     pair,
 )
-
-if TYPE_CHECKING:
-    from ringleader.cli.records_in import Reader
-    from ringleader.clients.produce.producer import Producer
-    from ringleader.clients.produce.rows import Row
 
 HELP = (
     "Write records to a topic, of Ringleader or of any Kafka: one from the options, or one for each line of "
@@ -43,10 +36,6 @@ HELP = (
     "  printf '7:first\\n8:second\\n' | ringleader produce orders --key-separator :\n\n"
     "  ringleader produce orders --file orders.jsonl --format json --compression zstd"
 )
-LINGER_S = 0.1
-"""What has come is written when nothing more has come for so long."""
-PROGRESS_S = 0.2
-SHOWN_PARTITIONS = 6
 
 
 class InputFormat(StrEnum):
@@ -149,6 +138,7 @@ def produce(
     _check(one, value, null_value, key, file, form, key_separator)
 
     from ringleader.cli.records_in import json_reader, line_reader
+    from ringleader.cli.writing import Writing
     from ringleader.clients.produce.producer import Producer, ProduceSettings
     from ringleader.clients.produce.rows import Row
     from ringleader.protocol.compression import Compression
@@ -169,7 +159,7 @@ def produce(
         max_block_s=max_block_ms / 1000,
     )
     with connect(bootstrap_server, command_config) as wire:
-        run = _Run(topic, Producer(wire, settings))
+        run = Writing(topic, Producer(wire, settings))
         if one:
             record = Row(
                 key=its_key,
@@ -215,10 +205,12 @@ def _header(text: str) -> tuple[str, str]:
 @contextlib.contextmanager
 def _input(file: Path | None) -> Iterator[int]:
     """The descriptor to read from."""
+    from ringleader.cli.writing import typed
+
     if file is None:
         if sys.stdin is None:
             fail("Standard input is closed; give --value or --file.", WRONG_INPUT)
-        if _typed():
+        if typed():
             print("One record a line; Ctrl-D ends.", file=sys.stderr)
         yield sys.stdin.fileno()
         return
@@ -230,107 +222,3 @@ def _input(file: Path | None) -> Iterator[int]:
         yield opened
     finally:
         os.close(opened)
-
-
-def _typed() -> bool:
-    """Whether somebody types at a terminal. A shell may have closed standard input (``<&-``)."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-class _WrongLineError(Exception):
-    """A line that is no record."""
-
-
-class _Run:
-    """Writes, shows how far it is, and says at the end what was written."""
-
-    def __init__(self, topic: str, producer: Producer) -> None:
-        self._topic = topic
-        self._producer = producer
-        self._began_s = self._shown_s = time.monotonic()
-        # Beside what a person types a moving line would only disturb.
-        self._shows = sys.stderr.isatty() and not _typed()
-
-    def rows(self, descriptor: int, reader: Reader, limit_bytes: int) -> Iterator[list[Row]]:
-        """Records of lines; [] when what was read may be written now. Raises _WrongLineError."""
-        from ringleader.cli.records_in import lines
-
-        number = 0
-        try:
-            for some in lines(descriptor, LINGER_S, limit_bytes):
-                found: list[Row] = []
-                for line in some:
-                    number += 1
-                    try:
-                        row = reader(line)
-                    except ValueError as error:
-                        yield found
-                        raise _WrongLineError(f"line {number}: {error}") from None
-                    if row is not None:
-                        found.append(row)
-                yield found
-        except OSError as error:
-            raise _WrongLineError(f"the input cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise _WrongLineError(f"line {number + 1}: {error}") from None
-
-    def written_to_the_end(self, parts: Iterator[list[Row]]) -> None:
-        """Write all, wait for the answers, and say so. Ends the command when that does not work."""
-        from ringleader.clients.errors import ClientError
-        from ringleader.clients.produce.rows import RowList
-        from ringleader.spark_bridge.errors import SourceError
-
-        try:
-            try:
-                for rows in parts:
-                    if rows:
-                        self._producer.write(self._topic, RowList(rows))
-                        self._show_progress()
-                    else:
-                        self._producer.flush()
-                self._producer.flush()
-            except (_WrongLineError, KeyboardInterrupt):
-                self._producer.flush()
-                raise
-        except _WrongLineError as error:
-            self._end_progress()
-            fail(f"{error}. {self._sentence()}", WRONG_INPUT)
-        except KeyboardInterrupt:
-            self._end_progress()
-            complain(self._sentence())
-            raise
-        except (ClientError, SourceError) as error:
-            self._end_progress()
-            fail(f"{str(error).rstrip('.')}. {self._sentence() if self._producer.rows else ''}".rstrip())
-        self._end_progress()
-        print(self._sentence())
-
-    def _sentence(self) -> str:
-        """``Wrote 3 records to orders: partition 0 offsets 4 to 6.``"""
-        written = sorted(self._producer.written().items())
-        count = sum(found.records for _, found in written)
-        lost = self._producer.rows - count
-        text = f"Wrote {count:,} record{'' if count == 1 else 's'} to {self._topic}"
-        if lost:
-            text = f"Wrote {count:,} of {self._producer.rows:,} records to {self._topic}"
-        if len(written) > SHOWN_PARTITIONS:
-            return f"{text}, in {len(written)} partitions."
-        places = []
-        for (_, partition), found in written:
-            first, last = found.first_offset, found.last_offset
-            offsets = (
-                "" if first < 0 else f" offset {first}" if first == last else f" offsets {first} to {last}"
-            )
-            places.append(f"partition {partition}{offsets}")
-        return f"{text}: {', '.join(places)}." if places else f"{text}."
-
-    def _show_progress(self) -> None:
-        now_s = time.monotonic()
-        if self._shows and now_s - self._shown_s >= PROGRESS_S:
-            self._shown_s = now_s
-            rate = self._producer.rows / (now_s - self._began_s)
-            print(f"\r{self._producer.rows:,} records, {rate:,.0f} a second \033[K", end="", file=sys.stderr)
-
-    def _end_progress(self) -> None:
-        if self._shown_s > self._began_s:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -24,7 +24,7 @@ from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
 from tests.support.certificates import Certificates
-from tests.support.command import Done, command_line, environment, records, run_command
+from tests.support.command import PATIENCE_S, Done, command_line, environment, records, run_command
 
 PARTITIONS = 3
 NUMBERS = itertools.count()
@@ -278,6 +278,36 @@ def test_interrupted_it_says_what_is_written(coordinator: Coordinator, topic: st
         out, err = running.communicate()
     assert (running.returncode, out) == (130, b"")
     assert err.decode() == f"ringleader: Wrote 1 record to {topic}: partition 0 offset 0.\n"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_interrupted_while_it_writes_it_waits_for_the_answer(
+    coordinator: Coordinator, topic: str, again: bool
+) -> None:
+    coordinator.faults.forget_seen()
+    coordinator.faults.delay("Produce", 60.0 if again else 1.0)
+    with subprocess.Popen(
+        command_line("produce", topic, "--partition", "0"),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(coordinator.bootstrap),
+    ) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        running.stdin.write(b"first\n")
+        running.stdin.flush()
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not coordinator.faults.seen("Produce"):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        assert running.stderr.readline().startswith(b"ringleader: It ends when what is on its way")
+        if again:
+            running.send_signal(signal.SIGINT)
+        _, err = running.communicate()
+    coordinator.faults.clear()
+    what = f"0 of 1 records to {topic}" if again else f"1 record to {topic}: partition 0 offset 0"
+    assert (running.returncode, err.decode()) == (130, f"ringleader: Wrote {what}.\n")
 
 
 def test_a_broken_connection_doubles_nothing(coordinator: Coordinator, topic: str) -> None:
