@@ -220,13 +220,9 @@ CONSUMER_SETTINGS = (
         Option(name, f"`{value}`", value, why)
         for name, value, why in (
             ("kafka.fetch.min.bytes", "1", "A task fetches what its range holds."),
-            ("kafka.fetch.max.bytes", "52428800", "Fetches have a size of their own, for a task's range."),
-            ("kafka.fetch.max.wait.ms", "500", "A task reads what is there already, so no fetch waits."),
-            (
-                "kafka.max.partition.fetch.bytes",
-                "1048576",
-                "Fetches have a size of their own, for a task's range.",
-            ),
+            ("kafka.fetch.max.bytes", "52428800", "A task asks for less when its range is small."),
+            ("kafka.fetch.max.wait.ms", "500", "A task reads what is there already, so fetches seldom wait."),
+            ("kafka.max.partition.fetch.bytes", "1048576", "A task asks for less when its range is small."),
             ("kafka.max.poll.records", "500", "There is no poll: tasks decode whole batches to columns."),
             (
                 "kafka.metadata.max.age.ms",

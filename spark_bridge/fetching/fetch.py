@@ -32,13 +32,10 @@ from ringleader.spark_bridge.sharing.planning import SliceRange
 
 logger = logging.getLogger("ringleader.spark")
 
-# Soft limits of an answer: one batch larger than these still comes whole.
-FETCH_MAX_BYTES = 8 * 1024 * 1024
-PARTITION_MAX_BYTES = 4 * 1024 * 1024
+# Less of a partition is not worth a request, unless the options say so.
 PARTITION_MIN_BYTES = 64 * 1024
 # What a row may take in the first answer, before its real size is known.
 GUESSED_ROW_BYTES = 2 * 1024
-MAX_WAIT_MS = 500
 # Versions without topic ids; 12 is the flexible one.
 HIGHEST_FETCH = 12
 RETRY_PAUSE_S = 0.1
@@ -55,13 +52,14 @@ class _Part:
     partition: int
     position: int
     end: int
+    limit_bytes: int
     row_bytes: float = GUESSED_ROW_BYTES
     floor_bytes: int = 0
 
     @property
     def max_bytes(self) -> int:
         wanted = int((self.end - self.position) * self.row_bytes * 1.1)
-        return max(self.floor_bytes, PARTITION_MIN_BYTES, min(PARTITION_MAX_BYTES, wanted))
+        return max(self.floor_bytes, min(self.limit_bytes, max(PARTITION_MIN_BYTES, wanted)))
 
 
 @dataclass
@@ -114,7 +112,8 @@ class _SliceFetcher:
     def __init__(self, settings: FetchSettings, ranges: Sequence[SliceRange]) -> None:
         self._settings = settings
         self._wire = _wires.get(settings.endpoint)
-        self._parts = [_Part(*found) for found in ranges if found.end > found.start]
+        limit_bytes = settings.partition_max_bytes
+        self._parts = [_Part(*found, limit_bytes) for found in ranges if found.end > found.start]
         # For each node with a request under way: what was asked of it.
         self._asked: dict[int, dict[tuple[str, int], _Part]] = {}
         self._why = "no broker answered"
@@ -177,9 +176,9 @@ class _SliceFetcher:
             topics.setdefault(part.topic, []).append(entry)
         return FetchRequest(
             replica_id=-1,
-            max_wait_ms=MAX_WAIT_MS,
+            max_wait_ms=self._settings.fetch_max_wait_ms,
             min_bytes=1,
-            max_bytes=FETCH_MAX_BYTES,
+            max_bytes=self._settings.fetch_max_bytes,
             isolation_level=1 if self._settings.read_committed else 0,
             session_id=0,
             session_epoch=-1,

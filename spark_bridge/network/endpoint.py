@@ -35,6 +35,9 @@ class FetchSettings:
     read_committed: bool = False
     include_headers: bool = False
     fail_on_data_loss: bool = True
+    fetch_max_bytes: int = 8 * 1024 * 1024
+    partition_max_bytes: int = 4 * 1024 * 1024
+    fetch_max_wait_ms: int = 500
 
     @classmethod
     def of(cls, options: StreamOptions | BatchOptions | StreamSettings) -> FetchSettings:
@@ -45,4 +48,7 @@ class FetchSettings:
             options.isolation_level == "read_committed",
             options.include_headers,
             options.fail_on_data_loss,
+            options.fetch_max_bytes,
+            options.partition_max_bytes,
+            options.fetch_max_wait_ms,
         )

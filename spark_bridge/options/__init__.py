@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from ringleader.spark_bridge.options.build import OptionsError, build
 from ringleader.spark_bridge.options.common import Connecting, Reading, check_one, check_topics
+from ringleader.spark_bridge.options.kafka import CONSUMER
 from ringleader.spark_bridge.options.values import (
     Assignors,
     Duration,
@@ -307,7 +308,7 @@ def stream_options(options: Mapping[str, str]) -> StreamOptions:
 
     Raises OptionsError with one sentence for each reason.
     """
-    return build(StreamOptions, options, STREAM_REFUSED)
+    return build(StreamOptions, options, STREAM_REFUSED, without_effect=CONSUMER)
 
 
 def batch_options(options: Mapping[str, str]) -> BatchOptions:
@@ -316,7 +317,7 @@ def batch_options(options: Mapping[str, str]) -> BatchOptions:
     Options that only steer triggers or membership are left out, with a warning for those that Spark's
     own source warns of. Raises OptionsError with one sentence for each reason.
     """
-    built = build(BatchOptions, options, REFUSED, STREAM_ONLY.keys())
+    built = build(BatchOptions, options, REFUSED, STREAM_ONLY.keys(), CONSUMER)
     idle = [STREAM_ONLY[name] for given in options if (name := given.lower()) in STREAM_ONLY]
     if said := [name for name in idle if not name.startswith("kafka.")]:
         logger.warning("a batch read has no use for %s", ", ".join(sorted(said)))

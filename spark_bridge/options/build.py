@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import logging
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
@@ -18,13 +20,25 @@ SECURITY_FIELD = "kafka.sasl.*, kafka.ssl.*"
 # Spark shows options in plans and its UI; these are hidden from every message of ours.
 _SECRET_WORDS = ("password", "jaas", "secret", "token", "key")
 
+logger = logging.getLogger("ringleader.spark")
+
+# So alike two names are when one is taken for the other misspelt.
+NEAR = 0.9
+
 M = TypeVar("M", bound=BaseModel)
 
 
 def build(
-    model: type[M], options: Mapping[str, str], refused: Mapping[str, str], ignored: Collection[str] = ()
+    model: type[M],
+    options: Mapping[str, str],
+    refused: Mapping[str, str],
+    ignored: Collection[str] = (),
+    without_effect: Collection[str] = (),
 ) -> M:
     """The checked options. ``refused`` has a sentence for each lower-case name; ``ignored`` are left out.
+
+    So are settings of Kafka's clients ``without_effect``, and other names under ``kafka.`` that look like
+    nobody's slip of the pen, with one warning for all.
 
     Raises OptionsError with one sentence for each reason.
     """
@@ -32,6 +46,8 @@ def build(
     values: dict[str, Any] = {}
     security: dict[str, str] = {}
     reasons: list[str] = []
+    idle: list[str] = []
+    kafkas = {name for name in names if name.startswith("kafka.")} | set(without_effect)
     for given, value in options.items():
         name = given.lower()
         if name in refused:
@@ -40,7 +56,11 @@ def build(
             values[names[name]] = value
         elif name.startswith(SECURITY_PREFIXES):
             security[name.removeprefix("kafka.")] = value
-        elif name not in ignored:
+        elif name in ignored:
+            continue
+        elif name in without_effect or (name.startswith("kafka.") and not _near(name, kafkas)):
+            idle.append(name)
+        else:
             reasons.append(_unknown(given, list(names.values())))
     if security:
         values[SECURITY_FIELD] = security
@@ -51,7 +71,19 @@ def build(
         reasons.extend(_sentence(problem) for problem in error.errors())
     if reasons or built is None:
         raise OptionsError(" ".join(reasons))
+    if idle:
+        _tell(", ".join(sorted(idle)))
     return built
+
+
+@functools.cache
+def _tell(names: str) -> None:
+    """Once in a process: Spark has options checked several times."""
+    logger.warning("without effect in format ringleader: %s", names)
+
+
+def _near(name: str, names: Collection[str]) -> bool:
+    return bool(difflib.get_close_matches(name, names, n=1, cutoff=NEAR))
 
 
 def _unknown(given: str, names: list[str]) -> str:

@@ -11,6 +11,7 @@ from ringleader.spark_bridge.network.endpoint import Endpoint
 from ringleader.spark_bridge.options.build import SECURITY_FIELD
 from ringleader.spark_bridge.options.cores import spark_cores
 from ringleader.spark_bridge.options.values import (
+    FetchBytes,
     Millis,
     Pattern,
     Properties,
@@ -168,6 +169,21 @@ class Reading(Connecting):
         60_000,
         alias="kafka.default.api.timeout.ms",
         description="How long a look-up of topics or offsets goes on through reconnects and moved leaders.",
+    )
+    fetch_max_bytes: FetchBytes = Field(
+        8 * 1024 * 1024,
+        alias="kafka.fetch.max.bytes",
+        description="Bytes of one answer to a task, about: a larger batch of records still comes whole.",
+    )
+    partition_max_bytes: FetchBytes = Field(
+        4 * 1024 * 1024,
+        alias="kafka.max.partition.fetch.bytes",
+        description="The same, of one partition.",
+    )
+    fetch_max_wait_ms: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
+        500,
+        alias="kafka.fetch.max.wait.ms",
+        description="How long a broker waits with its answer when it has no record of the range at hand.",
     )
     isolation_level: Literal["read_uncommitted", "read_committed"] = Field(
         "read_uncommitted",

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from ringleader.spark_bridge.options.build import build
 from ringleader.spark_bridge.options.common import Connecting
+from ringleader.spark_bridge.options.kafka import PRODUCER
 from ringleader.spark_bridge.options.values import Acks, Compression, Millis, Topic
 
 IDEMPOTENT_IN_FLIGHT = 5
@@ -30,8 +31,6 @@ REFUSED = {
     "kafka.interceptor.classes": "'kafka.interceptor.classes' does not apply: there is no Java client here.",
     "kafka.transactional.id": "'kafka.transactional.id' does not apply: Spark gives a sink no point where a "
     "transaction of all tasks could commit, so the sink writes at least once.",
-    "kafka.retries": "'kafka.retries' does not apply: rows are tried again until "
-    "'kafka.delivery.timeout.ms' is over.",
 }
 # What Spark itself puts among a sink's options.
 _SPARKS_OWN = ("checkpointlocation", "queryname")
@@ -49,7 +48,8 @@ class SinkOptions(Connecting):
         "all",
         alias="kafka.acks",
         description="all: written when every replica in sync has it. 1: when the leader has it (then a "
-        "broker's crash may lose rows, and kafka.enable.idempotence is off).",
+        "broker's crash may lose rows, and kafka.enable.idempotence is off). 0 is taken as 1: a task would "
+        "not know otherwise whether its rows have come.",
     )
     enable_idempotence: bool | None = Field(
         None,
@@ -125,4 +125,4 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
 
     Raises OptionsError with one sentence for each reason.
     """
-    return build(SinkOptions, options, REFUSED, _SPARKS_OWN)
+    return build(SinkOptions, options, REFUSED, _SPARKS_OWN, PRODUCER)

@@ -183,6 +183,7 @@ def _security(value: Any) -> Any:
 MAX_MEMBERS = 1_000
 
 Rows: TypeAlias = Annotated[int, Field(gt=0, le=2**62)]
+FetchBytes: TypeAlias = Annotated[int, Field(gt=0, le=512 * 1024 * 1024)]
 Millis: TypeAlias = Annotated[int, Field(gt=0, le=2**31 - 1)]
 Timestamp: TypeAlias = Annotated[int, Field(ge=0, le=MAX_OFFSET)]
 Duration: TypeAlias = Annotated[Millis, BeforeValidator(_duration_ms)]
@@ -208,4 +209,4 @@ Acks: TypeAlias = Annotated[Literal["all", "1"], BeforeValidator(lambda value: _
 
 def _acks(value: Any) -> Any:
     word = _word(value)
-    return "all" if word == "-1" else word
+    return {"-1": "all", "0": "1"}.get(word, word)

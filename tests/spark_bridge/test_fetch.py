@@ -133,23 +133,21 @@ def test_read_committed_leaves_out_aborted_transactions() -> None:
         assert offsets(settings(broker), ("t", 0, 0, 5)) == {("t", 0): [0, 1, 2, 4]}
 
 
-def test_a_record_larger_than_every_limit_still_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "PARTITION_MIN_BYTES", 100)
-    monkeypatch.setattr(fetch, "PARTITION_MAX_BYTES", 1_000)
-    monkeypatch.setattr(fetch, "FETCH_MAX_BYTES", 1_000)
+def test_a_record_larger_than_every_limit_still_comes() -> None:
+    limits = {"partition_max_bytes": 1_000, "fetch_max_bytes": 1_000, "fetch_max_wait_ms": 7}
     partitions = {
         0: Partition(batch(0), batch(1, size=500_000), batch(2)),
         1: Partition(batch(0, size=400_000)),
     }
     with Broker({"t": partitions}) as broker:
-        found = offsets(settings(broker), ("t", 0, 0, 3), ("t", 1, 0, 1))
+        found = offsets(settings(broker, **limits), ("t", 0, 0, 3), ("t", 1, 0, 1))
+        asked = broker.fetches[0]
+        assert (asked.max_bytes, asked.max_wait_ms) == (1_000, 7)
+        assert asked.topics[0].partitions[0].partition_max_bytes == 1_000
     assert found == {("t", 0): [0, 1, 2], ("t", 1): [0]}
 
 
-def test_an_answer_without_one_whole_batch_is_asked_again_with_more_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(fetch, "PARTITION_MAX_BYTES", fetch.PARTITION_MIN_BYTES)
+def test_an_answer_without_one_whole_batch_is_asked_again_with_more_room() -> None:
     whole = batch(0, size=1_000_000)
 
     class Cutting(Partition):
@@ -202,9 +200,7 @@ def test_a_retriable_error_is_tried_again(code: ErrorCode) -> None:
         assert offsets(settings(broker), ("t", 0, 0, 2)) == {("t", 0): [0, 1]}
 
 
-def test_a_leader_that_moves_while_the_range_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "PARTITION_MAX_BYTES", 1)
-    monkeypatch.setattr(fetch, "PARTITION_MIN_BYTES", 1)
+def test_a_leader_that_moves_while_the_range_is_read() -> None:
     topics = one_partition(*[batch(number) for number in range(6)])
     with Broker(topics, 0) as first, Broker(topics, 1) as second:
         first.peers = second.peers = [first, second]
@@ -215,7 +211,7 @@ def test_a_leader_that_moves_while_the_range_is_read(monkeypatch: pytest.MonkeyP
             return True
 
         first.script = move
-        assert offsets(settings(first), ("t", 0, 0, 6)) == {("t", 0): list(range(6))}
+        assert offsets(settings(first, partition_max_bytes=1), ("t", 0, 0, 6)) == {("t", 0): list(range(6))}
         assert second.fetches
 
 
@@ -306,11 +302,9 @@ def test_a_topic_that_a_broker_is_late_to_know_is_waited_for() -> None:
         assert offsets(settings(broker), ("t", 0, 0, 2)) == {("t", 0): [0, 1]}
 
 
-def test_an_unfinished_task_leaves_no_answer_behind_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "PARTITION_MAX_BYTES", 1)
-    monkeypatch.setattr(fetch, "PARTITION_MIN_BYTES", 1)
+def test_an_unfinished_task_leaves_no_answer_behind_for_the_next_one() -> None:
     with Broker(one_partition(*[batch(number) for number in range(4)])) as broker:
-        found = settings(broker)
+        found = settings(broker, partition_max_bytes=1)
         started = read_slice(found, [SliceRange("t", 0, 0, 4)])
         next(started)
         assert isinstance(started, Generator)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ringleader.spark_bridge.network.endpoint import FetchSettings
 from ringleader.spark_bridge.options import OptionsError, Subscription, batch_options, stream_options
+from ringleader.spark_bridge.options.sink import sink_options
 from ringleader.spark_bridge.sharing.resume import ReplayPolicy
 
 GOOD = {"kafka.bootstrap.servers": "a:9092,[::1]:9093", "subscribe": "b, a", "kafka.group.id": "g"}
@@ -90,7 +92,9 @@ def test_names_match_in_any_case_as_spark_passes_them() -> None:
         ({"endingOffsets": "latest"}, "spark.read"),
         ({"path": "a"}, "subscribe"),
         ({"maxOfsetsPerTrigger": "1"}, "Did you mean 'maxOffsetsPerTrigger'"),
-        ({"kafka.no.such.setting": "1"}, "not known"),
+        ({"kafka.fetch.max.byte": "1"}, "Did you mean 'kafka.fetch.max.bytes'"),
+        ({"kafka.check.crc": "1"}, "is not known to format ringleader"),
+        ({"kafka.fetch.max.bytes": "0"}, "greater than 0"),
         ({"maxOffsetsPerTrigger": "0"}, "greater than 0"),
         ({"maxOffsetsPerTrigger": "many"}, "integer"),
         ({"failOnDataLoss": "perhaps"}, "boolean"),
@@ -182,6 +186,36 @@ def test_how_many_shares_a_query_wants() -> None:
     weighted = stream_options(GOOD | {"parallelism": "3", "weight": "2.5"})
     assert (weighted.member_count, weighted.weight, weighted.strategy) == (1, 2.5, ("weighted",))
     assert stream_options(GOOD).strategy == ("cooperative-sticky",)
+
+
+def test_kafka_s_settings_that_do_no_harm_are_passed_over_with_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    brought = {"kafka.check.crcs": "true", "kafka.max.poll.records": "500", "kafka.of.a.plugin": "x"}
+    for _ in range(2):
+        stream_options(GOOD | brought)
+        batch_options(GOOD | brought)
+        sink_options({"kafka.bootstrap.servers": "a:1", "kafka.retries": "5", "kafka.of.a.plugin": "x"})
+    assert [record.getMessage() for record in caplog.records] == [
+        "without effect in format ringleader: kafka.check.crcs, kafka.max.poll.records, kafka.of.a.plugin",
+        "without effect in format ringleader: kafka.of.a.plugin, kafka.retries",
+    ]
+
+
+def test_the_sizes_of_fetches_reach_the_tasks() -> None:
+    brought = {"kafka.fetch.max.bytes": "52428800", "kafka.max.partition.fetch.bytes": "1048576"}
+    found = FetchSettings.of(batch_options(GOOD | brought | {"kafka.fetch.max.wait.ms": "100"}))
+    assert (found.fetch_max_bytes, found.partition_max_bytes, found.fetch_max_wait_ms) == (
+        52_428_800,
+        1_048_576,
+        100,
+    )
+    default = FetchSettings.of(stream_options(GOOD))
+    assert default == FetchSettings(default.endpoint)
+
+
+def test_acks_that_nobody_waits_for_are_waited_for() -> None:
+    assert sink_options({"kafka.bootstrap.servers": "a:1", "kafka.acks": "0"}).acks == "1"
 
 
 def test_assignors_by_kafkas_class_names_too() -> None:

@@ -101,16 +101,13 @@ async def test_the_brokers_time(secured: Secured) -> None:
     assert min(row["timestamp"].year for row in found) > 2020
 
 
-def test_a_record_larger_than_all_limits(
-    secured: Secured, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for limit in ("PARTITION_MIN_BYTES", "PARTITION_MAX_BYTES", "FETCH_MAX_BYTES"):
-        monkeypatch.setattr(fetch, limit, 1_000)
+def test_a_record_larger_than_all_limits(secured: Secured, topic: str) -> None:
+    small = settings(secured, fetch_max_bytes=1_000, partition_max_bytes=1_000)
     writer = producer(secured)
     for size in (10, 700_000, 10, 900_000):
         writer.produce(topic, b"x" * size, partition=0)
         writer.flush()
-    assert [len(row["value"]) for row in rows(settings(secured), (topic, 0, 0, 4))] == [
+    assert [len(row["value"]) for row in rows(small, (topic, 0, 0, 4))] == [
         10,
         700_000,
         10,
