@@ -51,6 +51,7 @@ class Batch:
     look. The checksums were compared and the data inflated before the batch was handed out, so a look can
     only meet what a producer wrote wrongly: it raises CorruptRecordError then, or RecordDeserializationError
     if a deserializer refuses a record. Whoever asks for the next batch all the same has passed this one.
+    Until it is looked at, a batch keeps the whole answer that its partition's records came in.
     """
 
     __slots__ = (
@@ -108,6 +109,10 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"<Batch of {self._count} records of {self.topic}-{self.partition} before {self.next_offset}>"
+
+    def __getstate__(self) -> object:
+        self._decoded()  # what is sent to another process is this batch, not all that it came with
+        return super().__getstate__()
 
     def __iter__(self) -> Iterator[Record]:
         if self._key_deserializer is None and self._value_deserializer is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -189,3 +190,12 @@ async def test_a_consumer_goes_on_behind_what_its_deserializer_refuses(coordinat
 def test_a_deserializer_is_a_callable() -> None:
     with pytest.raises(ValueError, match="value_deserializer has to be something that can be called or None"):
         ConsumerSettings(value_deserializer="json")  # type: ignore[arg-type]
+
+
+def test_a_batch_is_sent_to_another_process_without_what_it_came_with() -> None:
+    data = build_batch(some(0, 1_000))
+    batch, *_ = taken(data, 10)
+    sent = pickle.dumps(batch)
+    assert len(sent) < len(data) / 10
+    again: Batch = pickle.loads(sent)
+    assert (again.records, len(again), again.next_offset) == (batch.records, 10, 10)
