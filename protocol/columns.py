@@ -243,7 +243,8 @@ class BatchRows:
             opened.columns.copy(first, first + count, into)
             return
         header, pos = self.header, _start(opened, first)
-        offsets = self.offsets(first, count)
+        base = header.base_offset + first
+        offsets = range(base, base + count)
         try:
             rows = read_rows(opened.payload[0], pos, first, count)
             self._note_end(opened, first + count, rows.end)

@@ -160,10 +160,11 @@ class BatchView:
 
     def check_crc(self) -> None:
         """Raises ChecksumError."""
-        covered = memoryview(self.data)[self.start + CRC_START : self.end]
-        found = crc32c(covered)
-        if found != self.header.crc:
-            raise ChecksumError(f"checksum is {found:#010x}, {self.header.crc:#010x} is due", self.start)
+        start, header = self.start, self.header
+        end = start + OVERHEAD_BYTES + header.batch_length
+        found = crc32c(memoryview(self.data)[start + CRC_START : end])
+        if found != header.crc:
+            raise ChecksumError(f"checksum is {found:#010x}, {header.crc:#010x} is due", start)
 
     def payload(self) -> tuple[bytes, int, int]:
         """The records, inflated: bytes, where they begin and end in them. Raises CorruptBatchError.

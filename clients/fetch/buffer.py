@@ -48,17 +48,18 @@ class Chunk:
         """The next batch, and whether its records are to be skipped; None at the end. Raises MalformedError;
         `at` then stays before the batch."""
         data, start = self._data, self._at
-        if self.is_over:
+        if len(data) - start < HEADER_BYTES:
             return None
         header = parse_header(data, start)
         view = BatchView(data, start, header)
-        if view.end > len(data):
+        end = start + OVERHEAD_BYTES + header.batch_length
+        if end > len(data):
             self._at = len(data)  # cut off, as Kafka allows for the last one
             return None
         if check_crcs:
             view.check_crc()
-        self._at = view.end
-        skip = self._aborted.drops(view) if self._aborted is not None else False
+        self._at = end
+        skip = self._aborted is not None and self._aborted.drops(view)
         return view, skip or header.is_control
 
     def end_of_bad(self, position: int) -> int:
@@ -150,8 +151,6 @@ class Buffer:
 def heavy(rows: BatchRows) -> bool:
     """Whether to open it in a thread, so that the loop goes on."""
     header = rows.header
-    if rows.is_open:
-        return False
-    if header.compression and header.batch_length > INLINE_BYTES:
-        return True
-    return not header.is_dense and header.record_count > INLINE_RECORDS
+    if header.batch_length > INLINE_BYTES and header.compression:
+        return not rows.is_open
+    return header.record_count > INLINE_RECORDS and not header.is_dense and not rows.is_open
