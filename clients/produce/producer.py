@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from ringleader.clients.errors import ClientError, ConnectionLostError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
-from ringleader.clients.produce.lanes import Batch, Lane, Written
+from ringleader.clients.produce.partition_queue import Batch, PartitionQueue, Written
 from ringleader.clients.produce.partitioner import StickyPartitions
 from ringleader.protocol.compression import Compression
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -130,9 +130,9 @@ class Producer:
         self._settings = settings
         self._wire = wire
         self._topics: dict[str, _Topic] = {}
-        self._lanes: dict[TopicPartition, Lane] = {}
-        # Lanes with batches to send, and what each node has been sent and not answered.
-        self._waiting: dict[TopicPartition, Lane] = {}
+        self._queues: dict[TopicPartition, PartitionQueue] = {}
+        # Queues with batches to send, and what each node has been sent and not answered.
+        self._waiting: dict[TopicPartition, PartitionQueue] = {}
         self._in_flight: dict[int, deque[list[Batch]]] = {}
         self._identity: tuple[int, int] | None = None
         self.rows = 0
@@ -148,13 +148,13 @@ class Producer:
             if target is None:
                 self._spread(topic, known, some)
             elif 0 <= target < known.count:
-                self._fill(self._lane((topic, target)), some)
+                self._fill(self._queue((topic, target)), some)
             else:
                 raise ProduceError(
                     f"a record names partition {target} of topic {topic}, which has partitions 0 to "
                     f"{known.count - 1}"
                 )
-        if sum(lane.builder.size_bytes for lane in self._lanes.values()) > self._settings.buffer_bytes:
+        if sum(queue.builder.size_bytes for queue in self._queues.values()) > self._settings.buffer_bytes:
             self._close_all()
         self._pump()
 
@@ -167,7 +167,7 @@ class Producer:
 
     def written(self) -> dict[TopicPartition, Written]:
         """What each partition has taken so far: all that was given to it once ``flush`` has returned."""
-        return {tp: lane.written for tp, lane in self._lanes.items() if lane.written.records}
+        return {tp: queue.written for tp, queue in self._queues.items() if queue.written.records}
 
     def close(self) -> None:
         """Forget what is on its way. Connections that owe no answer stay for the next task."""
@@ -179,50 +179,50 @@ class Producer:
         """Rows without a key: one partition until its batch is full, then the next."""
         sizes, at = rows.sizes(), 0
         while at < len(rows):
-            lane = self._lane((topic, known.sticky.current))
-            at = self._take(lane, rows, sizes, at)
-            if lane.builder.full:
-                self._close(lane)
+            queue = self._queue((topic, known.sticky.current))
+            at = self._take(queue, rows, sizes, at)
+            if queue.builder.full:
+                self._close(queue)
                 known.sticky.move_on()
 
-    def _fill(self, lane: Lane, rows: Rows) -> None:
+    def _fill(self, queue: PartitionQueue, rows: Rows) -> None:
         sizes, at = rows.sizes(), 0
         while at < len(rows):
-            at = self._take(lane, rows, sizes, at)
-            if lane.builder.full:
-                self._close(lane)
+            at = self._take(queue, rows, sizes, at)
+            if queue.builder.full:
+                self._close(queue)
 
-    def _take(self, lane: Lane, rows: Rows, sizes: RowSizes, at: int) -> int:
+    def _take(self, queue: PartitionQueue, rows: Rows, sizes: RowSizes, at: int) -> int:
         try:
-            return lane.builder.fill(rows, sizes, at)
+            return queue.builder.fill(rows, sizes, at)
         except RowTooLargeError as error:
             raise ProduceError(
-                f"a record for topic {lane.topic} takes {error.size_bytes} bytes; "
+                f"a record for topic {queue.topic} takes {error.size_bytes} bytes; "
                 f"{self._settings.prefix}max.request.size is "
                 f"{self._settings.max_request_bytes}. Raise it, and the topic's max.message.bytes with it."
             ) from None
 
-    def _lane(self, tp: TopicPartition) -> Lane:
-        found = self._lanes.get(tp)
+    def _queue(self, tp: TopicPartition) -> PartitionQueue:
+        found = self._queues.get(tp)
         if found is None:
             settings = self._settings
             limit = min(settings.batch_bytes, settings.max_request_bytes)
             builder = BatchBuilder(limit, settings.max_request_bytes)
-            found = self._lanes[tp] = Lane(*tp, builder, settings.idempotent)
+            found = self._queues[tp] = PartitionQueue(*tp, builder, settings.idempotent)
         return found
 
-    def _close(self, lane: Lane) -> None:
+    def _close(self, queue: PartitionQueue) -> None:
         """A batch is full: it may go."""
         identity = self._identify() if self._settings.idempotent else (-1, -1)
-        batch = lane.close(int(time.time() * 1000), self._settings.codec, *identity, time.monotonic())
+        batch = queue.close(int(time.time() * 1000), self._settings.codec, *identity, time.monotonic())
         self.bytes += len(batch.data)
-        self._waiting[lane.topic, lane.partition] = lane
+        self._waiting[queue.topic, queue.partition] = queue
         self._pump()
 
     def _close_all(self) -> None:
-        for lane in self._lanes.values():
-            if lane.builder.count:
-                self._close(lane)
+        for queue in self._queues.values():
+            if queue.builder.count:
+                self._close(queue)
 
     # -- batches to brokers
 
@@ -251,15 +251,15 @@ class Producer:
     def _ready(self) -> dict[int, list[Batch]]:
         found: dict[int, list[Batch]] = {}
         sizes: dict[int, int] = {}
-        for tp, lane in self._waiting.items():
+        for tp, queue in self._waiting.items():
             node = self._wire.leader(tp)
             if (
                 node is None
-                or not lane.may_send(node)
+                or not queue.may_send(node)
                 or len(self._in_flight.get(node, ())) >= self._settings.max_in_flight
             ):
                 continue
-            batch = lane.queue[0]
+            batch = queue.batches[0]
             size = sizes.get(node, 0) + len(batch.data)
             if node not in found or size <= self._settings.max_request_bytes:
                 found.setdefault(node, []).append(batch)
@@ -269,9 +269,9 @@ class Producer:
     def _send(self, node: int, batches: list[Batch]) -> bool:
         """Whether it went out; otherwise the batches wait on."""
         for batch in batches:
-            lane = self._lanes[batch.topic, batch.partition]
-            lane.sent(batch, node)
-            if not lane.queue:
+            queue = self._queues[batch.topic, batch.partition]
+            queue.sent(batch, node)
+            if not queue.batches:
                 del self._waiting[batch.topic, batch.partition]
         self._in_flight.setdefault(node, deque()).append(batches)
         try:
@@ -313,28 +313,30 @@ class Producer:
         }
         refused: set[str] = set()
         for batch in batches:
-            lane = self._lanes[batch.topic, batch.partition]
-            lane.in_flight -= 1
+            queue = self._queues[batch.topic, batch.partition]
+            queue.in_flight -= 1
             answer = answers.get((batch.topic, batch.partition))
             if answer is None:
                 raise ProduceError(f"the broker did not answer for {batch.name}")
             if answer.error_code in _TAKEN:
-                lane.taken(batch, answer.base_offset)
-                if not lane.queue:
-                    self._waiting.pop((lane.topic, lane.partition), None)
-            elif self._refused(lane, batch, answer):
+                queue.taken(batch, answer.base_offset)
+                if not queue.batches:
+                    self._waiting.pop((queue.topic, queue.partition), None)
+            elif self._refused(queue, batch, answer):
                 refused.add(batch.topic)
         if refused:
             self._refresh(refused)
 
-    def _refused(self, lane: Lane, batch: Batch, answer: ProduceResponsePartitionProduceResponse) -> bool:
+    def _refused(
+        self, queue: PartitionQueue, batch: Batch, answer: ProduceResponsePartitionProduceResponse
+    ) -> bool:
         """Settle a batch that was not taken; whether to look for leaders anew. Raises ProduceError."""
         code = answer.error_code
         if code in _TOO_LARGE and batch.count > 1:
-            self._again(lane, *batch.halves())
+            self._again(queue, *batch.halves())
             return False
-        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and lane.behind(batch):
-            self._again(lane, batch)
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and queue.behind(batch):
+            self._again(queue, batch)
             return False
         why = error_name(code) + (f" ({answer.error_message})" if answer.error_message else "")
         if code in _TOO_LARGE:
@@ -346,12 +348,12 @@ class Producer:
             raise ProduceError(f"records cannot be written to {batch.name}: {why}")
         self._check_late(batch, why)
         self._wire.forget((batch.topic, batch.partition))
-        self._again(lane, batch)
+        self._again(queue, batch)
         return True
 
-    def _again(self, lane: Lane, *batches: Batch) -> None:
-        lane.back(*batches)
-        self._waiting[lane.topic, lane.partition] = lane
+    def _again(self, queue: PartitionQueue, *batches: Batch) -> None:
+        queue.back(*batches)
+        self._waiting[queue.topic, queue.partition] = queue
 
     def _node_failed(self, node: int, why: str) -> None:
         """Nobody knows what became of the requests under way: send them again."""
@@ -360,9 +362,9 @@ class Producer:
         for batches in self._in_flight.pop(node, ()):
             for batch in batches:
                 self._check_late(batch, why)
-                lane = self._lanes[batch.topic, batch.partition]
-                lane.in_flight -= 1
-                self._again(lane, batch)
+                queue = self._queues[batch.topic, batch.partition]
+                queue.in_flight -= 1
+                self._again(queue, batch)
                 topics.add(batch.topic)
         logger.info("node %d did not take batches, they are sent again: %s", node, why)
         self._refresh(topics)
@@ -379,8 +381,8 @@ class Producer:
     # -- metadata and identity
 
     def _wait_for_leaders(self) -> None:
-        for lane in self._waiting.values():
-            self._check_late(lane.queue[0], "the partition has no leader, or no broker answers")
+        for queue in self._waiting.values():
+            self._check_late(queue.batches[0], "the partition has no leader, or no broker answers")
         self._refresh({topic for topic, _ in self._waiting})
 
     def _refresh(self, topics: set[str]) -> None:

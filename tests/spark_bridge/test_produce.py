@@ -173,7 +173,8 @@ def test_answers_that_are_lost_double_nothing_with_a_producer_id(
         return False
 
     broker.lose = lose
-    write(settings(broker, idempotent=idempotent), all_to(1, 400))
+    producer = write(settings(broker, idempotent=idempotent), all_to(1, 400))
+    assert {tp: found.records for tp, found in producer.written().items()} == {("t", 1): 400}
     found = broker.values("t", 1)
     assert len(lost) == 3
     assert list(dict.fromkeys(found)) == values(400)
@@ -234,7 +235,8 @@ def test_no_mix_of_failures_loses_or_reorders_rows(broker: SinkBroker, seed: int
         keys = [b"%d" % (number % 30) for number in range(1_200)]
         found = values(1_200)
         parts = [rows(found[at : at + 150], keys[at : at + 150]) for at in range(0, 1_200, 150)]
-        write(settings(broker, idempotent=idempotent, delivery_timeout_s=60.0), *parts)
+        producer = write(settings(broker, idempotent=idempotent, delivery_timeout_s=60.0), *parts)
+    assert sum(one.records for one in producer.written().values()) == 1_200
     for number in range(PARTITIONS):
         wanted = [v for k, v in zip(keys, found, strict=True) if partition_of_key(k, PARTITIONS) == number]
         there = broker.values("t", number)
@@ -321,7 +323,7 @@ def test_many_partitions_stay_within_the_buffer(broker: SinkBroker) -> None:
     producer = SinkProducer(told)
     for start in range(0, 800, 40):
         producer.write_rows(rows(values(40, start), partitions=list(range(40))))
-    assert sum(lane.builder.size_bytes for lane in producer._lanes.values()) <= 5_000
+    assert sum(queue.builder.size_bytes for queue in producer._queues.values()) <= 5_000
     producer.flush()
     producer.close()
     assert sorted(log(broker)) == values(800)

@@ -60,7 +60,7 @@ class Batch:
         return part(records[:middle], self.first), part(records[middle:], self.first + middle)
 
 
-class Lane:
+class PartitionQueue:
     """The batches of one partition. Once one comes back, nothing goes out before all others are answered:
     what a broker refuses for the gap before it would only come back too."""
 
@@ -68,7 +68,7 @@ class Lane:
         self.topic = topic
         self.partition = partition
         self.builder = builder
-        self.queue: list[Batch] = []
+        self.batches: list[Batch] = []
         """To be sent, in order."""
         self.in_flight = 0
         self._idempotent = idempotent
@@ -96,7 +96,7 @@ class Lane:
         sequence = self._rows % _SEQUENCES if producer_id >= 0 else -1
         data = self.builder.build(timestamp_ms, codec, producer_id, epoch, sequence)
         batch = Batch(self.topic, self.partition, self._rows, count, data, now_s)
-        self.queue.append(batch)
+        self.batches.append(batch)
         self._rows += count
         return batch
 
@@ -104,7 +104,7 @@ class Lane:
         """The first batch of the queue goes out to this node."""
         self._node = node
         self._halted = self._halted and self.in_flight > 0
-        self.queue.remove(batch)
+        self.batches.remove(batch)
         self.in_flight += 1
 
     def taken(self, batch: Batch, base_offset: int) -> None:
@@ -113,17 +113,18 @@ class Lane:
         self._acknowledged = True
         first, last = self.written.first_offset, self.written.last_offset
         if base_offset >= 0:
-            first, last = base_offset if first < 0 else first, base_offset + batch.count - 1
-        self.written = Written(batch.first + batch.count, first, last)
+            first = base_offset if first < 0 else first
+            last = max(last, base_offset + batch.count - 1)
+        self.written = Written(max(self.written.records, batch.first + batch.count), first, last)
         if self._idempotent:
-            self.queue = [found for found in self.queue if found.first > batch.first]
+            self.batches = [found for found in self.batches if found.first > batch.first]
 
     def back(self, *batches: Batch) -> None:
         """Batches that were not taken, or of which nobody knows."""
         self._halted = True
         for batch in batches:
-            bisect.insort(self.queue, batch, key=lambda found: found.first)
+            bisect.insort(self.batches, batch, key=lambda found: found.first)
 
     def behind(self, batch: Batch) -> bool:
         """Whether an earlier batch waits to be sent again."""
-        return bool(self.queue) and self.queue[0].first < batch.first
+        return bool(self.batches) and self.batches[0].first < batch.first
