@@ -209,7 +209,7 @@ def _consume(run: Run) -> list[str]:
     return [
         f"### One consumer reads {run['records']:,} records",
         "",
-        "From the first records to the last, medians of the rounds; each round is a process of its own. "
+        "Without the first tenth, medians of the rounds; each round is a process of its own. "
         "Client and broker have a CPU each; all clients have their default settings and look at every value, "
         "but in the row that says what counting alone costs. Values have half to one and a half times the "
         "stated size.",
