@@ -20,7 +20,7 @@ from ringleader.cli.records_in import json_reader
 from ringleader.cli.records_out import as_json, pretty
 from ringleader.clients.fetch.model import Record
 from ringleader.testing.coordinator import Coordinator
-from tests.support.command import PATIENCE_S, Done, command_line, environment, run_command
+from tests.support.command import PATIENCE_S, Done, command_line, environment, run_command, run_here
 
 T0_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 NUMBERS = itertools.count()
@@ -305,7 +305,7 @@ def test_what_transactions_have_not_committed(coordinator: Coordinator, topic: s
     ],
 )
 def test_wrong_use_is_a_sentence(coordinator: Coordinator, options: list[str], says: str) -> None:
-    done = consume(coordinator, "t", *options)
+    done = run_here(coordinator.bootstrap, "consume", "t", *options)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("ringleader: ")
     assert says in done.err

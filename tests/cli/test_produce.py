@@ -24,7 +24,7 @@ from ringleader.testing.coordinator import Coordinator
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
 from tests.support.certificates import Certificates
-from tests.support.command import PATIENCE_S, Done, command_line, environment, records, run_command
+from tests.support.command import PATIENCE_S, Done, command_line, environment, records, run_command, run_here
 
 PARTITIONS = 3
 NUMBERS = itertools.count()
@@ -219,7 +219,7 @@ def test_a_line_without_its_key_is_a_sentence(coordinator: Coordinator, topic: s
     ],
 )
 def test_wrong_use_is_a_sentence(coordinator: Coordinator, options: list[str], says: str) -> None:
-    done = produce(coordinator, "t", *options)
+    done = run_here(coordinator.bootstrap, "produce", "t", *options)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"ringleader: {says}") or says in done.err
     assert done.err.count("\n") == 1

@@ -13,7 +13,7 @@ import confluent_kafka
 import pytest
 
 from ringleader.testing.coordinator import Coordinator
-from tests.support.command import PATIENCE_S, Done, run_command
+from tests.support.command import PATIENCE_S, Done, run_command, run_here
 
 T0_MS = 1_700_000_000_000
 """Record n of each partition is n seconds later. Partition 0 has 10 records, 1 has 4, 2 has none."""
@@ -46,7 +46,7 @@ def group(coordinator: Coordinator) -> str:
 
 
 def groups(coordinator: Coordinator, *arguments: str) -> Done:
-    return run_command(coordinator.bootstrap, "groups", *arguments)
+    return run_here(coordinator.bootstrap, "groups", *arguments)
 
 
 def offsets(coordinator: Coordinator, group: str) -> dict[tuple[str, int], int]:
@@ -122,7 +122,7 @@ def _count(wanted: dict[int, Any]) -> str:
 
 
 def test_the_table(coordinator: Coordinator, group: str) -> None:
-    done = groups(coordinator, "reset", group, *ORDERS, "--to-offset", "3")
+    done = run_command(coordinator.bootstrap, "groups", "reset", group, *ORDERS, "--to-offset", "3")
     assert (done.code, done.err) == (0, "")
     lines = [line.split(maxsplit=6) for line in done.out.splitlines()]
     assert lines[1:4] == [

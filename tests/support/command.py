@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from typing import NamedTuple
 
 import confluent_kafka
+
+from ringleader.cli import run
 
 PATIENCE_S = 60.0
 
@@ -41,6 +45,17 @@ def run_command(bootstrap: str, *arguments: str, stdin: bytes | str = b"") -> Do
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_here(bootstrap: str, *arguments: str) -> Done:
+    """Run a command that only asks and answers, without the second that a process takes to start."""
+    out, err = io.StringIO(), io.StringIO()
+    server = () if "--bootstrap-server" in arguments else ("--bootstrap-server", bootstrap)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(
+            [*arguments, *([] if "--bootstrap-server" in arguments else ["--bootstrap-server", bootstrap])]
+        )
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 class Found(NamedTuple):
