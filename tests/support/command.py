@@ -52,9 +52,7 @@ def run_here(bootstrap: str, *arguments: str) -> Done:
     out, err = io.StringIO(), io.StringIO()
     server = () if "--bootstrap-server" in arguments else ("--bootstrap-server", bootstrap)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run(
-            [*arguments, *([] if "--bootstrap-server" in arguments else ["--bootstrap-server", bootstrap])]
-        )
+        code = run([*arguments, *server])
     return Done(code, out.getvalue(), err.getvalue())
 
 
