@@ -32,8 +32,8 @@ REFUSED = {
     "kafka.transactional.id": "'kafka.transactional.id' does not apply: Spark gives a sink no point where a "
     "transaction of all tasks could commit, so the sink writes at least once.",
 }
-# What Spark itself puts among a sink's options.
-_SPARKS_OWN = ("checkpointlocation", "queryname")
+# What Spark itself puts among a sink's options; and a column `headers` is written in any case.
+_IGNORED = ("checkpointlocation", "queryname", "includeheaders")
 
 
 class SinkOptions(Connecting):
@@ -125,4 +125,4 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
 
     Raises OptionsError with one sentence for each reason.
     """
-    return build(SinkOptions, options, REFUSED, _SPARKS_OWN, PRODUCER)
+    return build(SinkOptions, options, REFUSED, _IGNORED, PRODUCER)

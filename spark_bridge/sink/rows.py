@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ from ringleader.spark_bridge.options.build import OptionsError
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+logger = logging.getLogger("ringleader.spark")
+
 # What each column may be, as Spark names types.
 _TYPES = {
     "key": ("binary", "string"),
@@ -23,23 +27,30 @@ _TYPES = {
 }
 # Columns of the source that say nothing to a sink: a copy of a topic need not drop them.
 _PASSED_OVER = ("offset", "timestamp", "timestampType")
+# So alike two names are when one is taken for the other misspelt.
+_NEAR = 0.75
 
 
 def check_schema(schema: StructType, topic: str | None) -> None:
     """Refuse a DataFrame that cannot be written, at planning time. ``topic``: the option.
 
-    Raises OptionsError with one sentence for each reason.
+    Columns without a meaning are passed over with a warning, as Spark's connector does without one, unless
+    they look misspelt. Raises OptionsError with one sentence for each reason.
     """
     reasons: list[str] = []
+    extra: list[str] = []
     given = {field.name: field.dataType.simpleString() for field in schema.fields}
     for name, kind in given.items():
         if name in _PASSED_OVER:
             continue
         if name not in _TYPES:
-            reasons.append(
-                f"The column {name!r} has no meaning for a sink, which takes {', '.join(_TYPES)}; put it "
-                "into the value with to_json, or drop it."
-            )
+            if near := difflib.get_close_matches(name.lower(), _TYPES, n=1, cutoff=_NEAR):
+                reasons.append(
+                    f"The column {name!r} has no meaning for a sink, which takes {', '.join(_TYPES)}. "
+                    f"Did you mean {near[0]!r}?"
+                )
+            else:
+                extra.append(name)
         elif kind not in _TYPES[name]:
             reasons.append(f"The column {name!r} is {kind}; it must be {' or '.join(_TYPES[name])}.")
     if "value" not in given:
@@ -48,6 +59,10 @@ def check_schema(schema: StructType, topic: str | None) -> None:
         reasons.append("A sink needs the option 'topic' or a column 'topic'.")
     if reasons:
         raise OptionsError(" ".join(reasons))
+    if extra:
+        logger.warning(
+            "columns that are not written: %s; a sink takes %s", ", ".join(extra), ", ".join(_TYPES)
+        )
 
 
 def by_topic(rows: ArrowRows, topic: str | None) -> Iterator[tuple[str, ArrowRows]]:

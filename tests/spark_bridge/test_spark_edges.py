@@ -146,6 +146,14 @@ def test_a_dataframe_joined_with_itself_is_refused(
     handle = writer.foreachBatch(Rows()).start()
     with pytest.raises(StreamingQueryException, match="this DataFrame is being read by another source"):
         handle.awaitTermination(PATIENCE_S)
+    # One query of it after the other is what everybody does.
+    rows = Rows()
+    writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "alone")).foreachBatch(rows)
+    for _ in range(3):
+        handle = writer.start()
+        handle.processAllAvailable()
+        handle.stop()
+    assert rows.seen == every_row(40)
 
 
 def test_quiet_sources_do_not_hold_up_the_batches_of_others(

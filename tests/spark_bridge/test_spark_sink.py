@@ -105,8 +105,20 @@ def test_what_a_sink_cannot_do_is_refused_when_the_query_is_planned(
     from pyspark.errors import PySparkException
 
     frame = spark.range(3)
-    with pytest.raises(PySparkException, match="The column 'id' has no meaning for a sink"):
+    with pytest.raises(PySparkException, match="A sink needs a column 'value'"):
         writer(frame, coordinator, topic="out-a").save()
+    with pytest.raises(PySparkException, match="Did you mean 'headers'"):
+        writer(frame.selectExpr("'' as value", "id as header"), coordinator, topic="out-a").save()
     values = frame.selectExpr("cast(id as string) as value")
     with pytest.raises(PySparkException, match=r"use mode\('append'\)"):
         writer(values, coordinator, topic="out-a").mode("overwrite").save()
+
+
+def test_what_a_job_brings_along_loads(spark: Any, coordinator: Coordinator) -> None:
+    """Columns that no record has, and settings of Kafka's clients that have no effect here."""
+    brought = {"kafka.acks": "0", "kafka.retries": "5", "includeHeaders": "true", "topic": "out-b"}
+    frame = spark.range(3).selectExpr("cast(id as string) as value", "id", "id * 2 as amount")
+    writer(frame, coordinator, **brought).save()
+    brought = {"kafka.max.poll.records": "500", "kafka.fetch.max.bytes": "52428800", "subscribe": "out-b"}
+    found = reader(spark, coordinator, **brought).load().selectExpr("string(value) as value").collect()
+    assert sorted(row.value for row in found) == ["0", "1", "2"]

@@ -71,7 +71,7 @@ def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str], said
         sink_options(GOOD | given)
 
 
-def test_every_column_that_a_sink_takes() -> None:
+def test_every_column_that_a_sink_takes(caplog: pytest.LogCaptureFixture) -> None:
     schema = StructType().add("key", BinaryType()).add("value", StringType()).add("topic", StringType())
     schema.add("partition", IntegerType()).add("headers", ArrayType(HEADER))
     check_schema(schema, None)
@@ -80,6 +80,9 @@ def test_every_column_that_a_sink_takes() -> None:
     )
     check_schema(copied, None)
     check_schema(ROW, "t")
+    assert not caplog.records
+    check_schema(copied.add("amount", LongType()), None)
+    assert "columns that are not written: amount; a sink takes key, value" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,8 @@ def test_every_column_that_a_sink_takes() -> None:
         (StructType().add("value", LongType()), "'value' is bigint; it must be binary or string"),
         (StructType().add("value", StringType()).add("partition", LongType()), "it must be int"),
         (StructType().add("value", StringType()).add("headers", StringType()), "array<struct"),
-        (StructType().add("value", StringType()).add("amount", LongType()), "'amount' has no meaning"),
+        (StructType().add("value", StringType()).add("header", LongType()), "Did you mean 'headers'"),
+        (StructType().add("value", StringType()).add("Key", StringType()), "Did you mean 'key'"),
     ],
 )
 def test_a_schema_that_cannot_be_written_is_a_sentence(schema: StructType, said: str) -> None:
