@@ -152,9 +152,10 @@ class _Base(AbstractPartitionAssignor):  # type: ignore[misc]  # aiokafka has no
         topics = {topic for member in found for topic in member.topics}
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in topics}
         told = encode_generation(_following(found)) if cls._assignor in (STICKY, WEIGHTED) else b""
-        shares = cls._assignor.assign(found, counts)
+        assignments = cls._assignor.assign(found, counts)
         answer = {
-            member_id: _Answer(_VERSION, sorted(share.items()), told) for member_id, share in shares.items()
+            member_id: _Answer(_VERSION, sorted(topics.items()), told)
+            for member_id, topics in assignments.items()
         }
         took_s = time.perf_counter() - began
         if took_s >= LONG_S:
@@ -166,7 +167,7 @@ class _Base(AbstractPartitionAssignor):  # type: ignore[misc]  # aiokafka has no
 
 
 class _Answer(ConsumerProtocolMemberAssignment):  # type: ignore[misc]  # aiokafka has no types
-    """One member's share. Written by our codec: aiokafka's takes longer than the assignment itself."""
+    """One member's assignment. Written by our codec: aiokafka's takes longer than the assignment itself."""
 
     def encode(self) -> bytes:
         return Assignment(dict(self.assignment), self.user_data).encode(_VERSION)

@@ -47,8 +47,8 @@ class CommitFailedError(ClientError):
 
 
 class RebalanceInProgressError(ClientError):
-    """The group is rebalancing and this member has given up its share; commit after the next assignment, what
-    it still covers."""
+    """The group is rebalancing and this member has given up its assignment; commit after the next assignment,
+    what it still covers."""
 
 
 class MembershipError(ClientError):

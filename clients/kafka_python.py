@@ -80,10 +80,10 @@ class _Plug(AbstractPartitionAssignor):  # type: ignore[misc]  # kafka-python ha
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         """The assignment of all members, as their leader."""
         found = [_member(member) for member in members]
-        shares = self.assignor.assign(found, _counts(cluster, found))
+        assignments = self.assignor.assign(found, _counts(cluster, found))
         return {
             member_id: ConsumerProtocolAssignment(_ASSIGNMENT_VERSION, sorted(topics.items()), b"")
-            for member_id, topics in shares.items()
+            for member_id, topics in assignments.items()
         }
 
 

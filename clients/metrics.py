@@ -32,7 +32,7 @@ class Counters:
     times_lost: int = 0
     poll_expirations: int = 0
     assigned_ms: int | None = None
-    """When the present share came."""
+    """When the present assignment came."""
     began_ms: int | None = None
     """When the rebalance under way began for this member."""
     revoking_ms: int | None = None
@@ -45,7 +45,7 @@ class Counters:
             self.began_ms = now_ms
 
     def rebalanced(self, now_ms: int) -> None:
-        """It has a share."""
+        """It has an assignment."""
         self.syncs += 1
         self.rebalances += 1
         self.assigned_ms = now_ms
@@ -98,19 +98,19 @@ class MemberMetrics:
     syncs: int
     """Shares received (sync-total)."""
     rebalances: int
-    """Rebalances that ended with a share (rebalance-total)."""
+    """Rebalances that ended with an assignment (rebalance-total)."""
     failed_rebalances: int
     """Joins and syncs that were refused or got no answer (failed-rebalance-total)."""
     last_rebalance_ms: int | None
-    """From the first JoinGroup to the share, the last time."""
+    """From the first JoinGroup to the assignment, the last time."""
     rebalance_ms_total: int
     """All of them together (rebalance-latency-total)."""
     rebalance_ms_max: int
     """The longest (rebalance-latency-max)."""
     assigned_age_ms: int | None
-    """Since the present share came (last-rebalance-seconds-ago); None without a share."""
+    """Since the present assignment came (last-rebalance-seconds-ago); None without an assignment."""
     revocations: int
-    """Times that this member was asked to give up a share or a part of it."""
+    """Times that this member was asked to give up an assignment or a part of it."""
     revoked_ms_total: int
     """How long that took, work in hand, `on_revoked` and commits together (partition-revoked-latency-avg)."""
     revoked_ms_max: int

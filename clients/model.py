@@ -59,7 +59,7 @@ class MemberInfo:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """This member's share in one generation of the group."""
+    """This member's assignment in one generation of the group."""
 
     generation: int
     member_id: str
@@ -75,26 +75,26 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """The share is to be given up; commits still count until the callback is over. `reason` in words."""
+    """The assignment is to be given up; commits still count until the callback is over. `reason` in words."""
 
     generation: int
     member_id: str
     assignment: bytes
     reason: str
     partial: bool = False
-    """A cooperative member keeps the rest of its share: `assignment` is only what moves away."""
+    """A cooperative member keeps the rest of its assignment: `assignment` is only what moves away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The share is gone: others may have it already, commits are refused. `reason` in words."""
+    """The assignment is gone: others may have it already, commits are refused. `reason` in words."""
 
     generation: int
     member_id: str
     assignment: bytes
     reason: str
     partial: bool = False
-    """A cooperative member keeps the rest of its share."""
+    """A cooperative member keeps the rest of its assignment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,14 @@ class Listener:
 
     assigned: Callable[[Assigned, int], Any]
     asked: Callable[[Revoked], Any]
-    """A share is to be given up, and there is work in hand first; `revoked` comes after that."""
+    """An assignment is to be given up, and there is work in hand first; `revoked` comes after that."""
     revoked: Callable[[Revoked], Any]
     lost: Callable[[Lost], Any]
     over: Callable[[MembershipError | None], Any]
     assign: Callable[[str, list[MemberInfo]], Any] | None
 
 
-class Teller:
+class Callbacks:
     """Belongs to the driver's loop. `step` runs a function there, from any thread."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Teller:
         self.post("on_assigned", lambda: self._listener.assigned(assigned, closings))
 
     def lost(self, lost: Lost) -> None:
-        """Run `on_lost`. No work begins until there is a share again."""
+        """Run `on_lost`. No work begins until there is an assignment again."""
         if not lost.partial:
             self._gate.close()
         self.post("on_lost", lambda: self._listener.lost(lost))
@@ -98,8 +98,8 @@ class Teller:
                 await idle
         except TimeoutError:
             logger.warning(
-                "%s: %d of %d pieces of work in hand have not ended within %.1f s: giving up the share all "
-                "the same",
+                "%s: %d of %d pieces of work in hand have not ended within %.1f s: giving up the "
+                "assignment all the same",
                 self._name,
                 self._gate.in_hand,
                 count,

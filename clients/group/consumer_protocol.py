@@ -260,8 +260,8 @@ class ConsumerProtocolMachine(MemberMachine):
 
     def _assigned(self) -> Assigned:
         protocol = self._server_assignor or ""
-        shares = assignment_bytes(self._partitions, self._names)
-        return Assigned(self.generation, self.member_id, "", protocol, shares)
+        assignment = assignment_bytes(self._partitions, self._names)
+        return Assigned(self.generation, self.member_id, "", protocol, assignment)
 
     def _given_up(self, now_ms: int) -> None:
         moved, self._moving = self._moving, b""

@@ -19,7 +19,7 @@ from ringleader.protocol.messages import (
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-"""The place, with its partitions, is kept for the same group instance id until the session timeout."""
+"""The membership, with its partitions, is kept for the same group instance id until the session timeout."""
 
 Partitions = frozenset[tuple[bytes, int]]
 """By topic id."""
@@ -82,8 +82,8 @@ def leave(settings: MemberSettings, member_id: str, member_epoch: int) -> Reques
 
 def target(assignment: Any) -> Partitions:
     """The partitions of `ConsumerGroupHeartbeatResponse.assignment`."""
-    shares = assignment.topic_partitions
-    return frozenset((share.topic_id, number) for share in shares for number in share.partitions)
+    topics = assignment.topic_partitions
+    return frozenset((topic.topic_id, number) for topic in topics for number in topic.partitions)
 
 
 def _by_id(partitions: Partitions) -> dict[bytes, list[int]]:

@@ -34,14 +34,14 @@ from ringleader.clients.group.actions import (
     TellLost,
     TellRevoked,
 )
-from ringleader.clients.group.callbacks import Listener, Teller
+from ringleader.clients.group.callbacks import Callbacks, Listener
 from ringleader.clients.group.callers import Caller
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.state import Phase
 from ringleader.clients.group.work import WorkGate
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
-from ringleader.clients.offsets.commits import Consumed, Saver
+from ringleader.clients.offsets.commits import Consumed, MemberCommits
 
 logger = logging.getLogger("ringleader.clients.group.membership")
 
@@ -72,7 +72,7 @@ under way allows. What it raises is logged, and the member joins all the same.""
 class Driver:
     """One member on its way through its life. `start` it once; `ended` is set when its thread is about to go.
 
-    `leader` takes the place of `listener.assign`; `watch` runs in the driver's loop while the member lives;
+    `leader` replaces `listener.assign`; `watch` runs in the driver's loop while the member lives;
     `before_join` is awaited there before each JoinGroup.
     """
 
@@ -99,8 +99,8 @@ class Driver:
         self.machine.prepares = before_join is not None or settings.cooperative
         self._client_id = client_id
         self.gate = WorkGate()
-        self._teller = Teller(self._name, listener, self.gate, self._step)
-        self.saver = Saver(self, self._name, self._teller.post, consumed)
+        self._callbacks = Callbacks(self._name, listener, self.gate, self._step)
+        self.commits = MemberCommits(self, self._name, self._callbacks.post, consumed)
         self._leader = leader
         self._watch = watch
         self._caller: Caller | None = None
@@ -124,7 +124,7 @@ class Driver:
     def start(self, caller: Caller, on_ended: Callable[[], None]) -> None:
         """Start the thread and join the group. Callbacks go to `caller`; `on_ended` is called at the end, in
         the driver's thread."""
-        self._caller = self._teller.caller = caller
+        self._caller = self._callbacks.caller = caller
         self._on_ended = on_ended
         processes.began(self)
         self._thread.start()
@@ -151,7 +151,7 @@ class Driver:
         """This is a copy of the process, without the thread: the member is that of the other process."""
         # Copied as they were, perhaps in the hands of a thread that is not here.
         self._lock, self._closed, self.ended = threading.Lock(), True, threading.Event()
-        self.saver.queue.orphan()
+        self.commits.queue.orphan()
         self.machine.error = MembershipOverError("it runs in the process that this one was forked from")
         self.ended.set()
 
@@ -182,8 +182,8 @@ class Driver:
             "member_id": machine.member_id,
             "phase": machine.phase.value,
             "generation": machine.generation,
-            "commits_waiting": len(self.saver.queue),
-            "offsets_stored": len(self.saver.uncommitted()),
+            "commits_waiting": len(self.commits.queue),
+            "offsets_stored": len(self.commits.uncommitted()),
             "work_in_hand": self.gate.in_hand,
             "last_poll_age_ms": None if polled_ms is None else now_ms - polled_ms,
         }
@@ -234,7 +234,7 @@ class Driver:
         except Exception as error:
             logger.error("%s: an error in this library: the member ends", self._name, exc_info=error)
             self.machine.fell(error)
-            self._teller.over(self.machine.error)
+            self._callbacks.over(self.machine.error)
         finally:
             with self._lock:
                 self._closed = True
@@ -248,10 +248,10 @@ class Driver:
         self._changed, self._over = asyncio.Event(), asyncio.Event()
         async with self._make_cluster() as cluster:
             self._cluster = cluster
-            self.saver.queue.open()
-            self._spawn(self.saver.run())
+            self.commits.queue.open()
+            self._spawn(self.commits.run())
             if self.settings.auto_commit_interval_ms is not None:
-                self._spawn(self.saver.run_auto_commit(self.settings.auto_commit_interval_ms))
+                self._spawn(self.commits.run_auto_commit(self.settings.auto_commit_interval_ms))
             self.machine.start(self.now_ms())
             self.pump()
             self._ready.set()
@@ -260,7 +260,7 @@ class Driver:
             await self._over.wait()
             with self._lock:
                 self._closed = True
-            self.saver.queue.close()
+            self.commits.queue.close()
             if self._timer is not None:
                 self._timer.cancel()
             # Let what was handed in before that become tasks; the end of the loop cancels them.
@@ -310,7 +310,7 @@ class Driver:
                 return
         # It cannot even leave in good order.
         self.machine.fell(error)
-        self._teller.over(self.machine.error)
+        self._callbacks.over(self.machine.error)
         self._over.set()
 
     def pump(self) -> None:
@@ -353,8 +353,8 @@ class Driver:
                     self._preparing.cancel()
                 self._preparing = self._spawn(self._prepare(action))
             case TellAssigned():
-                self.saver.keeper.given(action.assigned.generation)
-                self._teller.assigned(action.assigned)
+                self.commits.stored.assigned(action.assigned.generation)
+                self._callbacks.assigned(action.assigned)
             case TellRevoked():
                 self._revoking = (action.round, self._spawn(self._revoke(action)))
             case CancelRevoked():
@@ -362,13 +362,13 @@ class Driver:
                     self._revoking[1].cancel()
                     self._revoking = None
             case TellLost():
-                self.saver.gone(action.lost)
-                self._teller.lost(action.lost)
+                self.commits.gone(action.lost)
+                self._callbacks.lost(action.lost)
             case Say():
                 logger.log(action.level, "%s: %s", self._name, action.text)
             case Over():
-                self.saver.keeper.gone()
-                self._teller.over(action.error)
+                self.commits.stored.gone()
+                self._callbacks.over(action.error)
                 self._over.set()
 
     async def _send(self, cluster: Cluster, action: Send) -> None:
@@ -388,10 +388,10 @@ class Driver:
     # ---- callbacks ----
 
     async def _revoke(self, action: TellRevoked) -> None:
-        """The work in hand ends, `on_revoked` runs, commits are made: then the share is given up."""
-        await self._teller.revoked(action, self.now_ms())
-        await self.saver.settle(self.machine.hold_until_ms)
-        self.saver.gone(action.revoked)
+        """The work in hand ends, `on_revoked` runs, commits are made: then the assignment is given up."""
+        await self._callbacks.revoked(action, self.now_ms())
+        await self.commits.settle(self.machine.hold_until_ms)
+        self.commits.gone(action.revoked)
         self.machine.revoked(action.round, self.now_ms())
         self.pump()
 
@@ -399,7 +399,7 @@ class Driver:
         """What has to be done before JoinGroup."""
         assert self._cluster is not None
         if self.machine.held is not None:
-            await self.saver.settle(action.until_ms)
+            await self.commits.settle(action.until_ms)
         if self._before_join is not None:
             try:
                 async with asyncio.timeout(max(0, action.until_ms - self.now_ms()) / 1000):
@@ -425,7 +425,7 @@ class Driver:
         if self._leader is not None:
             self._spawn(self._lead(self._leader, action, done))
         else:
-            self._teller.assign(action.protocol, action.members, done)
+            self._callbacks.assign(action.protocol, action.members, done)
 
     async def _lead(
         self,
@@ -465,10 +465,10 @@ class Driver:
     ) -> Future[dict[TopicPartition, OffsetAndMetadata]]:
         """The group's committed offsets."""
         wanted = None if partitions is None else checked_partitions(partitions)
-        return self.submit(lambda: self.saver.committed(wanted, timeout_ms))
+        return self.submit(lambda: self.commits.committed(wanted, timeout_ms))
 
 
 def _is_assignment(result: Any) -> bool:
     return isinstance(result, Mapping) and all(
-        isinstance(member, str) and isinstance(share, bytes) for member, share in result.items()
+        isinstance(member, str) and isinstance(assignment, bytes) for member, assignment in result.items()
     )

@@ -74,8 +74,8 @@ class Leading:
         self._known: dict[str, _Known] | None = None
         self._by_rack = False
         self._members: list[AssignorMember] = []
-        self._shares: Assignment = {}
-        self._asked: Assigned | None = None  # the share for which a rejoin is under way already
+        self._assignments: Assignment = {}
+        self._asked: Assigned | None = None  # the assignment for which a rejoin is under way already
         self._machine: MemberMachine | None = None
         self._again = False  # there are changes for which no rejoin was asked
         self._led = asyncio.Event()
@@ -128,12 +128,12 @@ class Leading:
         work = sum(len(member.topics) for member in members) + sum(counts.values())
 
         def compute() -> tuple[Assignment, dict[str, bytes]]:
-            shares = assignor.assign(members, counts, racks)
-            return shares, {member: AssignmentBytes(share).encode() for member, share in shares.items()}
+            computed = assignor.assign(members, counts, racks)
+            return computed, {member: AssignmentBytes(of).encode() for member, of in computed.items()}
 
-        shares, encoded = await _aside(work, compute)
+        assignments, encoded = await _aside(work, compute)
         if by_lag and self._settings.lag_check_ms is not None:
-            self._members, self._shares = members, shares
+            self._members, self._assignments = members, assignments
         return encoded
 
     def _takes_over(self, protocol: str) -> bool:
@@ -311,10 +311,13 @@ class Leading:
             MemberInfo(one.member_id, one.group_instance_id, one.member_metadata) for one in group.members
         ]
         members, topics = _read_members(infos)
-        shares = {one.member_id: _partitions(one.member_assignment) for one in group.members}
+        assignments = {one.member_id: _partitions(one.member_assignment) for one in group.members}
         self._by_rack = False
-        counts = {topic: sum(len(share.get(topic, ())) for share in shares.values()) for topic in topics}
-        self._members, self._shares = members, shares
+        counts = {
+            topic: sum(len(assignment.get(topic, ())) for assignment in assignments.values())
+            for topic in topics
+        }
+        self._members, self._assignments = members, assignments
         self._known = {topic: _Known(count) for topic, count in counts.items()}
 
     # ---- watching lags ----
@@ -325,7 +328,7 @@ class Leading:
             held = driver.machine.held
             if held is None or not held.is_leader or held is self._asked or held.protocol != LAG_AWARE:
                 continue
-            if driver.machine.phase is not Phase.STABLE or not self._known or not self._shares:
+            if driver.machine.phase is not Phase.STABLE or not self._known or not self._assignments:
                 continue
             try:
                 reason = await self._cure(cluster, held.generation)
@@ -340,7 +343,7 @@ class Leading:
     async def _cure(self, cluster: Cluster, generation: int) -> str:
         """Why partitions should move, in words; "" if that would not take so much off the member that is
         furthest behind as `imbalance` lets it have above the mean: a rebalance has its price, too."""
-        known, given = dict(self._known or {}), self._shares
+        known, given = dict(self._known or {}), self._assignments
         counts = {topic: one.partitions for topic, one in known.items() if one.partitions}
         seen = await overview(cluster, counts, with_replicas=True, timeout_ms=CHECK_TIMEOUT_MS)
         reset, imbalance = self._settings.auto_offset_reset, self._settings.imbalance
@@ -355,25 +358,25 @@ class Leading:
         ]
         assignor = lag_aware(lags.behind, imbalance)
         after = await _aside(sum(counts.values()), lambda: assignor.assign(members, counts, None))
-        behind = {member: _sum(lags, share) for member, share in given.items()}
+        behind = {member: _sum(lags, assignment) for member, assignment in given.items()}
         most = max(behind, key=lambda member: (behind[member], member))
         mean = sum(behind.values()) / len(behind)
-        cured = behind[most] - max(_sum(lags, share) for share in after.values())
+        cured = behind[most] - max(_sum(lags, assignment) for assignment in after.values())
         if cured <= imbalance * mean:
             return ""
         moving = [
             f"{topic}-{partition}"
-            for member, share in sorted(given.items())
-            for topic, partitions in share.items()
+            for member, assignment in sorted(given.items())
+            for topic, partitions in assignment.items()
             for partition in sorted(set(partitions) - set(after[member].get(topic, ())))
         ]
         return f"{most} is {behind[most]} records behind, the mean is {mean:.0f}: moving {in_words(moving)}"
 
 
-def _sum(lags: Lags, share: Mapping[str, Sequence[int]]) -> int:
+def _sum(lags: Lags, assignment: Mapping[str, Sequence[int]]) -> int:
     return sum(
         behind[partition]
-        for topic, partitions in share.items()
+        for topic, partitions in assignment.items()
         if (behind := lags.behind.get(topic))
         for partition in partitions
         if partition < len(behind)
@@ -404,7 +407,8 @@ async def _aside(work: int, run: Callable[[], T]) -> T:
 
 
 def _read_members(infos: Sequence[MemberInfo]) -> tuple[list[AssignorMember], list[str]]:
-    """The members, and all topics that they subscribe to. Members with the same topics share one list."""
+    """The members, and all topics that they subscribe to. Members with the same topics have one list
+    together."""
     lists: dict[tuple[str, ...], tuple[str, ...]] = {}
     members = [_read_member(info, lists) for info in infos]
     return members, sorted({topic for topics in lists for topic in topics})

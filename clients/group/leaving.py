@@ -28,9 +28,9 @@ class Parting(MemberState):
     # ---- for good ----
 
     def leave(self, reason: str, now_ms: int, timeout_ms: int = 0, silently: bool = False) -> None:
-        """Give up the share, then leave, all within `timeout_ms`. A part of it is kept for the coordinator's
-        answer, which has 1 s at least, though nobody may wait for it, and `leave_timeout_ms` at most.
-        Silently: without LeaveGroup, as a static member that will be back does."""
+        """Give up the assignment, then leave, all within `timeout_ms`. A part of it is kept for the
+        coordinator's answer, which has 1 s at least, though nobody may wait for it, and `leave_timeout_ms` at
+        most. Silently: without LeaveGroup, as a static member that will be back does."""
         if self.phase in OVER or self._leave_reason is not None:
             return
         self._leave_reason, self._leave_silently = reason, silently
@@ -155,7 +155,7 @@ class Parting(MemberState):
         self.poll.let_run(working, now_ms)
 
     def _expire(self, polled_ms: int | None, now_ms: int) -> None:
-        """No progress for the whole interval: others shall have the share (KIP-62). A static member says
+        """No progress for the whole interval: others shall have its partitions (KIP-62). A static member says
         nothing, as the Java consumer's does: its session timeout decides (KIP-345)."""
         interval_ms, idle_ms = self.poll.interval_ms or 0, self.poll.idle_ms(now_ms)
         self._rest_polled_ms = polled_ms

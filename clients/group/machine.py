@@ -341,8 +341,8 @@ class MemberMachine(Parting):
     def _sync(self, now_ms: int) -> None:
         election = self._election
         assert election is not None
-        shares = {member: election.assignments.get(member, b"") for member in election.members}
-        request = sync_group(self.settings, self.generation, self.member_id, election.protocol, shares)
+        assignments = {member: election.assignments.get(member, b"") for member in election.members}
+        request = sync_group(self.settings, self.generation, self.member_id, election.protocol, assignments)
         timeout_ms = self.settings.parked_timeout_ms
         self.link.send("SyncGroup", request, self._synced, self._identity(), now_ms, timeout_ms)
 
@@ -358,7 +358,7 @@ class MemberMachine(Parting):
             self._end(InconsistentGroupProtocolError(f"group {self.settings.group_id!r}: {text}"), now_ms)
             return
         self.link.well()
-        # The coordinator restarts the session as it hands out the share: contact is now, not at sending.
+        # The coordinator restarts the session as it hands out the assignment: contact is now, not at sending.
         self.contact(now_ms)
         self.phase = Phase.STABLE
         self._beat_after_ms = (

@@ -25,8 +25,8 @@ READY_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 CLIENT_ID = "ringleader-member"
 
-Shares = Mapping[str, bytes]
-AssignCallback = Callable[[str, list[MemberInfo]], "Shares | Awaitable[Shares]"]
+Assignments = Mapping[str, bytes]
+AssignCallback = Callable[[str, list[MemberInfo]], "Assignments | Awaitable[Assignments]"]
 
 
 class Member:
@@ -53,13 +53,13 @@ class Member:
         """Does not connect yet. Raises TypeError for an option that there is not, ValueError for values that
         cannot work.
 
-        `assign(protocol, members)` runs when this member leads: it returns each member's share as bytes.
-        `on_assigned` gets the new share; `on_revoked` has to give it up before the group goes on (the
+        `assign(protocol, members)` runs when this member leads: it returns each member's assignment as bytes.
+        `on_assigned` gets the new assignment; `on_revoked` has to give it up before the group goes on (the
         rejoin waits for it, at most until the rebalance timeout); `on_lost` hears that it is gone already;
         `on_failed` that the membership ended with an error. With `given_up(before, after)` the member keeps
-        its share while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is in
-        the share before and not in the new one, and then the member joins once more; the group's `assign`
-        must not give out what another member still holds. `options`: see `MemberOptions` and
+        its assignment while it rejoins (KIP-429): `on_revoked` is asked only for what that function says is
+        in the assignment before and not in the new one, and then the member joins once more; the group's
+        `assign` must not give out what another member still holds. `options`: see `MemberOptions` and
         `MemberSettings`. `leader`, `watch`, `before_join`, `consumed` and `machine` are for code that works
         inside of the driver, see `ringleader.clients.group.subscription` and
         `ringleader.clients.offsets.consumed`.
@@ -91,8 +91,8 @@ class Member:
         self._on_assigned, self._on_revoked = options.get("on_assigned"), options.get("on_revoked")
         self._on_lost, self._on_failed = options.get("on_lost"), options.get("on_failed")
         self.subscription: Choice | None = None
-        """Of a member that shares topics: which."""
-        self._share: Assigned | None = None
+        """Of a member that subscribes to topics: which."""
+        self._assigned: Assigned | None = None
         self._driver = Driver(
             make_cluster,
             MemberMachine(self.settings, protocols, random) if machine is None else machine(self.settings),
@@ -116,8 +116,8 @@ class Member:
 
     @property
     def assigned(self) -> Assigned | None:
-        """The share that this member holds; None from the moment a rebalance asks for all of it."""
-        return None if self._driver.ended.is_set() else self._share
+        """The assignment that this member holds; None from the moment a rebalance asks for all of it."""
+        return None if self._driver.ended.is_set() else self._assigned
 
     @property
     def generation(self) -> int:
@@ -131,7 +131,7 @@ class Member:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this member leads the generation of its share."""
+        """Whether this member leads the generation of its assignment."""
         assigned = self.assigned
         return assigned is not None and assigned.is_leader
 
@@ -154,9 +154,9 @@ class Member:
     def polled(self) -> None:
         """The application makes progress. From any thread, as often as it likes.
 
-        With `max_poll_interval_ms`: a member that has held a share for so long without it leaves the group
-        (`on_lost` with the reason; a static member only falls silent), and joins again at the next one. Time
-        without a share and time in which a revocation waits for the application do not count.
+        With `max_poll_interval_ms`: a member that has held an assignment for so long without it leaves the
+        group (`on_lost` with the reason; a static member only falls silent), and joins again at the next one.
+        Time without an assignment and time in which a revocation waits for the application do not count.
         `wait_assigned` and the beginning of `working` say it, too.
         """
         self._driver.polled()
@@ -164,10 +164,10 @@ class Member:
     def store(self, offsets: Offsets, *, generation: int | None = None) -> None:
         """These are processed: what auto-commit commits. From any thread; asks nobody.
 
-        What was stored for a share goes with it if it is lost. `generation`: of the share that the work
-        belongs to. Raises CommitFailedError if that is over, or if there is no share.
+        What was stored for an assignment goes with it if it is lost. `generation`: of the assignment that the
+        work belongs to. Raises CommitFailedError if that is over, or if there is no assignment.
         """
-        self._driver.saver.store(offsets, generation)
+        self._driver.commits.store(offsets, generation)
 
     def commit_nowait(
         self,
@@ -182,7 +182,7 @@ class Member:
         other are made as one, the newest offset of each partition counts. `on_done` runs where callbacks run
         and is told the error, or None; without it a failure is a line in the log. Raises MembershipOverError.
         """
-        self._driver.saver.commit_nowait(offsets, generation, on_done)
+        self._driver.commits.commit_nowait(offsets, generation, on_done)
 
     def _describe(self) -> str:
         return f"group {self.settings.group_id!r}: {self._driver.describe()}"
@@ -195,7 +195,9 @@ class Member:
         """RuntimeError where it would wait for itself."""
         if self._caller is not None and self._caller.inside():
             group = self.settings.group_id
-            raise RuntimeError(f"group {group!r}: a callback cannot wait for a share: that comes after it")
+            raise RuntimeError(
+                f"group {group!r}: a callback cannot wait for an assignment: that comes after it"
+            )
 
     def _check_running(self) -> None:
         """Raises why this member is over, or that it never began."""
@@ -209,7 +211,7 @@ class Member:
         if self._driver.ended.is_set():
             raise MembershipOverError(f"{group}: this member has left")
 
-    def _share_if_any(self) -> Assigned | None:
-        """The share if there is one, None if one may come; raises why none will come."""
+    def _assigned_if_any(self) -> Assigned | None:
+        """The assignment if there is one, None if one may come; raises why none will come."""
         self._check_running()
-        return self._share
+        return self._assigned

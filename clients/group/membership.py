@@ -1,4 +1,4 @@
-"""`GroupMember`: a place in a Kafka group for any service, for any `protocol_type`.
+"""`GroupMember`: membership of a Kafka group for any service, for any `protocol_type`.
 
 The member keeps its connection and heartbeats on a thread of its own; whatever the application does, its
 membership goes on. `GroupMember` is for asyncio, `SyncGroupMember` for code without an event loop.
@@ -86,7 +86,7 @@ class GroupMember(Member):
         await self.stop()
 
     async def start(self) -> None:
-        """Start the thread and begin to join; does not wait for the share."""
+        """Start the thread and begin to join; does not wait for the assignment."""
         self._check_new()
         caller = LoopCaller(lambda: self._driver.abandon(LOOP_ENDED))
         self._caller = caller
@@ -107,7 +107,7 @@ class GroupMember(Member):
             raise
 
     async def wait_assigned(self, timeout_s: float | None = None) -> Assigned:
-        """The share, as soon as there is one and `on_assigned` has returned.
+        """The assignment, as soon as there is one and `on_assigned` has returned.
 
         Raises TimeoutError with what is in the way, and what ended the membership; RuntimeError in a callback
         that would wait for itself, and in another event loop than that of `start`.
@@ -118,19 +118,19 @@ class GroupMember(Member):
         self.polled()
         try:
             async with asyncio.timeout(timeout_s):
-                while (share := self._share_if_any()) is None:
+                while (assigned := self._assigned_if_any()) is None:
                     await self._wait()
-                return share
+                return assigned
         except TimeoutError:
-            raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s") from None
+            raise TimeoutError(f"{self._describe()}: no assignment within {timeout_s:g} s") from None
 
     def working(self) -> AbstractAsyncContextManager[Assigned]:
-        """`async with member.working() as share:` is a piece of work that a revocation waits for.
+        """`async with member.working() as assigned:` is a piece of work that a revocation waits for.
 
-        Its beginning waits for a share (and raises what `wait_assigned` raises); while a revocation is under
-        way none begins. `on_revoked` is called when all work in hand has ended, or the time for it is over.
-        Work inside of work in hand is a part of it: in the same task, and in tasks made there, as those of an
-        `asyncio.TaskGroup`. Raises RuntimeError in a callback.
+        Its beginning waits for an assignment (and raises what `wait_assigned` raises); while a revocation is
+        under way none begins. `on_revoked` is called when all work in hand has ended, or the time for it is
+        over. Work inside of work in hand is a part of it: in the same task, and in tasks made there, as those
+        of an `asyncio.TaskGroup`. Raises RuntimeError in a callback.
         """
         return _Working(self)
 
@@ -139,12 +139,12 @@ class GroupMember(Member):
     ) -> None:
         """Commit {("topic", 0): next offset to read} as a member of the present generation.
 
-        `generation`: that of the share that the work belongs to; if it is over, CommitFailedError, without a
-        request. Repeats what Kafka calls retriable until the time is over. Commits are made in the order in
-        which they were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError (for
-        example OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
+        `generation`: that of the assignment that the work belongs to; if it is over, CommitFailedError,
+        without a request. Repeats what Kafka calls retriable until the time is over. Commits are made in the
+        order in which they were asked for. Raises CommitFailedError, RebalanceInProgressError, BrokerError
+        (for example OFFSET_METADATA_TOO_LARGE), RetriableError when time ran out, MembershipOverError.
         """
-        await self._result(self._driver.saver.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
+        await self._result(self._driver.commits.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
@@ -159,9 +159,9 @@ class GroupMember(Member):
         self._driver.rejoin(reason)
 
     async def leave(self, reason: str = "", *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Give up the share, leave the group, end the thread: all within that time. A second or a quarter of
-        it, whichever is less, is kept for the coordinator's answer; work in hand, `on_revoked` and commits
-        have the rest, and never more than the rebalance timeout.
+        """Give up the assignment, leave the group, end the thread: all within that time. A second or a
+        quarter of it, whichever is less, is kept for the coordinator's answer; work in hand, `on_revoked` and
+        commits have the rest, and never more than the rebalance timeout.
 
         From inside of a callback, or of work in hand, it begins to leave and returns at once.
         """
@@ -201,7 +201,7 @@ class GroupMember(Member):
         self._check_home()
         self.polled()
         while (work := self._driver.gate.enter()) is None:
-            self._share_if_any()  # raises when there will be none
+            self._assigned_if_any()  # raises when there will be none
             await self._wait()
         return work
 
@@ -241,13 +241,13 @@ class GroupMember(Member):
         try:
             await _call(self._on_assigned, assigned)
         finally:
-            self._share = assigned
+            self._assigned = assigned
             self._driver.gate.open(assigned, closings)
             self._wake()
 
     def _run_asked(self, revoked: Revoked) -> None:
         if not revoked.partial:
-            self._share = None
+            self._assigned = None
 
     async def _run_revoked(self, revoked: Revoked) -> None:
         self._run_asked(revoked)
@@ -255,11 +255,11 @@ class GroupMember(Member):
 
     async def _run_lost(self, lost: Lost) -> None:
         if not lost.partial:
-            self._share = None
+            self._assigned = None
         await _call(self._on_lost, lost)
 
     async def _run_over(self, error: MembershipError | None) -> None:
-        self._share = None
+        self._assigned = None
         self._wake()
         if error is not None:
             await _call(self._on_failed, error)

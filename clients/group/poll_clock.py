@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class PollClock:
-    """Counts the time in which the application held a share and did not say `polled`.
+    """Counts the time in which the application held an assignment and did not say `polled`.
 
-    It stands still while there is no share, and while a revocation waits for the application: then the
+    It stands still while there is no assignment, and while a revocation waits for the application: then the
     application waits for the member, or works for it, and cannot be expected to ask for more.
     `polled` may come from any thread; all else belongs to the thread that runs the machine.
     """

@@ -59,7 +59,7 @@ def sync_group(
     protocol: str,
     assignments: Mapping[str, bytes],
 ) -> Request:
-    """Ask for the share; from the leader with everybody's assignments, from others with none."""
+    """Ask for the assignment; from the leader with everybody's assignments, from others with none."""
     return plain(
         SyncGroupRequest(
             group_id=settings.group_id,

@@ -16,8 +16,8 @@ GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
 
 
 GivenUp = Callable[[bytes, bytes], bytes | None]
-"""From the share that a member holds and the one that it is given now: what it has to give up, in the same
-form; None for nothing. Keep it quick: it runs in the member's own thread."""
+"""From the assignment that a member holds and the one that it is given now: what it has to give up, in the
+same form; None for nothing. Keep it quick: it runs in the member's own thread."""
 
 GroupProtocol = Literal["classic", "consumer"]
 LAG_AWARE = lag_aware({}).name
@@ -40,7 +40,7 @@ class MemberSettings:
     session_timeout_ms: int = 45_000
     """The coordinator removes a member that is silent for so long."""
     rebalance_timeout_ms: int = 300_000
-    """How long a rebalance waits for this member to give up its share and to join again."""
+    """How long a rebalance waits for this member to give up its assignment and to join again."""
     heartbeat_interval_ms: int = 3_000
     request_timeout_ms: int = 30_000
     """For requests that the coordinator answers at once. JoinGroup and SyncGroup get the rebalance timeout
@@ -48,12 +48,13 @@ class MemberSettings:
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     given_up: GivenUp | None = None
-    """Makes the member cooperative (KIP-429): it keeps its share while it joins again, then gives up what is
-    not in the new one, and joins once more so that others can have it. Without it, and after a generation
-    with a protocol that is `eager`, the member gives up everything before it joins."""
+    """Makes the member cooperative (KIP-429): it keeps its assignment while it joins again, then gives up
+    what is not in the new one, and joins once more so that others can have it. Without it, and after a
+    generation with a protocol that is `eager`, the member gives up everything before it joins."""
     max_poll_interval_ms: int | None = None
-    """A member whose application holds a share for so long without a sign of progress (`polled`) leaves;
-    None: never. The Java consumer's default is 300000; other than there it is not the rebalance timeout."""
+    """A member whose application holds an assignment for so long without a sign of progress (`polled`)
+    leaves; None: never. The Java consumer's default is 300000; other than there it is not the rebalance
+    timeout."""
     quiesce_timeout_ms: int | None = None
     """A revocation waits at most so long for work in hand and `on_revoked` together; None: as long as the
     rebalance allows."""
@@ -85,7 +86,7 @@ class MemberSettings:
 
     @property
     def cooperative(self) -> bool:
-        """Whether the member keeps its share while it rejoins."""
+        """Whether the member keeps its assignment while it rejoins."""
         return self.given_up is not None
 
     @property

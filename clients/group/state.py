@@ -1,4 +1,4 @@
-"""What a member is at a moment: its phase, its place in the group, its share; and how a share is lost."""
+"""What a member is at a moment: its phase, generation and assignment; and how an assignment is lost."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Phase(enum.Enum):
     PREPARING = "preparing to join"
     JOINING = "joining"
     ASSIGNING = "computing the assignment"
-    SYNCING = "waiting for its share"
+    SYNCING = "waiting for its assignment"
     STABLE = "stable"
-    REVOKING = "giving up its share"
+    REVOKING = "giving up its assignment"
     RESTING = "out of the group until the application polls"
     LEAVING = "leaving"
     LEFT = "left"
@@ -46,7 +46,7 @@ BEATING = (Phase.PREPARING, Phase.ASSIGNING, Phase.STABLE, Phase.REVOKING)
 the same connection, and the coordinator takes a member with a parked request for alive."""
 
 ENTERING = (Phase.UNJOINED, Phase.PREPARING, Phase.JOINING, Phase.ASSIGNING, Phase.SYNCING)
-"""The phases on the way to a share; of a cooperative member, with the one before still in hand."""
+"""The phases on the way to an assignment; of a cooperative member, with the one before still in hand."""
 
 OVER = (Phase.LEFT, Phase.FAILED)
 ASLEEP = (Phase.NEW, Phase.RESTING, *OVER)
@@ -55,7 +55,7 @@ ASLEEP = (Phase.NEW, Phase.RESTING, *OVER)
 
 @dataclass(slots=True)
 class Election:
-    """What the JoinGroup answer settled, until SyncGroup gives the share."""
+    """What the JoinGroup answer settled, until SyncGroup gives the assignment."""
 
     protocol: str
     leader_id: str
@@ -84,14 +84,14 @@ class MemberState:
         self.generation = -1
         self.member_id = ""
         self.held: Assigned | None = None
-        """The share that the user has been given and has not given up."""
+        """The assignment that the user has been given and has not given up."""
         self.kept_since = -1
-        """Generation from which on nothing of the share has been given up. An eager member's share is of one
-        generation; a cooperative member's may last through many."""
+        """Generation from which on nothing of the assignment has been given up. An eager member's assignment
+        is of one generation; a cooperative member's may last through many."""
         self.shrinks = 0
-        """How often a part of a share was given up or lost while the rest stayed."""
+        """How often a part of an assignment was given up or lost while the rest stayed."""
         self.last_held: Assigned | None = None
-        """The newest share that there was, given up or not: what sticky assignors go by."""
+        """The newest assignment that there was, given up or not: what sticky assignors go by."""
         self.error: MembershipError | None = None
         self.prepares = False
         """Whether its driver has something to do before each JoinGroup."""
@@ -115,7 +115,9 @@ class MemberState:
         self._beat_at_ms = 0
         self._beat_after_ms = settings.heartbeat_interval_ms
         self._contact_ms = 0
-        self._moving = b""  # of the share, what is being given up in a cooperative member; b"": all of it
+        self._moving = (
+            b""  # of the assignment, what is being given up in a cooperative member; b"": all of it
+        )
         self._leave_reason: str | None = None
         self._leave_silently = False
         self._rest_polled_ms: int | None = None
@@ -128,7 +130,8 @@ class MemberState:
         return self.link.coordinator
 
     def holds(self, generation: int) -> bool:
-        """Whether everything that was in the share of that generation is still in this member's share."""
+        """Whether everything that was in the assignment of that generation is still in this member's
+        assignment."""
         return self.held is not None and self.kept_since <= generation <= self.generation
 
     @property
@@ -158,13 +161,13 @@ class MemberState:
         """Whether heartbeats belong to where it stands."""
         return self.phase in BEATING and self.generation >= 0
 
-    # ---- how a share ends ----
+    # ---- how an assignment ends ----
 
     def _to_join(self, reason: str, now_ms: int) -> None:
         raise NotImplementedError
 
     def _rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
-        """Join again; an eager member gives up its share first."""
+        """Join again; an eager member gives up its assignment first."""
         self._join_until_ms = hold_until_ms
         if self.held is not None and self.cooperates(self.held.protocol):
             self._say(logging.INFO, f"joining again with generation {self.generation} in hand: {reason}")
@@ -187,7 +190,7 @@ class MemberState:
         self._to_join(self._join_reason, now_ms)
 
     def _revoke(self, reason: str, hold_until_ms: int, now_ms: int, moving: bytes = b"") -> None:
-        """Ask the user to give up the share, or only the part of it that moves to another member."""
+        """Ask the user to give up the assignment, or only the part of it that moves to another member."""
         held, bound_ms = self.held, self.settings.quiesce_timeout_ms
         assert held is not None
         self.phase = Phase.REVOKING
@@ -206,7 +209,7 @@ class MemberState:
         self._actions.append(TellRevoked(self._round, revoked, work_until_ms))
 
     def _lose(self, reason: str, now_ms: int) -> None:
-        """The share, if there is one, is gone without asking."""
+        """The assignment, if there is one, is gone without asking."""
         held, self.held = self.held, None
         self._moving = b""
         self.counters.assigned_ms = None
@@ -236,7 +239,8 @@ class MemberState:
         self._actions.append(TellLost(Lost(held.generation, held.member_id, gone, why, partial=True)))
 
     def _shrunk(self) -> None:
-        """A part of the share is gone: a commit that was asked for before may not outlast this generation."""
+        """A part of the assignment is gone: a commit that was asked for before may not outlast this
+        generation."""
         self.kept_since = self.generation
         self.shrinks += 1
 

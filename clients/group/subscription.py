@@ -44,11 +44,12 @@ CLASSIC_OPTIONS = {
 
 
 def partitions_of(assigned: Assigned) -> list[TopicPartition]:
-    """The partitions of a share, sorted. Raises MalformedError for bytes that are no consumer assignment."""
+    """The partitions of an assignment, sorted. Raises MalformedError for bytes that are no consumer
+    assignment."""
     if not assigned.assignment:
         return []
-    shares = Assignment.decode(assigned.assignment).partitions
-    return sorted((topic, partition) for topic, ps in shares.items() for partition in ps)
+    topics = Assignment.decode(assigned.assignment).partitions
+    return sorted((topic, partition) for topic, ps in topics.items() for partition in ps)
 
 
 def consumer_member(
@@ -57,7 +58,7 @@ def consumer_member(
     topics: Iterable[str] | None = None,
     **options: Unpack[ConsumerMemberOptions],
 ) -> GroupMember:
-    """A `GroupMember` that shares the partitions of topics; `partitions_of` reads what it is assigned.
+    """A `GroupMember` that is assigned partitions of topics; `partitions_of` reads which.
 
     Exactly one of `topics` (names) and `pattern` (a regular expression of Python that matches the whole name;
     the cluster's internal topics never match). Each join announces what matches then.
@@ -165,7 +166,7 @@ class _Subscriber:
         }
 
     def bound(self, member: M) -> M:
-        """Watch this member's shares."""
+        """Look at this member from now on."""
         self._leading.bind(member.settings, member.machine)
         self._machine = member.machine
         member.subscription = self._choice

@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 class SyncGroupMember(Member):
     """A member for code without an event loop. Callbacks run in a thread of the member, one after the other;
-    `on_revoked` may block, or return a `concurrent.futures.Future` that is done when the share is given up. A
-    context manager: starts, and leaves at the end.
+    `on_revoked` may block, or return a `concurrent.futures.Future` that is done when the assignment is given
+    up. A context manager: starts, and leaves at the end.
     """
 
     _caller: ThreadCaller | None = None
@@ -58,7 +58,7 @@ class SyncGroupMember(Member):
         self.stop()
 
     def start(self) -> None:
-        """Start the threads and begin to join; does not wait for the share."""
+        """Start the threads and begin to join; does not wait for the assignment."""
         self._check_new()
         self._caller = ThreadCaller()
         self._driver.start(self._caller, self._wake)
@@ -77,13 +77,13 @@ class SyncGroupMember(Member):
         deadline_s = None if timeout_s is None else time.monotonic() + seconds(timeout_s)
         self.polled()
         with self._changed:
-            while (share := self._share_if_any()) is None:
+            while (assigned := self._assigned_if_any()) is None:
                 left_s = None if deadline_s is None else deadline_s - time.monotonic()
                 self._check_wait()
                 if left_s is not None and left_s <= 0:
-                    raise TimeoutError(f"{self._describe()}: no share within {timeout_s:g} s")
+                    raise TimeoutError(f"{self._describe()}: no assignment within {timeout_s:g} s")
                 self._changed.wait(left_s)
-            return share
+            return assigned
 
     @contextmanager
     def working(self) -> Iterator[Assigned]:
@@ -101,7 +101,7 @@ class SyncGroupMember(Member):
         self.polled()
         with self._changed:
             while (work := self._driver.gate.enter()) is None:
-                self._share_if_any()  # raises when there will be none
+                self._assigned_if_any()  # raises when there will be none
                 self._check_wait()
                 self._changed.wait()
         return work
@@ -110,7 +110,7 @@ class SyncGroupMember(Member):
         self, offsets: Offsets, *, generation: int | None = None, timeout_s: float = COMMIT_TIMEOUT_S
     ) -> None:
         """As `GroupMember.commit`."""
-        self._result(self._driver.saver.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
+        self._result(self._driver.commits.commit(offsets, generation, int(seconds(timeout_s) * 1000)))
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
@@ -160,14 +160,14 @@ class SyncGroupMember(Member):
                 self._on_assigned(assigned)
         finally:
             with self._changed:
-                self._share = assigned
+                self._assigned = assigned
                 self._driver.gate.open(assigned, closings)
                 self._changed.notify_all()
 
     def _run_asked(self, revoked: Revoked) -> None:
         if not revoked.partial:
             with self._changed:
-                self._share = None
+                self._assigned = None
 
     def _run_revoked(self, revoked: Revoked) -> Any:
         self._run_asked(revoked)
@@ -176,13 +176,13 @@ class SyncGroupMember(Member):
     def _run_lost(self, lost: Lost) -> None:
         if not lost.partial:
             with self._changed:
-                self._share = None
+                self._assigned = None
         if self._on_lost is not None:
             self._on_lost(lost)
 
     def _run_over(self, error: MembershipError | None) -> None:
         with self._changed:
-            self._share = None
+            self._assigned = None
             self._changed.notify_all()
         if error is not None and self._on_failed is not None:
             self._on_failed(error)

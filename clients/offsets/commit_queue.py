@@ -27,7 +27,8 @@ class Commit:
     repeats: bool
     ends: list[End] = field(default_factory=list)
     shrinks: int = 0
-    """How often the member had lost a part of its share by then: what is lost later may be of this commit."""
+    """How often the member had lost a part of its assignment by then: what is lost later may be of this
+    commit."""
     warn: End | None = None
     """Is told of the end of commits of which nobody else is told; once, however many are merged."""
     timer: asyncio.TimerHandle | None = None

@@ -14,7 +14,7 @@ from ringleader.clients.errors import ClientError, CommitFailedError, Membership
 from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
 from ringleader.clients.offsets.commit_queue import Commit, CommitQueue
 from ringleader.clients.offsets.committing import Host, Positions
-from ringleader.clients.offsets.stored import Keeper, Stored
+from ringleader.clients.offsets.stored import Stored, StoredOffsets
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import MalformedError
 
@@ -34,7 +34,7 @@ class Consumed(Protocol):
         """The group has these now."""
 
 
-class Saver:
+class MemberCommits:
     """`tell(name, run)` runs a callback of the application. `name` begins its log lines. `consumed` is asked
     at each auto-commit."""
 
@@ -49,7 +49,7 @@ class Saver:
         self._name = name
         self._tell = tell
         self._settings = host.machine.settings
-        self.keeper = Keeper(self._settings.group_id, host.machine.holds)
+        self.stored = StoredOffsets(self._settings.group_id, host.machine.holds)
         self.queue = CommitQueue(host.machine.counters, host.now_ms, host.over_text)
         self._consumed = consumed
         self._positions = Positions(host)
@@ -89,7 +89,7 @@ class Saver:
     def store(self, offsets: Offsets, generation: int | None) -> None:
         """These are processed."""
         check("generation", generation, int | None)
-        self.keeper.store(checked(offsets), generation)
+        self.stored.store(checked(offsets), generation)
 
     def _add(self, commit: Commit, generation: int | None) -> None:
         present = commit.identity[0]
@@ -99,7 +99,7 @@ class Saver:
             commit.end(CommitFailedError(text))
             return
         with self._order:
-            self.keeper.replaced(commit.offsets)
+            self.stored.replaced(commit.offsets)
             taken = self.queue.add(commit)
         if not taken:
             raise MembershipOverError(self._host.over_text())
@@ -139,7 +139,7 @@ class Saver:
 
     def uncommitted(self) -> Stored:
         """What auto-commit has to commit. From any thread."""
-        return self.keeper.stored() | self._consumed_of_held()
+        return self.stored.uncommitted() | self._consumed_of_held()
 
     def _consumed_of_held(self) -> Stored:
         """Of partitions that the member holds: the application may not have heard yet of what is gone."""
@@ -155,7 +155,7 @@ class Saver:
     def _saved(self, stored: Stored, error: Exception | None) -> None:
         self._saving = False
         if error is None:
-            self.keeper.committed(stored)
+            self.stored.committed(stored)
             if self._consumed is not None:
                 self._consumed.committed(stored)
         else:
@@ -165,7 +165,7 @@ class Saver:
         """Commit what is stored, and wait for all commits asked for so far; at most `auto_commit_timeout_ms`,
         and less than until then."""
         now_ms = self._host.now_ms()
-        # Something has to be left for the rest: a revocation that ends late is a lost share.
+        # Something has to be left for the rest: a revocation that ends late is a lost assignment.
         bound_ms = min(self._settings.auto_commit_timeout_ms, (until_ms - now_ms) * 9 // 10)
         if bound_ms <= 0:
             return
@@ -185,19 +185,19 @@ class Saver:
         except TimeoutError:
             logger.warning("%s: commits have not ended within %.1f s", self._name, bound_ms / 1000)
 
-    def gone(self, share: Revoked | Lost) -> None:
-        """What was stored for that share, or part of one, is not this member's business any more."""
+    def gone(self, change: Revoked | Lost) -> None:
+        """What was stored for that assignment, or part of one, is not this member's business any more."""
         machine = self._host.machine
-        places = _partitions(share.assignment) if self._settings.protocol_type == CONSUMER else None
-        dropped = self.keeper.gone(places if share.partial else None)
-        if share.partial and machine.held is not None:
-            self.keeper.given(machine.held.generation)
+        partitions = _partitions(change.assignment) if self._settings.protocol_type == CONSUMER else None
+        dropped = self.stored.gone(partitions if change.partial else None)
+        if change.partial and machine.held is not None:
+            self.stored.assigned(machine.held.generation)
         if dropped:
             logger.warning(
                 "%s: %d stored offsets of generation %d were not committed",
                 self._name,
                 dropped,
-                share.generation,
+                change.generation,
             )
 
     async def committed(
@@ -209,10 +209,10 @@ class Saver:
 
 def _partitions(assignment: bytes) -> list[TopicPartition] | None:
     try:
-        shares = Assignment.decode(assignment).partitions if assignment else {}
+        topics = Assignment.decode(assignment).partitions if assignment else {}
     except MalformedError:
         return None
-    return [(topic, partition) for topic, found in shares.items() for partition in found]
+    return [(topic, partition) for topic, found in topics.items() for partition in found]
 
 
 def _client_error(error: Exception | None) -> ClientError | None:

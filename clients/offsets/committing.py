@@ -64,7 +64,7 @@ class Positions:
 
     async def commit(self, commit: Commit) -> None:
         """Make it, as the member and in the generation that it says, or in a later one that still has all of
-        that share; with retries or in one try."""
+        that assignment; with retries or in one try."""
         settings, host = self._settings, self._host
         tries = _Tries(host, commit.deadline_ms)
         left = dict(commit.offsets)
@@ -124,7 +124,9 @@ class Positions:
         # A cooperative member may commit while it joins again, in the generation that it still holds.
         holds = machine.phase in COMMITTING or machine.held is not None
         if not holds or identity[0] < 0:
-            raise RebalanceInProgressError(f"{group}: this member holds no share now ({machine.phase.value})")
+            raise RebalanceInProgressError(
+                f"{group}: this member holds no assignment now ({machine.phase.value})"
+            )
         generation, member_id = identity
         lasts = machine.holds(generation) and commit.shrinks == machine.shrinks
         if member_id != machine.member_id or not (generation == machine.generation or lasts):

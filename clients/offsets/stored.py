@@ -1,4 +1,4 @@
-"""What the application has processed and not committed yet: the stock that auto-commit works from."""
+"""What the application has stored as processed, and is not committed yet: auto-commit's part."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
 Stored = dict[TopicPartition, int | OffsetAndMetadata]
 
 
-class Keeper:
-    """Stored offsets belong to the share under which they were stored, and go with it. From any thread.
+class StoredOffsets:
+    """Stored offsets belong to the assignment under which they were stored, and go with it. From any thread.
 
-    `holds(generation)`: whether all of that generation's share is still held.
+    `holds(generation)`: whether all of that generation's assignment is still held.
     """
 
     def __init__(self, group_id: str, holds: Callable[[int], bool]) -> None:
@@ -24,13 +24,15 @@ class Keeper:
         self._stored: Stored = {}
         self._generation: int | None = None
 
-    def given(self, generation: int) -> None:
-        """There is a share, as of that generation; of a cooperative member perhaps the same as before."""
+    def assigned(self, generation: int) -> None:
+        """There is an assignment, as of that generation; of a cooperative member perhaps the same as
+        before."""
         with self._lock:
             self._generation = generation
 
     def gone(self, partitions: Iterable[TopicPartition] | None = None) -> int:
-        """The share is gone (None), or these partitions of it: so are their stored offsets. How many were."""
+        """The assignment is gone (None), or these partitions of it: so are their stored offsets. How many
+        were."""
         with self._lock:
             before = len(self._stored)
             if partitions is None:
@@ -42,12 +44,12 @@ class Keeper:
             return before - len(self._stored)
 
     def store(self, offsets: Offsets, generation: int | None) -> None:
-        """These are processed. Raises CommitFailedError if the share of that generation (None: any) is not
-        held any more."""
+        """These are processed. Raises CommitFailedError if the assignment of that generation (None: any) is
+        not held any more."""
         with self._lock:
             group = f"group {self._group_id!r}"
             if self._generation is None:
-                raise CommitFailedError(f"{group}: this member holds no share: nothing is stored")
+                raise CommitFailedError(f"{group}: this member holds no assignment: nothing is stored")
             if generation not in (None, self._generation) and not self._holds(generation):
                 raise CommitFailedError(
                     f"{group}: generation {generation} is over, this is generation {self._generation}"
@@ -59,7 +61,7 @@ class Keeper:
         if self._stored:
             self.gone(offsets)
 
-    def stored(self) -> Stored:
+    def uncommitted(self) -> Stored:
         """What is to be committed."""
         with self._lock:
             return dict(self._stored)

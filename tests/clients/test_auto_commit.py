@@ -13,7 +13,7 @@ from ringleader.clients.errors import CommitFailedError
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.group.subscription import consumer_member, partitions_of
 from ringleader.clients.model import Assigned, Lost, MemberProtocol, OffsetAndMetadata, Revoked
-from ringleader.clients.offsets.stored import Keeper
+from ringleader.clients.offsets.stored import StoredOffsets
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.support.sharding import PATIENCE_S, Diary, assign, member, settled
@@ -29,27 +29,27 @@ async def until_committed(one: GroupMember, offset: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_the_keeper_forgets_what_is_committed_and_what_is_lost() -> None:
-    keeper = Keeper("g", lambda generation: generation == 3)
-    with pytest.raises(CommitFailedError, match="no share"):
-        keeper.store({PLACE: 1}, None)
-    keeper.given(3)
+def test_stored_offsets_are_forgotten_when_committed_or_lost() -> None:
+    stored = StoredOffsets("g", lambda generation: generation == 3)
+    with pytest.raises(CommitFailedError, match="no assignment"):
+        stored.store({PLACE: 1}, None)
+    stored.assigned(3)
     with pytest.raises(CommitFailedError, match="generation 2 is over, this is generation 3"):
-        keeper.store({PLACE: 1}, 2)
-    keeper.store({PLACE: 1, ("t", 1): 1}, 3)
-    before = keeper.stored()
-    keeper.store({PLACE: 2}, None)
-    keeper.committed(before)
-    assert keeper.stored() == {PLACE: 2}, "what came after the commit stays"
-    keeper.store({("t", 2): 5}, None)
-    keeper.replaced({PLACE: 9})
-    assert keeper.stored() == {("t", 2): 5}
-    assert keeper.gone([("t", 2), ("t", 3)]) == 1
-    keeper.store({PLACE: 3}, None)
-    assert keeper.gone() == 1
+        stored.store({PLACE: 1}, 2)
+    stored.store({PLACE: 1, ("t", 1): 1}, 3)
+    before = stored.uncommitted()
+    stored.store({PLACE: 2}, None)
+    stored.committed(before)
+    assert stored.uncommitted() == {PLACE: 2}, "what came after the commit stays"
+    stored.store({("t", 2): 5}, None)
+    stored.replaced({PLACE: 9})
+    assert stored.uncommitted() == {("t", 2): 5}
+    assert stored.gone([("t", 2), ("t", 3)]) == 1
+    stored.store({PLACE: 3}, None)
+    assert stored.gone() == 1
     with pytest.raises(CommitFailedError):
-        keeper.store({PLACE: 4}, 3)
-    assert keeper.stored() == {}
+        stored.store({PLACE: 4}, 3)
+    assert stored.uncommitted() == {}
 
 
 async def test_what_is_stored_is_committed_every_interval(coordinator: Coordinator) -> None:

@@ -211,7 +211,9 @@ async def test_tasks_inside_of_work_in_hand_are_a_part_of_it(coordinator: Coordi
             async with one.working(), asyncio.TaskGroup() as group:
                 await one.rejoin("while there is work in hand")
                 await until(
-                    lambda: one.metrics().phase == "giving up its share" and one._driver.gate.closings > 0
+                    lambda: (
+                        one.metrics().phase == "giving up its assignment" and one._driver.gate.closings > 0
+                    )
                 )
                 assert one.metrics().work_in_hand == 1
                 for number in range(3):
@@ -260,7 +262,7 @@ async def test_a_cooperative_member_lets_work_end_before_a_part_moves(coordinato
         async with member(coordinator, given_up=given_up):
             # The machine is a moment ahead of the gate.
             await until(
-                lambda: one.metrics().phase == "giving up its share" and one._driver.gate.closings > 0
+                lambda: one.metrics().phase == "giving up its assignment" and one._driver.gate.closings > 0
             )
             assert one.assigned is not None, "it keeps the rest"
             with pytest.raises(TimeoutError):

@@ -36,7 +36,7 @@ async def test_who_waits_in_the_wrong_place_is_told(coordinator: Coordinator) ->
     one = member(coordinator, Diary(Assigned=wait_for_itself))
     async with one:
         await one.wait_assigned(PATIENCE_S)
-        assert "a callback cannot wait for a share" in str(found[0])
+        assert "a callback cannot wait for an assignment" in str(found[0])
     two = member(coordinator, assign=lambda _protocol, _members: asyncio.sleep(3600))
     await two.start()
     await asyncio.to_thread(wait_elsewhere)
@@ -64,7 +64,7 @@ def test_who_waits_in_the_wrong_place_is_told_without_a_loop(coordinator: Coordi
     )
     with one:
         one.wait_assigned(PATIENCE_S)
-    assert "a callback cannot wait for a share" in str(found[0])
+    assert "a callback cannot wait for an assignment" in str(found[0])
 
 
 @pytest.mark.parametrize(
