@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.protocol.records import Record, build_batch
 from ringleader.testing.coordinator import Coordinator
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -161,13 +160,8 @@ async def test_a_sharded_job(coordinator: Coordinator, tmp_path: Path) -> None:
 def produce(where: Coordinator, topic: str, counts: dict[int, int], word: str) -> set[str]:
     """So many records into each partition: their values, which are all different."""
     values = {number: [f"{word}-{number}-{n}" for n in range(count)] for number, count in counts.items()}
-
-    async def append() -> None:
-        for number, words in values.items():
-            records = [Record(n, 1, None, value.encode()) for n, value in enumerate(words)]
-            await where.node.topics.append(topic, number, build_batch(records))
-
-    where.run(append())
+    for number, words in values.items():
+        where.produce(topic, *map(str.encode, words), partition=number)
     return {value for words in values.values() for value in words}
 
 
