@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     """Have the library imported as it is: pytest rewrites the assert statements of a plugin's whole package.
 
-    That is slow, and threads must not do it at the same time, as ours would at their first requests: the `ast`
-    of CPython 3.11 then raises "AST constructor recursion depth mismatch".
+    That is slow, and threads must not do it at the same time, as ours would at their first requests:
+    the `ast` of CPython 3.11 then raises "AST constructor recursion depth mismatch".
     """
     hook = pluginmanager.rewrite_hook
     for marks in ("_must_rewrite", "_marked_for_rewrite_cache"):
