@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.fences import PAGES, ROOT
+from tests.docs.fences import PAGES
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -34,6 +34,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target), link
 
 
-def test_every_page_is_linked_from_the_front_page() -> None:
-    linked = {(ROOT / link.partition("#")[0]).resolve() for link in LINK.findall(PAGES[0].read_text())}
-    assert [page.name for page in PAGES[1:] if page not in linked] == []
+def linked(page: Path) -> set[Path]:
+    links = (link.partition("#")[0] for link in LINK.findall(page.read_text()))
+    return {(page.parent / link).resolve() for link in links} & set(PAGES)
+
+
+def test_every_page_is_reached_from_the_front_page() -> None:
+    reached, new = set[Path](), {PAGES[0]}
+    while new:
+        reached |= new
+        new = {target for page in new for target in linked(page)} - reached
+    assert [page.name for page in PAGES if page not in reached] == []
