@@ -86,7 +86,8 @@ def test_where_cores_are_not_known_tasks_are_as_many_as_partitions() -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-def test_tasks_follow_what_spark_was_given(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("master", "tasks"), [("local[3]", 3), ("local-cluster[1,1,1024]", 8)])
+def test_tasks_follow_what_spark_was_given(master: str, tasks: int, tmp_path: Path) -> None:
     """In a process of its own: the session of the other tests has two cores, as this machine may."""
     script = """
         import sys
@@ -95,13 +96,12 @@ def test_tasks_follow_what_spark_was_given(tmp_path: Path) -> None:
 
         with spark_session(Path(sys.argv[1]), sys.argv[3]) as spark:
             reader = spark.read.format("ringleader").option("kafka.bootstrap.servers", sys.argv[2])
-            print("tasks", reader.option("subscribe", "t").load().rdd.getNumPartitions())
+            frame = reader.option("subscribe", "t").load()
+            print("tasks", frame.rdd.getNumPartitions(), "rows", frame.count())
     """
     with Coordinator(topics={"t": 8}) as coordinator:
         for partition in range(8):
             coordinator.produce("t", *[b"x"] * 2_000, partition=partition)
         command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path), coordinator.bootstrap]
-        done = subprocess.run(
-            [*command, "local[3]"], capture_output=True, text=True, check=False, timeout=240
-        )
-    assert "tasks 3\n" in done.stdout, done.stderr
+        done = subprocess.run([*command, master], capture_output=True, text=True, check=False, timeout=240)
+    assert f"tasks {tasks} rows 16000\n" in done.stdout, done.stderr

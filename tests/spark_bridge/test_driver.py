@@ -451,6 +451,15 @@ def test_a_topic_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) 
     assert "no topic matches 't.*' (yet)" in caplog.text
 
 
+def test_available_now_reads_what_there_is_of_topics_that_are_waited_for() -> None:
+    world = World(10, subscribe="t,later", waitForTopics="true")
+    world.driver.prepare_available_now()
+    world.assign(0)
+    assert world.plan() == {0: (0, 10)}
+    assert world.plan() is None
+    assert world.group.left == [("everything that was there is read", True)]
+
+
 def test_a_topic_that_was_deleted_between_two_runs_is_data_loss() -> None:
     for fails in (True, False):
         world = World(10, failOnDataLoss=str(fails).lower())
