@@ -80,6 +80,10 @@ if TYPE_CHECKING:
     from ringleader.clients.model import OffsetAndMetadata as OffsetAndMetadata
     from ringleader.clients.model import Revoked as Revoked
     from ringleader.clients.model import TopicPartition as TopicPartition
+    from ringleader.clients.options import ConsumerMemberOptions as ConsumerMemberOptions
+    from ringleader.clients.options import ConsumerOptions as ConsumerOptions
+    from ringleader.clients.options import MemberOptions as MemberOptions
+    from ringleader.clients.options import PartitionConsumerOptions as PartitionConsumerOptions
 
 _NAMES_OF = {
     "admin": "Admin",
@@ -105,6 +109,7 @@ _NAMES_OF = {
     "exporting": "opentelemetry_instruments prometheus_lines",
     "metrics": "MemberMetrics",
     "model": "Assigned Lost MemberInfo MemberProtocol Node OffsetAndMetadata Revoked TopicPartition",
+    "options": "ConsumerMemberOptions ConsumerOptions MemberOptions PartitionConsumerOptions",
 }
 _HOME_OF = {name: home for home, names in _NAMES_OF.items() for name in names.split()}
 

@@ -22,7 +22,9 @@ from ringleader.clients.options import ConsumerOptions, MemberOptions, Subscript
 ROOT = Path(__file__).parents[2]
 
 SNIPPET = """
-from ringleader import GroupConsumer, GroupMember, MemberProtocol, SyncGroupMember
+from typing_extensions import Unpack
+
+from ringleader import ConsumerOptions, GroupConsumer, GroupMember, MemberProtocol, SyncGroupMember
 from ringleader import consumer_member, sync_consumer_member
 from ringleader.clients.consumer import PartitionConsumer
 
@@ -33,6 +35,12 @@ sync_consumer_member("h:1", "g", ["t"], rack="a", on_lost=lambda lost: print(los
 GroupMember("h:1", "g", protocols=[MemberProtocol("p")], assign=lambda name, members: {})
 SyncGroupMember("h:1", "g", protocols=[], quiesce_timeout_ms=5)
 PartitionConsumer("h:1", "t", fetch_min_bytes=5, client_id="a")
+
+
+def of_our_own(**options: Unpack[ConsumerOptions]) -> GroupConsumer:
+    options.setdefault("max_poll_records", 5)
+    return GroupConsumer("h:1", "g", "t", **options)
+
 
 GroupConsumer("h:1", "g", "t", auto_comit=False)  # wrong
 GroupConsumer("h:1", "g", "t", auto_commit="no")  # wrong
