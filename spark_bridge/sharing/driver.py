@@ -106,7 +106,8 @@ class SourceDriver:
     def latest(self, start: Any, max_rows: int | None) -> Any:
         """The end of the next batch, or ``start`` itself when there is nothing to read.
 
-        That Spark calls this says that every batch up to ``start`` is in its commit log.
+        That Spark calls this says that every batch up to ``start`` is in the sink, and in Spark's commit log
+        unless that is written asynchronously. Raises SourceError, DataLossError.
         """
         document = OffsetDocument.from_json(start, self._options.group_id)
         if self._read_all:
@@ -234,7 +235,8 @@ class SourceDriver:
         # The ids of static members are those of their number.
         if count > self._holdings.slots and self._options.group_instance_id is None:
             self._group.grow(count)
-        self._group.deal_out(f"{listed(come)} came into being")
+        else:
+            self._group.deal_out(f"{listed(come)} came into being")
 
     def _note_durable(self, document: OffsetDocument) -> None:
         """Everything in ``document`` is in Spark's commit log."""

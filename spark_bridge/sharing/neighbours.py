@@ -25,7 +25,7 @@ logger = logging.getLogger("ringleader.spark")
 # A query that was just stopped may still be there when the next one starts: so long it is waited for, longer
 # where this query would have to fail.
 TWIN_PATIENCE_S = 0.5
-SAME_FRAME_PATIENCE_S = 3.0
+SAME_FRAME_PATIENCE_S = 5.0
 
 
 def in_spark_worker() -> bool:

@@ -58,7 +58,12 @@ def test_members_follow_the_partitions_when_they_come() -> None:
         world.driver._topics._looked_s = 0.0
         world.plan()
         assert world.group.holdings.slots == slots
-    assert world.group.dealt_out == ["t-0,1 came into being", "t-2,3 came into being"]
+    assert world.group.dealt_out == []
+    world.log.end["t", 4] = 0
+    world.driver._topics._looked_s = 0.0
+    world.plan()
+    assert world.group.holdings.slots == 3
+    assert world.group.dealt_out == ["t-4 came into being"]
     world.share([0, 3], [1], [2])
     assert world.plan() == dict.fromkeys(range(4), (0, 4))
     assert world.plan() is None

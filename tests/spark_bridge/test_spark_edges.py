@@ -207,14 +207,19 @@ def test_topics_and_partitions_that_come_are_read_at_once_by_as_many_members(
         coordinator.create_topic("t", 2)
         until(lambda: members(coordinator, "g") == 2, "a member for each partition")
 
-        async def add() -> None:
+        async def grow(partitions: int) -> None:
             async with Admin(coordinator.bootstrap) as admin:
-                await admin.create_partitions("t", PARTITIONS)
+                await admin.create_partitions("t", partitions)
 
-        asyncio.run(add())
+        asyncio.run(grow(PARTITIONS))
         produce(coordinator, 0, 40)
         until(lambda: members(coordinator, "g") == PARTITIONS, "a member for each partition again")
         until(lambda: query.rows.seen == every_row(40), "the rows of all partitions, once")
+        # No more members than `parallelism`: those that there are get the new partition.
+        asyncio.run(grow(PARTITIONS + 1))
+        coordinator.produce("t", b"x", partition=PARTITIONS)
+        until(lambda: query.rows.seen[PARTITIONS, 0] == 1, "the row of the last partition")
+        assert members(coordinator, "g") == PARTITIONS
 
 
 def test_positions_of_a_deleted_topic_leave_the_checkpoint(
