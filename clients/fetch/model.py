@@ -18,8 +18,8 @@ from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
 
-Deserializer = Callable[["bytes | None"], Any]
-"""Makes a key or a value out of its bytes; None stands for a record without one (a tombstone's value)."""
+Deserializer = Callable[[bytes], Any]
+"""Makes a key or a value out of its bytes. Not asked where a record has none (a tombstone's value): None stays."""
 TimestampType = Literal["create", "log_append"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
@@ -243,7 +243,7 @@ class Batch:
         """What the deserializer makes of a column. Raises RecordDeserializationError."""
         for row, data in enumerate(column):
             try:
-                made = deserializer(data)
+                made = None if data is None else deserializer(data)
             except Exception as error:
                 columns = self._decoded()
                 offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
