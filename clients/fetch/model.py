@@ -19,7 +19,7 @@ from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
 
 Deserializer = Callable[[bytes], Any]
-"""Makes a key or a value out of its bytes. Not asked where a record has none (a tombstone's value): None stays."""
+"""Makes a key or a value out of its bytes. Not asked where a record has none: None stays."""
 TimestampType = Literal["create", "log_append"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
