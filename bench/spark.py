@@ -1,5 +1,8 @@
 """Spark reads a Kafka topic: our source beside Spark's own Kafka connector, on the same broker in one run.
 
+Records are those of Kafka's load tool, all of one size, and JSON objects of various lengths. The broker has
+its default settings: a new group's first rebalance waits for more members.
+
 Needs a JDK with a compiler, Maven, and half a gigabyte for a PySpark of the connector's version, which gets
 a virtual environment of its own in the user's cache directory.
 """
@@ -11,7 +14,9 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import shutil
+import string
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,10 +41,18 @@ SPARK_VERSION = "4.2.0"
 """The newest that the connector is published for; bench/spark_connector/pom.xml has it, too."""
 CONNECTOR = "Spark's connector"
 EMPTY, EMPTY_ROWS = "empty Python source, no rows", "empty Python source, 1 row a slice"
+KINDS = ("", ", JSON")
+"""Of records: of 1 KB all, and JSON of various lengths."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 VALUE_BYTES = 1024
-FASTER = 1.3
-SLOWER = 1.3
+LEAST_JSON_BYTES, MOST_JSON_BYTES = 256, 1792
+"""About 1 KB in the middle."""
+PAYLOADS = 5_000
+"""So many different JSON objects, from which the load tool draws."""
+READS, WARM, QUERY, START, SLOWER = 1.5, 1.4, 1.1, 1.5, 1.3
+"""Goals: at least so many times the connector's rates; at most so many times an empty source's times."""
+KAFKA_DEFAULTS = {"group.initial.rebalance.delay.ms": "3000", "group.min.session.timeout.ms": "6000"}
+"""What the brokers of the tests have otherwise."""
 _SOURCES = Path(__file__).parent / "spark_connector"
 _JOB_TIMEOUT_S = 3_600
 
@@ -51,10 +64,13 @@ def run(plan: Plan) -> Result:
     python, libraries = interpreter(), connector()
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(work_dir(plan.data_dir))
-        broker = stack.enter_context(KafkaBroker(directory / "kafka", jvm=BENCH_JVM))
+        broker = KafkaBroker(directory / "kafka", jvm=BENCH_JVM, properties=KAFKA_DEFAULTS)
+        stack.enter_context(broker)
         address = broker.host, broker.port
         topics = {codec: f"codec-{codec}" for codec in CODECS}
+        payloads(directory / "payloads.json")
         fill(broker.bootstrap, "large", plan.spark_records, "none")
+        fill(broker.bootstrap, "json", plan.spark_records, "none", directory / "payloads.json")
         for codec, topic in topics.items():
             fill(broker.bootstrap, topic, plan.spark_records // 10, codec)
         fill_evenly(broker.bootstrap, "small", plan.spark_small_batches + 1)
@@ -67,7 +83,7 @@ def run(plan: Plan) -> Result:
             "directory": str(directory),
             "bootstrap": broker.bootstrap,
             "measure": ["batch", "stream", "fixed", "start"],
-            "topic": "large",
+            "topics": dict(zip(KINDS, ("large", "json"), strict=True)),
             "small_topic": "small",
             "records": plan.spark_records,
             "rows_per_batch": plan.spark_records // 4,
@@ -76,12 +92,15 @@ def run(plan: Plan) -> Result:
             "rounds": plan.rounds,
         }
         found += list(_job(python, job))
+        # The size of what was read, for who compares rows of various lengths.
+        found_bytes = json_bytes(directory / "payloads.json")
     results = summary(found) | {"steps": steps}
     goals = _goals(results)
     _print(results)
     print_goals(goals)
     about = {
-        "brokers": {KAFKA: f"{KAFKA_VERSION}, one broker (KRaft), {' '.join(BENCH_JVM)}"},
+        "brokers": {KAFKA: f"{KAFKA_VERSION}, one broker (KRaft), {' '.join(BENCH_JVM)}, default settings"},
+        "json_bytes": found_bytes,
         "spark": f"PySpark {SPARK_VERSION}, local[2], noop sink",
         "records": plan.spark_records,
     }
@@ -146,11 +165,32 @@ def _stand_in() -> Path:
     return made
 
 
-def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
-    """A topic of two partitions with so many records of 1 KB, by Kafka's own load tool with its defaults."""
-    say(f"  {records:,} records of {VALUE_BYTES} bytes, {codec}")
+def payloads(file: Path) -> None:
+    """JSON objects of various lengths, a line each; the same ones in every run."""
+    chance = random.Random(13)
+    lines = []
+    for number in range(PAYLOADS):
+        text = "".join(chance.choices(string.ascii_letters, k=MOST_JSON_BYTES))
+        head = {"id": number, "at": 1_700_000_000_000 + number, "amount": round(chance.random() * 1e4, 2)}
+        size = chance.randint(LEAST_JSON_BYTES, MOST_JSON_BYTES)
+        room = size - len(json.dumps(head | {"text": ""}))
+        lines.append(json.dumps(head | {"text": text[:room]}))
+    file.write_text("\n".join(lines))
+
+
+def json_bytes(file: Path) -> dict[str, int]:
+    """Of the lines: the shortest, the middle one, the longest."""
+    sizes = sorted(len(line) for line in file.read_text().splitlines())
+    return {"least": sizes[0], "median": sizes[len(sizes) // 2], "most": sizes[-1]}
+
+
+def fill(bootstrap: str, topic: str, records: int, codec: str, lines: Path | None = None) -> None:
+    """A topic of two partitions with so many records, by Kafka's own load tool with its defaults: of 1 KB, or
+    drawn from the lines of a file."""
+    say(f"  {records:,} records, {'JSON' if lines else f'{VALUE_BYTES} bytes'}, {codec}")
     create = ["--create", "--topic", topic, "--partitions", str(PARTITIONS)]
-    produce = ["--topic", topic, "--num-records", str(records), "--record-size", str(VALUE_BYTES)]
+    produce = ["--topic", topic, "--num-records", str(records)]
+    produce += ["--payload-file", str(lines)] if lines else ["--record-size", str(VALUE_BYTES)]
     produce += ["--throughput", "-1", "--producer-props", f"bootstrap.servers={bootstrap}"]
     for name, arguments in (
         ("org.apache.kafka.tools.TopicCommand", ["--bootstrap-server", bootstrap, *create]),
@@ -248,32 +288,19 @@ def _medians(rounds: Sequence[Result]) -> Result:
 
 
 def _goals(results: Result) -> list[Goal]:
-    batch, stream, fixed, start = (results[what] for what in ("batch", "stream", "fixed", "start"))
-    warm = {name: 1 / one["add_batch_ms"] for name, one in stream.items()}
+    fixed, start = results["fixed"], results["start"]
     cost = {name: one["batch_ms"] for name, one in fixed.items()}
     join_ms = start[RINGLEADER]["stages_ms"]["latestOffset"]
     first_s = {name: one["first_rows_s"] for name, one in start.items()}
     fetch = results["fetch"]
     return [
-        Goal(
-            "rows/s of a batch read",
-            CONNECTOR,
-            batch[RINGLEADER]["rows_per_s"] / batch[CONNECTOR]["rows_per_s"],
-            FASTER,
-        ),
-        Goal("rows/s of a warm micro-batch", CONNECTOR, warm[RINGLEADER] / warm[CONNECTOR], FASTER),
-        Goal(
-            "rows/s of a whole AvailableNow query",
-            CONNECTOR,
-            stream[RINGLEADER]["rows_per_s"] / stream[CONNECTOR]["rows_per_s"],
-            FASTER,
-        ),
+        *(goal for kind in KINDS for goal in _rate_goals(results, kind)),
         Goal("fixed cost of a micro-batch", EMPTY_ROWS, cost[RINGLEADER] / cost[EMPTY_ROWS], SLOWER, True),
         Goal(
             "warm start to first rows, without the join",
             EMPTY_ROWS,
             (first_s[RINGLEADER] - join_ms / 1000) / first_s[EMPTY_ROWS],
-            SLOWER,
+            START,
             True,
         ),
         *(
@@ -289,9 +316,23 @@ def _goals(results: Result) -> list[Goal]:
     ]
 
 
+def _rate_goals(results: Result, kind: str) -> Iterator[Goal]:
+    """Of one kind of records."""
+    batch, stream = results[f"batch{kind}"], results[f"stream{kind}"]
+    warm = {name: 1 / one["add_batch_ms"] for name, one in stream.items()}
+    for title, of, bound in (
+        ("a batch read", {name: one["rows_per_s"] for name, one in batch.items()}, READS),
+        ("a warm micro-batch", warm, WARM),
+        ("a whole AvailableNow query", {name: one["rows_per_s"] for name, one in stream.items()}, QUERY),
+    ):
+        yield Goal(f"rows/s of {title}{kind}", CONNECTOR, of[RINGLEADER] / of[CONNECTOR], bound)
+
+
 def rate_rows(results: Result) -> Iterator[list[object]]:
     """Rows of the table of rates, under `RATES`."""
-    titles = {"batch": "batch read", "stream": "streaming, AvailableNow", "fetch": "fetch without Spark"}
+    titles = {f"batch{kind}": f"batch read{kind}" for kind in KINDS}
+    titles |= {f"stream{kind}": f"streaming, AvailableNow{kind}" for kind in KINDS}
+    titles["fetch"] = "fetch without Spark"
     for what, title in titles.items():
         for name, one in results[what].items():
             jvm_us = (

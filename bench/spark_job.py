@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import statistics
@@ -19,6 +20,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.spark_empty import EmptySource
+from tests.support.spark_session import worker_python
 
 CONNECTOR, OURS, EMPTY = "Spark's connector", "ringleader", "empty Python source"
 EMPTY_ROWS = f"{EMPTY}, 1 row a slice"
@@ -33,20 +35,21 @@ Job = dict[str, Any]
 def main() -> int:
     """Runs the job; returns the exit code."""
     job: Job = json.loads(sys.argv[1])
+    # The workers are this interpreter, too, as the docs advise to run it.
+    os.environ["PYSPARK_PYTHON"] = worker_python(Path(job["directory"]))
     spark = _session(job["jars"])
     try:
         with tempfile.TemporaryDirectory(dir=job["directory"]) as work:
             for what in job["measure"]:
                 for result in MEASUREMENTS[what](spark, job, Path(work)):
-                    print(json.dumps({"what": what, **result}), flush=True)
+                    kind = result.pop("kind", "")
+                    print(json.dumps({"what": what + kind, **result}), flush=True)
     finally:
         spark.stop()
     return 0
 
 
 def _session(jars: list[str]) -> SparkSession:
-    # The workers are this interpreter, too.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(f"local[{_CORES}]").appName("bench")
     settings = {
         "spark.jars": ",".join(jars),
@@ -77,33 +80,32 @@ def _format(name: str) -> str:
 
 
 def batch(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
-    """The whole topic by `spark.read`, into the noop sink."""
+    """A whole topic of each kind by `spark.read`, into the noop sink."""
     for number in range(-job["warmups"], job["rounds"]):
-        for name in NAMES:
+        for (kind, topic), name in itertools.product(job["topics"].items(), NAMES):
             reader = spark.read.format(_format(name))
-            frame = reader.options(
-                **_options(job, name, job["topic"], f"batch-{number}-{os.getpid()}")
-            ).load()
+            frame = reader.options(**_options(job, name, topic, f"batch-{number}-{os.getpid()}")).load()
             meter = _Meter(spark)
             frame.write.format("noop").mode("overwrite").save()
-            yield meter.rate(name, number, job["records"])
+            yield meter.rate(name, number, job["records"]) | {"kind": kind}
 
 
 def stream(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
-    """The whole topic by AvailableNow, a quarter in each micro-batch, into the noop sink."""
+    """A whole topic of each kind by AvailableNow, a quarter in each micro-batch, into the noop sink."""
     for number in range(-job["warmups"], job["rounds"]):
-        for name in NAMES:
-            options = _options(job, name, job["topic"], f"stream-{number}-{os.getpid()}")
+        for (kind, topic), name in itertools.product(job["topics"].items(), NAMES):
+            options = _options(job, name, topic, f"stream-{topic}-{number}-{os.getpid()}")
             options["maxOffsetsPerTrigger"] = str(job["rows_per_batch"])
             frame = spark.readStream.format(_format(name)).options(**options).load()
             meter = _Meter(spark)
-            progress = _available_now(frame, work / f"stream-{_format(name)}-{number}")
+            progress = _available_now(frame, work / f"stream-{_format(name)}-{topic}-{number}")
             rows = sum(one["numInputRows"] for one in progress)
             if rows != job["records"]:
                 raise RuntimeError(f"{name} read {rows} of {job['records']} records")
             # The connector's limits do not add up: a few rows come in a batch of their own at the end.
             whole = [one["durationMs"] for one in progress if one["numInputRows"] > job["rows_per_batch"] / 2]
             yield meter.rate(name, number, rows) | {
+                "kind": kind,
                 "batch_ms": [spent["triggerExecution"] for spent in whole],
                 "add_batch_ms": [spent["addBatch"] for spent in whole],
             }

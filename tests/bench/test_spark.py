@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ def measurements(factor: float) -> list[dict[str, Any]]:
     """As a run gives them; ours is `factor` times as fast as the others, in every round that counts."""
     found: list[dict[str, Any]] = []
     for number in (-1, 0, 1, 2):
-        for name in (spark.CONNECTOR, RINGLEADER):
+        for kind, name in product(spark.KINDS, (spark.CONNECTOR, RINGLEADER)):
             speed = 1.0 if number < 0 or name != RINGLEADER else factor
             rates = {
                 "rows_per_s": 300e3 * speed,
@@ -25,8 +26,9 @@ def measurements(factor: float) -> list[dict[str, Any]]:
                 "jvm_cpu_s": 4.0,
             }
             one = {"name": name, "round": number}
-            found.append({"what": "batch", **one, **rates})
-            found.append({"what": "stream", **one, **rates, "add_batch_ms": [500 / speed, 400 / speed]})
+            found.append({"what": f"batch{kind}", **one, **rates})
+            add_batch = {"add_batch_ms": [500 / speed, 400 / speed]}
+            found.append({"what": f"stream{kind}", **one, **rates, **add_batch})
         for name in (spark.EMPTY, spark.EMPTY_ROWS, spark.CONNECTOR, RINGLEADER):
             one = {"name": name, "round": number}
             stages = {"addBatch": 80 / factor, "latestOffset": 500}
@@ -46,13 +48,28 @@ def test_medians_goals_and_the_document(tmp_path: Path) -> None:
     goals = spark._goals(results)
     assert all(goal.reached for goal in goals)
     assert not all(goal.reached for goal in spark._goals(spark.summary(measurements(1.1))))
-    about = {"spark": "PySpark", "records": 1_000_000}
+    sizes = {"least": 256, "median": 1_000, "most": 1_792}
+    about = {"spark": "PySpark", "records": 1_000_000, "json_bytes": sizes}
     results["steps"] = {"receive": 0.4, "columns": 0.6}
     saved = json.loads(save(tmp_path, "spark", about | {"results": results}, goals).read_text())
     written = numbers({"spark": saved})
     assert "| batch read, ringleader | 450,000 | 225,000 | 4.44 | 2.96 |" in written
     assert "receive 0.40, columns 0.60" in written
-    assert "rows/s of a batch read | Spark's connector | 1.500 | at least 1.3 | reached" in written
+    assert "rows/s of a batch read | Spark's connector | 1.500 | at least 1.5 | reached" in written
+    assert "| batch read, JSON, ringleader | 450,000 |" in written
+    assert "rows/s of a whole AvailableNow query, JSON | Spark's connector | 1.500 | at least 1.1" in written
+
+
+def test_payloads_are_json_of_various_lengths_and_the_same_in_every_run(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    spark.payloads(one)
+    spark.payloads(other)
+    assert one.read_bytes() == other.read_bytes()
+    lines = one.read_text().splitlines()
+    assert len({json.loads(line)["id"] for line in lines}) == spark.PAYLOADS
+    sizes = spark.json_bytes(one)
+    assert (sizes["least"], sizes["most"]) == (spark.LEAST_JSON_BYTES, spark.MOST_JSON_BYTES)
+    assert 950 < sizes["median"] < 1_100
 
 
 def test_both_processes_call_things_by_the_same_names() -> None:
