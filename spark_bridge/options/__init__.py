@@ -119,8 +119,8 @@ class StreamOptions(Reading):
         "auto",
         alias="members",
         description="As how many members the query joins its group: how many shares of the partitions it "
-        "wants. auto: as many as `parallelism`, but no more than there are partitions, nor than 16; more "
-        "join when partitions come.",
+        "wants. auto: one with `sharedGroup=false` or `trigger(availableNow=True)`, else as many as "
+        "`parallelism`, but no more than there are partitions, nor than 16; more join when partitions come.",
     )
     weight: float | None = Field(
         None,

@@ -91,6 +91,8 @@ class SourceDriver:
         self._positions: dict[TopicPartition, int] = {}
         self._targets: dict[TopicPartition, int] | None = None
         self._read_all = False
+        self._members = 1
+        self._growing_until_s: float | None = None
 
     @property
     def refused_commits(self) -> int:
@@ -121,6 +123,7 @@ class SourceDriver:
         deadline = now_s + self._idle.wait_s(now_s)
         while True:
             self._holdings.check()
+            joined = self._growing_until_s is None or self._group.calm()
             if self._settle() and self._wait_here():
                 found = self._plan(document, max_rows)
                 if found is not None:
@@ -129,9 +132,13 @@ class SourceDriver:
                     return found.to_json()
                 if self._targets is not None and self._finished_all():
                     return start
-            left_s = deadline - time.monotonic()
+            if joined:
+                self._growing_until_s = None
+            left_s = max(deadline, self._growing_until_s or 0.0) - time.monotonic()
             if self._targets is None and left_s <= 0:
                 self._idle.answered(time.monotonic())
+                if self._had_share:
+                    self._all_join()
                 return start
             poll_s = self._timing.idle_poll_s
             self._holdings.wait_change(poll_s if self._targets is not None else min(poll_s, left_s))
@@ -142,6 +149,7 @@ class SourceDriver:
         self._start(document)
         if self._flight is None or self._flight.document != document:
             self._flight = self._replay(document)
+        self._all_join()
         options = self._options
         return cut_slices(
             self._flight.reads, options.parallelism, options.min_partitions, options.max_records_per_partition
@@ -212,7 +220,8 @@ class SourceDriver:
             lambda: self._holdings.wait_change(timing.idle_poll_s),
             "the query waits for it" if self._targets is None else "what is there is read",
         )
-        self._holdings = Holdings(self._member_count())
+        self._members = self._member_count()
+        self._holdings = Holdings(1 if self._joins_first_alone() else self._members)
         self._build()
         # A query that runs for the first time finds all of these; what it sees later is newer than it is.
         self._places.known = frozenset() if document.number else self._topics.partitions
@@ -224,8 +233,31 @@ class SourceDriver:
         given, partitions = self._options.member_count, len(self._topics.partitions)
         if self._options.members != "auto":
             return given or 1
+        if self._targets is not None or not self._options.shared_group:
+            # Nobody to divide with, or nobody for long: more members would only take longer to join.
+            return 1
         # More members than partitions would never get one, and would keep other consumers from theirs.
         return max(1, min(given or partitions, partitions, MOST_MEMBERS))
+
+    def _joins_first_alone(self) -> bool:
+        """Whether one member joins before the others: a coordinator holds the first rebalance of an empty
+        group up for group.initial.rebalance.delay.ms, and anew when a second member comes meanwhile."""
+        # The ids of static members are those of their number.
+        if self._members == 1 or self._options.group_instance_id is not None:
+            return False
+        try:
+            return self._group.empty()
+        except GroupUnavailableError:
+            return False
+
+    def _all_join(self) -> None:
+        """There is a batch, or nothing to read: the members that would have held it up join."""
+        if self._members <= self._holdings.slots:
+            return
+        self._group.grow(self._members)
+        if not self._ends or any(end > self._positions.get(tp, end) for tp, end in self._ends.items()):
+            # While a partition moves between members nobody reads it: "nothing to read" may not be true.
+            self._growing_until_s = time.monotonic() + self._timing.first_share_wait_s
 
     def _follow_topics(self) -> None:
         """Partitions that have come are dealt out at once, to more members where there are too few."""
@@ -234,6 +266,7 @@ class SourceDriver:
         count = self._member_count()
         # The ids of static members are those of their number.
         if count > self._holdings.slots and self._options.group_instance_id is None:
+            self._members = count
             self._group.grow(count)
         else:
             self._group.deal_out(f"{listed(come)} came into being")

@@ -60,6 +60,10 @@ class ConsumerGroup:
         self._pool: ThreadPoolExecutor | None = None
         self._left = False
 
+    def empty(self) -> bool:
+        """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
+        return not self.others()
+
     def start(self, holdings: Holdings) -> None:
         """Join with as many members as ``holdings`` has slots. Returns at once."""
         self._holdings = holdings

@@ -61,6 +61,9 @@ class Part:
 class Group(Protocol):
     """What the source asks of its membership. Calls block; errors as named."""
 
+    def empty(self) -> bool:
+        """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
+
     def start(self, holdings: Holdings) -> None:
         """Join; from now on ``holdings`` is told of assignments and revocations. Returns at once."""
 

@@ -51,10 +51,14 @@ class FakeGroup:
         self.fenced = False
         self.between = False
         self.strangers: list[str] = []
+        self.nobody = False
         self.dealt_out: list[str] = []
         self.left: list[tuple[str, bool]] = []
         self.holdings: Holdings | None = None
         self._first: list[frozenset[TopicPartition]] | None = None
+
+    def empty(self) -> bool:
+        return self.nobody
 
     def start(self, holdings: Holdings) -> None:
         assert self.holdings is None, "joined twice"

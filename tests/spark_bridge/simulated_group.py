@@ -181,6 +181,9 @@ class Members:
         self.members: list[Member] = []
         self.gone = False
 
+    def empty(self) -> bool:
+        return not self._group.members
+
     def start(self, holdings: Holdings) -> None:
         self.members = [Member(f"{self._name}-{slot}", slot, holdings) for slot in range(holdings.slots)]
         for member in self.members:
@@ -194,7 +197,11 @@ class Members:
         return {tp: Committed(offsets[tp], tokens.get(tp)) for tp in partitions if tp in offsets}
 
     def grow(self, slots: int) -> None:
-        raise AssertionError("the queries say how many members they are")
+        holdings = self.members[0].holdings
+        holdings.grow(slots)
+        for slot in range(len(self.members), slots):
+            self.members.append(Member(f"{self._name}-{slot}", slot, holdings))
+            self._group.add(self.members[-1])
 
     def deal_out(self, reason: str) -> None:
         raise AssertionError("there are no new partitions here")

@@ -47,6 +47,47 @@ def test_auto_is_parallelism_but_never_more_members_than_partitions() -> None:
     assert world.group.holdings.slots == 1
 
 
+def test_in_an_empty_group_one_member_joins_and_the_others_when_there_is_a_batch() -> None:
+    world = World(10, 10, members="2")
+    world.group.nobody = True
+    world.share([0, 1])
+    assert world.plan() == {0: (0, 10), 1: (0, 10)}
+    holdings = world.group.holdings
+    assert holdings is not None
+    assert holdings.slots == 1
+    assert world.read() == {0: (0, 10), 1: (0, 10)}
+    assert holdings.slots == 2
+    going = world.group.revoke(("t", 1))
+    assert not going.done()
+    assert world.plan() is None
+    assert going.done()
+    world.share([0], [1])
+    world.log.end.update({("t", 0): 12, ("t", 1): 12})
+    assert world.plan() == {0: (10, 12), 1: (10, 12)}
+    assert world.plan() is None
+    assert world.committed() == {0: 12, 1: 12}
+
+
+def test_without_a_batch_all_members_join_as_well() -> None:
+    world = World(0, 0, members="2")
+    world.group.nobody = True
+    world.share([0, 1])
+    assert world.plan() is None
+    assert world.group.holdings is not None
+    assert world.group.holdings.slots == 2
+
+
+def test_what_nobody_divides_with_joins_as_one() -> None:
+    for shared, available_now in [("false", False), ("true", True)]:
+        world = World(10, 10, members="auto", parallelism="2", sharedGroup=shared)
+        world.share([0, 1])
+        if available_now:
+            world.driver.prepare_available_now()
+        assert world.plan() == {0: (0, 10), 1: (0, 10)}
+        assert world.group.holdings is not None
+        assert world.group.holdings.slots == 1
+
+
 def test_members_follow_the_partitions_when_they_come() -> None:
     world = World(members="auto", parallelism="3", waitForTopics="true")
     world.share([])

@@ -83,11 +83,15 @@ def test_several_members_of_one_query(coordinator: Coordinator, caplog: pytest.L
     with caplog.at_level(logging.INFO, "ringleader.spark"), SparkLike(coordinator, members="3") as query:
         rows = until(query, lambda: sum(committed(coordinator).values()) == 40, "everything committed")
         assert sorted(rows) == every_row(0, 40)
+
+        def shares() -> list[int]:
+            report = query.reader.reportLatestOffset()
+            assert report is not None
+            assert report["lag"] == 0
+            return sorted(len(owned) for owned in report["members"].values())
+
+        until(query, lambda: shares() == [1, 1, 2], "three members with shares")
         assert member_count(coordinator) == 3
-        report = query.reader.reportLatestOffset()
-        assert report is not None
-        assert sorted(len(owned) for owned in report["members"].values()) == [1, 1, 2]
-        assert report["lag"] == 0
     assert member_count(coordinator) == 0
     assert "owns t-0,1,2,3 as 3 members" in caplog.text
 
