@@ -29,7 +29,7 @@ from bench.plan import KAFKA, RINGLEADER, Plan
 from bench.processes import work_dir
 from bench.report import Goal, median, print_goals, save, say, table
 from bench.spark_fetch import CONFLUENT, PARTITIONS, measure, profile
-from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.network.log import KafkaLog
 from tests.interop.kafka import BENCH_JVM, KafkaBroker, tool
 from tests.interop.kafka import VERSION as KAFKA_VERSION

@@ -10,10 +10,11 @@ import pyarrow as pa
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
 
 from bench.plan import RINGLEADER
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.fetching import fetch, spans
 from ringleader.spark_bridge.fetching.columns import answer_batches
-from ringleader.spark_bridge.fetching.fetch import close_wires, read_slice
-from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.fetching.fetch import close_clusters, read_slice
+from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
 from ringleader.spark_bridge.sharing.planning import SliceRange
 
@@ -120,5 +121,5 @@ def measure(address: tuple[str, int], topics: dict[str, tuple[str, list[int]]], 
                     raise RuntimeError(f"{name} read {rows} of {sum(ends)} records")
                 one = {"what": "fetch", "codec": codec, "name": name, "round": number}
                 found.append(one | {"rows_per_s": rows / seconds, "rows_per_cpu_s": rows / cpu_s})
-    close_wires()
+    close_clusters()
     return found

@@ -22,7 +22,7 @@ from confluent_kafka import Producer as Confluent
 
 from bench.report import median
 from ringleader.clients.admin import Admin
-from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings
 from ringleader.spark_bridge.sink.rows import sink_rows
 from tests.interop.kafka import BENCH_JVM, KafkaBroker

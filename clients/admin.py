@@ -29,8 +29,8 @@ from ringleader.clients.errors import (
     RetriableError,
     is_retriable,
 )
-from ringleader.clients.model import Node, OffsetAndMetadata, Offsets, TopicPartition
-from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST, list_offsets, listed_offsets
+from ringleader.clients.model import EARLIEST, LATEST, Node, OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (

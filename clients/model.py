@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
+EARLIEST, LATEST = -2, -1
+"""Times of ListOffsets: of the first record that is still there; of the next one to be written."""
 
 
 class Node(NamedTuple):

@@ -9,13 +9,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch import batch_bounds
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.group_offsets import GroupOffsets
-from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
+from ringleader.spark_bridge.network.group_offsets import GroupOffsets
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.options import OptionsError, batch_options
-from ringleader.spark_bridge.sharing.offsets import OffsetRange, TopicPartition, by_topic
+from ringleader.spark_bridge.sharing.offsets import OffsetRange, by_topic
 from ringleader.spark_bridge.sharing.starting import listed
 
 

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from ringleader.spark_bridge.errors import OptionsError, SourceError
-from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.settings import StreamSettings
 from ringleader.spark_bridge.sharing.offsets import empty
 from ringleader.spark_bridge.sharing.slices import Slice

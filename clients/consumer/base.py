@@ -17,8 +17,7 @@ from ringleader.clients.fetch.errors import ConsumerClosedError
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
-from ringleader.clients.model import TopicPartition
-from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST
+from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""

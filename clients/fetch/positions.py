@@ -19,8 +19,7 @@ from ringleader.clients.fetch.errors import (
 )
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.partition_state import COMMITTED, PartitionState
-from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.clients.offsets.list_offsets import EARLIEST, LATEST
+from ringleader.clients.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 from ringleader.protocol.errors import KafkaError, error_name
 
 logger = logging.getLogger("ringleader.clients.consumer")

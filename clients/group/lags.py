@@ -14,10 +14,8 @@ from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.overview import Overview, overview
 from ringleader.clients.connection.requests import RawAnswer, Request
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, is_retriable
-from ringleader.clients.model import Node, TopicPartition
+from ringleader.clients.model import EARLIEST, LATEST, Node, TopicPartition
 from ringleader.clients.offsets.list_offsets import (
-    EARLIEST,
-    LATEST,
     ListedOffset,
     list_offsets,
     listed_offsets,

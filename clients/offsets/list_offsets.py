@@ -13,9 +13,6 @@ from ringleader.protocol.messages import (
     ListOffsetsRequestListOffsetsTopic,
 )
 
-EARLIEST, LATEST = -2, -1
-"""In place of a time: the first record that is still there; one after the last one."""
-
 
 class ListedOffset(NamedTuple):
     """The first record at or after the time that was asked for; offset -1: there is none. `code`: the error

@@ -10,10 +10,10 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
+from ringleader.clients.blocking.cluster import Cluster
+from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError, ConnectionLostError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
@@ -30,7 +30,6 @@ from ringleader.protocol.messages import (
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
 )
-from ringleader.protocol.schema import Message
 
 logger = logging.getLogger("ringleader.clients.produce")
 
@@ -44,52 +43,9 @@ _HOPELESS = (
     ErrorCode.POLICY_VIOLATION,
 )
 
-R = TypeVar("R", bound=Message)
-
 
 class ProduceError(ClientError):
     """Records could not be written; the message says which and why."""
-
-
-class Connection(Protocol):
-    """A blocking connection to one broker. Raises ConnectionLostError."""
-
-    def version(self, request: type[Message], highest: int | None = None) -> int:
-        """The version that is spoken."""
-
-    def send(self, request: Message, version: int) -> None:
-        """Send without waiting for the answer."""
-
-    def receive(self, response: type[R], in_place: bool = False) -> R:
-        """The answer to the oldest request that has none yet."""
-
-
-class Wire(Protocol):
-    """Blocking connections to a cluster, and who leads which partition. Raises ConnectionLostError."""
-
-    def refresh(self, topics: Iterable[str], create: bool = False) -> dict[str, int]:
-        """Ask who leads these topics' partitions; the error code of each topic that has one."""
-
-    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """The partitions of these topics as of the last ``refresh``."""
-
-    def leader(self, tp: TopicPartition) -> int | None:
-        """The node that leads a partition as of the last ``refresh``; None when unknown or none."""
-
-    def forget(self, tp: TopicPartition) -> None:
-        """A node said that it does not lead this partition."""
-
-    def connection(self, node: int) -> Connection:
-        """The connection to a node, made when needed."""
-
-    def ask_any(self, request: Message, response: type[R], highest: int | None = None) -> R:
-        """Ask whichever broker answers."""
-
-    def drop(self, node: int) -> None:
-        """Close the connection to a node."""
-
-    def drop_waiting(self) -> None:
-        """Close connections that still owe an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +82,9 @@ class Producer:
     Raises ProduceError, and then nothing is promised of any row.
     """
 
-    def __init__(self, wire: Wire, settings: ProduceSettings) -> None:
+    def __init__(self, cluster: Cluster, settings: ProduceSettings) -> None:
         self._settings = settings
-        self._wire = wire
+        self._cluster = cluster
         self._topics: dict[str, _Topic] = {}
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         # Queues with batches to send, and what each node has been sent and not answered.
@@ -171,7 +127,7 @@ class Producer:
 
     def close(self) -> None:
         """Forget what is on its way. Connections that owe no answer stay for the next task."""
-        self._wire.drop_waiting()
+        self._cluster.drop_waiting()
 
     # -- rows to batches
 
@@ -252,7 +208,7 @@ class Producer:
         found: dict[int, list[Batch]] = {}
         sizes: dict[int, int] = {}
         for tp, queue in self._waiting.items():
-            node = self._wire.leader(tp)
+            node = self._cluster.leader(tp)
             if (
                 node is None
                 or not queue.may_send(node)
@@ -275,7 +231,7 @@ class Producer:
                 del self._waiting[batch.topic, batch.partition]
         self._in_flight.setdefault(node, deque()).append(batches)
         try:
-            connection = self._wire.connection(node)
+            connection = self._cluster.connection(node)
             connection.send(self._request(batches), connection.version(ProduceRequest))
         except ConnectionLostError as error:
             self._node_failed(node, str(error))
@@ -299,7 +255,7 @@ class Producer:
 
     def _receive(self, node: int) -> None:
         try:
-            response = self._wire.connection(node).receive(ProduceResponse)
+            response = self._cluster.connection(node).receive(ProduceResponse)
         except ConnectionLostError as error:
             self._node_failed(node, str(error))
             return
@@ -347,7 +303,7 @@ class Producer:
         if not is_retriable(code) or code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             raise ProduceError(f"records cannot be written to {batch.name}: {why}")
         self._check_late(batch, why)
-        self._wire.forget((batch.topic, batch.partition))
+        self._cluster.forget((batch.topic, batch.partition))
         self._again(queue, batch)
         return True
 
@@ -357,7 +313,7 @@ class Producer:
 
     def _node_failed(self, node: int, why: str) -> None:
         """Nobody knows what became of the requests under way: send them again."""
-        self._wire.drop(node)
+        self._cluster.drop(node)
         topics: set[str] = set()
         for batches in self._in_flight.pop(node, ()):
             for batch in batches:
@@ -388,7 +344,7 @@ class Producer:
     def _refresh(self, topics: set[str]) -> None:
         time.sleep(self._settings.retry_backoff_s)
         try:
-            self._wire.refresh(topics)
+            self._cluster.refresh(topics)
         except ConnectionLostError as error:
             logger.info("no broker answers: %s", error)
 
@@ -398,14 +354,14 @@ class Producer:
         while True:
             why = f"topic {topic} does not exist, and the brokers do not make it"
             try:
-                code = self._wire.refresh([topic], create=True).get(topic, 0)
+                code = self._cluster.refresh([topic], create=True).get(topic, 0)
                 if code in _HOPELESS:
                     raise ProduceError(f"topic {topic} cannot be written to: {error_name(code)}")
             except ConnectionLostError as error:
                 why = f"topic {topic} cannot be looked up: {error}"
-            known = [partition for _, partition in self._wire.partitions([topic])]
+            known = [partition for _, partition in self._cluster.partitions([topic])]
             if known:
-                available = [number for number in known if self._wire.leader((topic, number)) is not None]
+                available = [number for number in known if self._cluster.leader((topic, number)) is not None]
                 found = self._topics[topic] = _Topic(max(known) + 1, available)
                 return found
             if time.monotonic() >= deadline:
@@ -422,7 +378,7 @@ class Producer:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
         while True:
             try:
-                answer = self._wire.ask_any(request, InitProducerIdResponse)
+                answer = self._cluster.ask_any(plain(request), InitProducerIdResponse)
                 if not answer.error_code:
                     self._identity = answer.producer_id, answer.producer_epoch
                     return self._identity

@@ -13,8 +13,8 @@ from ringleader.cli.common import WRONG_INPUT, fail
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
+    from ringleader.clients.blocking.cluster import Cluster
     from ringleader.clients.connection.security import ClientSecurity
-    from ringleader.spark_bridge.network.wire import Wire
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
@@ -43,19 +43,19 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
 
 
 @contextmanager
-def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Wire]:
+def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Cluster]:
     """Blocking connections, for who writes. Ends the command when the options cannot be used."""
-    from ringleader.spark_bridge.network.endpoint import Endpoint
-    from ringleader.spark_bridge.network.wire import Wire
+    from ringleader.clients.blocking.cluster import Cluster
+    from ringleader.clients.blocking.endpoint import Endpoint
 
     properties, _ = security_of(command_config)
-    wire = Wire(
+    cluster = Cluster(
         Endpoint(tuple(servers_of(bootstrap)), "ringleader-produce", security=tuple(properties.items()))
     )
     try:
-        yield wire
+        yield cluster
     finally:
-        wire.close()
+        cluster.close()
 
 
 def servers_of(bootstrap: str) -> list[tuple[str, int]]:

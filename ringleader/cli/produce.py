@@ -158,8 +158,8 @@ def produce(
         delivery_timeout_s=delivery_timeout_ms / 1000,
         max_block_s=max_block_ms / 1000,
     )
-    with connect(bootstrap_server, command_config) as wire:
-        run = Writing(topic, Producer(wire, settings))
+    with connect(bootstrap_server, command_config) as cluster:
+        run = Writing(topic, Producer(cluster, settings))
         if one:
             record = Row(
                 key=its_key,

@@ -17,7 +17,6 @@ from ringleader.cli.records_in import Reader, lines
 from ringleader.clients.errors import ClientError
 from ringleader.clients.produce.producer import Producer
 from ringleader.clients.produce.rows import Row, RowList
-from ringleader.spark_bridge.errors import SourceError
 
 LINGER_S = 0.1
 """What has come is written when nothing more has come for so long."""
@@ -117,7 +116,7 @@ class Writing:
             self._end_progress()
             complain(self._sentence())
             raise
-        except (ClientError, SourceError) as error:
+        except ClientError as error:
             self._end_progress()
             fail(f"{str(error).rstrip('.')}. {self._sentence() if self._producer.rows else ''}".rstrip())
         self._end_progress()

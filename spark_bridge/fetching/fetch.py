@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ringleader.clients.errors import ConnectionLostError, is_retriable
+from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     FetchRequest,
@@ -23,11 +25,9 @@ from ringleader.protocol.messages import (
 from ringleader.protocol.records import CorruptBatchError
 from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.fetching.columns import answer_batches, next_offset
-from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
+from ringleader.spark_bridge.network.clusters import Clusters
 from ringleader.spark_bridge.network.log import KafkaLog
-from ringleader.spark_bridge.network.wire import WireError, retriable
-from ringleader.spark_bridge.network.wires import Wires
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST
 from ringleader.spark_bridge.sharing.planning import SliceRange
 
 logger = logging.getLogger("ringleader.spark")
@@ -72,12 +72,12 @@ class _Answer:
     data: FetchResponsePartitionData
 
 
-_wires = Wires()
+_clusters = Clusters()
 
 
-def close_wires() -> None:
+def close_clusters() -> None:
     """Close this process's connections."""
-    _wires.close()
+    _clusters.close()
 
 
 def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterator[Any]:
@@ -111,7 +111,7 @@ class _SliceFetcher:
 
     def __init__(self, settings: FetchSettings, ranges: Sequence[SliceRange]) -> None:
         self._settings = settings
-        self._wire = _wires.get(settings.endpoint)
+        self._cluster = _clusters.get(settings.endpoint)
         limit_bytes = settings.partition_max_bytes
         self._parts = [_Part(*found, limit_bytes) for found in ranges if found.end > found.start]
         # For each node with a request under way: what was asked of it.
@@ -132,7 +132,7 @@ class _SliceFetcher:
                     yield from answers
                 self._give_up_late()
         finally:
-            self._wire.drop_waiting()
+            self._cluster.drop_waiting()
 
     # -- asking
 
@@ -142,10 +142,10 @@ class _SliceFetcher:
             if node in self._asked:
                 continue
             try:
-                connection = self._wire.connection(node)
+                connection = self._cluster.connection(node)
                 version = connection.version(FetchRequest, HIGHEST_FETCH)
                 connection.send(self._request(list(wanted.values())), version)
-            except WireError as error:
+            except ConnectionLostError as error:
                 self._failed(node, error)
             else:
                 self._asked[node] = wanted
@@ -157,12 +157,12 @@ class _SliceFetcher:
             key = (part.topic, part.partition)
             if key not in busy and (key not in first or part.position < first[key].position):
                 first[key] = part
-        missing = {topic for topic, partition in first if self._wire.leader((topic, partition)) is None}
+        missing = {topic for topic, partition in first if self._cluster.leader((topic, partition)) is None}
         if missing:
             self._refresh(missing)
         found: dict[int, dict[tuple[str, int], _Part]] = {}
         for key, part in first.items():
-            node = self._wire.leader(key)
+            node = self._cluster.leader(key)
             if node is not None:
                 found.setdefault(node, {})[key] = part
         return found
@@ -190,12 +190,12 @@ class _SliceFetcher:
     def _receive(self, node: int) -> list[_Answer]:
         asked = self._asked.pop(node)
         try:
-            response = self._wire.connection(node).receive(FetchResponse, in_place=True)
-        except WireError as error:
+            response = self._cluster.connection(node).receive(FetchResponse, in_place=True)
+        except ConnectionLostError as error:
             self._failed(node, error)
             return []
         if response.error_code:
-            self._failed(node, WireError(f"Fetch: {error_name(response.error_code)}"))
+            self._failed(node, ConnectionLostError(f"Fetch: {error_name(response.error_code)}"))
             return []
         found: list[_Answer] = []
         for topic in response.responses:
@@ -234,9 +234,9 @@ class _SliceFetcher:
         name = f"{part.topic}-{part.partition}"
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._out_of_range(part)
-        elif retriable(code) or code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH):
+        elif is_retriable(code) or code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH):
             self._why = f"{name}: {error_name(code)}"
-            self._wire.forget((part.topic, part.partition))
+            self._cluster.forget((part.topic, part.partition))
         else:
             raise FetchError(f"{name} cannot be read at offset {part.position}: {error_name(code)}")
 
@@ -274,18 +274,18 @@ class _SliceFetcher:
 
     # -- failures
 
-    def _failed(self, node: int, error: WireError) -> None:
+    def _failed(self, node: int, error: ConnectionLostError) -> None:
         self._why = str(error)
         self._asked.pop(node, None)
-        self._wire.drop(node)
+        self._cluster.drop(node)
         self._refresh({part.topic for part in self._parts})
 
     def _refresh(self, topics: set[str]) -> None:
         self._give_up_late()
         time.sleep(RETRY_PAUSE_S)
         try:
-            codes = self._wire.refresh(topics)
-        except WireError as error:
+            codes = self._cluster.refresh(topics)
+        except ConnectionLostError as error:
             self._why = str(error)
         else:
             deleted = {topic for topic in topics if codes.get(topic, 0) in _NO_TOPIC}
@@ -293,7 +293,7 @@ class _SliceFetcher:
 
     def _note_missing(self, asked: set[str], deleted: set[str]) -> None:
         """A topic that the cluster does not know for some time, or has with fewer partitions, was deleted."""
-        now_s, known = time.monotonic(), set(self._wire.partitions(asked))
+        now_s, known = time.monotonic(), set(self._cluster.partitions(asked))
         busy = {key for wanted in self._asked.values() for key in wanted}
         for part in [part for part in self._parts if part.topic in asked]:
             key = (part.topic, part.partition)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.errors import ConnectionLostError, is_retriable
+from ringleader.clients.model import LATEST, TopicPartition
+from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.protocol.errors import ErrorCode, error_name
-from ringleader.protocol.messages import (
-    ListOffsetsRequest,
-    ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsRequestListOffsetsTopic,
-    ListOffsetsResponse,
-)
+from ringleader.protocol.messages import ListOffsetsResponse
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.network.wire import Wire, WireError, retriable
-from ringleader.spark_bridge.sharing.offsets import LATEST, TopicPartition
+from ringleader.spark_bridge.network.clusters import SourceCluster
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options.common import Reading
@@ -51,11 +48,6 @@ class _Patience:
         self._deadline_s = time.monotonic() + self._timeout_s
 
 
-class _Found(NamedTuple):
-    offset: int
-    timestamp_ms: int
-
-
 class KafkaLog:
     """ListOffsets and Metadata over one cluster, with Kafka's retries.
 
@@ -70,8 +62,8 @@ class KafkaLog:
         retries: int = 0,
         retry_pause_s: float = 0.0,
     ) -> None:
-        self._wire = Wire(endpoint)
-        self._isolation = 1 if read_committed else 0
+        self._cluster = SourceCluster(endpoint)
+        self._read_committed = read_committed
         self._bounds = (timeout_s, retries, retry_pause_s)
 
     @classmethod
@@ -91,8 +83,8 @@ class KafkaLog:
         patience = _Patience(*self._bounds)
         while True:
             try:
-                return tuple(name for name in self._wire.topics() if matches(name))
-            except WireError as error:
+                return tuple(name for name in self._cluster.topics() if matches(name))
+            except ConnectionLostError as error:
                 patience.pause(str(error))
 
     def partitions(self, topics: tuple[str, ...]) -> list[TopicPartition]:
@@ -101,101 +93,84 @@ class KafkaLog:
         while True:
             try:
                 self._refresh(topics)
-                return self._wire.partitions(topics)
-            except WireError as error:
+                return self._cluster.partitions(topics)
+            except ConnectionLostError as error:
                 patience.pause(str(error))
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Offsets by ListOffsets timestamp: -2 the log's start, -1 its end, uncommitted records included."""
-        return {tp: found.offset for tp, found in self._list(wanted, 0).items()}
+        return self._list(wanted, committed_only=False)
 
     def ends(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """How far to read: the log's end, or the last stable offset under read_committed."""
-        found = self._list(dict.fromkeys(wanted, LATEST), self._isolation)
-        return {tp: place.offset for tp, place in found.items()}
+        return self._list(dict.fromkeys(wanted, LATEST), self._read_committed)
 
     def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         """The first offset of this time (Unix, ms) or later; None where no record is that late."""
-        found = self._list(wanted, self._isolation)
-        return {tp: place.offset if place.offset >= 0 else None for tp, place in found.items()}
+        found = self._list(wanted, self._read_committed)
+        return {tp: offset if offset >= 0 else None for tp, offset in found.items()}
 
     def close(self) -> None:
         """Close connections."""
-        self._wire.close()
+        self._cluster.close()
 
     def _refresh(self, topics: Iterable[str]) -> None:
         """Ask for the topics' partitions: none of what does not exist.
 
-        Raises SourceError where topics are not for this client to see, WireError for what may pass.
+        Raises SourceError where topics are not for this client to see, ConnectionLostError for what may pass.
         """
-        codes = self._wire.refresh(topics)
+        codes = self._cluster.refresh(topics)
         if hidden := sorted(topic for topic, code in codes.items() if code == _NOT_ALLOWED):
             raise SourceError(f"not allowed to see {', '.join(hidden)}: {error_name(_NOT_ALLOWED)}")
         for topic, code in sorted(codes.items()):
-            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and retriable(code):
-                raise WireError(f"{topic}: {error_name(code)}")
+            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and is_retriable(code):
+                raise ConnectionLostError(f"{topic}: {error_name(code)}")
 
-    def _list(self, wanted: Mapping[TopicPartition, int], isolation: int) -> dict[TopicPartition, _Found]:
+    def _list(self, wanted: Mapping[TopicPartition, int], committed_only: bool) -> dict[TopicPartition, int]:
         patience = _Patience(*self._bounds)
         left = dict(wanted)
-        found: dict[TopicPartition, _Found] = {}
+        found: dict[TopicPartition, int] = {}
         while True:
-            why = self._try_list(left, isolation, found)
+            why = self._try_list(left, committed_only, found)
             if not left:
                 return found
             patience.pause(why)
             try:
                 self._refresh({topic for topic, _ in left})
-            except WireError as error:
+            except ConnectionLostError as error:
                 patience.pause(str(error))
                 continue
-            known = set(self._wire.partitions({topic for topic, _ in left}))
+            known = set(self._cluster.partitions({topic for topic, _ in left}))
             for tp in [tp for tp in left if tp not in known]:
                 del left[tp]
 
     def _try_list(
-        self, left: dict[TopicPartition, int], isolation: int, found: dict[TopicPartition, _Found]
+        self, left: dict[TopicPartition, int], committed_only: bool, found: dict[TopicPartition, int]
     ) -> str:
         """One round over all leaders. Moves what was answered from ``left`` to ``found``; why not all."""
         by_node: dict[int, list[TopicPartition]] = {}
         why = "a partition has no leader"
         for tp in sorted(left):
-            node = self._wire.leader(tp)
+            node = self._cluster.leader(tp)
             if node is not None:
                 by_node.setdefault(node, []).append(tp)
         for node, partitions in by_node.items():
-            topics: dict[str, list[ListOffsetsRequestListOffsetsPartition]] = {}
-            for topic, partition in partitions:
-                entry = ListOffsetsRequestListOffsetsPartition(
-                    partition_index=partition, timestamp=left[topic, partition]
-                )
-                topics.setdefault(topic, []).append(entry)
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=isolation,
-                topics=[
-                    ListOffsetsRequestListOffsetsTopic(name=name, partitions=of)
-                    for name, of in topics.items()
-                ],
-            )
+            request = list_offsets({tp: left[tp] for tp in partitions}, committed_only=committed_only)
             try:
-                answer = self._wire.connection(node).ask(request, ListOffsetsResponse)
-            except WireError as error:
-                self._wire.drop(node)
+                answer = self._cluster.connection(node).ask_for(request, ListOffsetsResponse)
+            except ConnectionLostError as error:
+                self._cluster.drop(node)
                 why = str(error)
                 continue
-            for topic_answer in answer.topics:
-                for entry_answer in topic_answer.partitions:
-                    tp = (topic_answer.name, entry_answer.partition_index)
-                    code = entry_answer.error_code
-                    if code == 0:
-                        found[tp] = _Found(entry_answer.offset, entry_answer.timestamp)
-                        left.pop(tp, None)
-                    elif retriable(code):
-                        why = f"{tp[0]}-{tp[1]}: {error_name(code)}"
-                        self._wire.forget(tp)
-                    else:
-                        raise SourceError(
-                            f"the offsets of {tp[0]}-{tp[1]} cannot be listed: {error_name(code)}"
-                        )
+            for tp, listed in listed_offsets(answer).items():
+                if not listed.code:
+                    found[tp] = listed.offset
+                    left.pop(tp, None)
+                elif is_retriable(listed.code):
+                    why = f"{tp[0]}-{tp[1]}: {error_name(listed.code)}"
+                    self._cluster.forget(tp)
+                else:
+                    raise SourceError(
+                        f"the offsets of {tp[0]}-{tp[1]} cannot be listed: {error_name(listed.code)}"
+                    )
         return why

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.spark_bridge.options.build import OptionsError, build
 from ringleader.spark_bridge.options.common import Connecting, Reading, check_one, check_topics
 from ringleader.spark_bridge.options.kafka import CONSUMER
@@ -27,7 +28,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamp,
     Timestamps,
 )
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, Subscription
+from ringleader.spark_bridge.sharing.offsets import Subscription
 from ringleader.spark_bridge.sharing.resume import ReplayPolicy
 
 __all__ = [

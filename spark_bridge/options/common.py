@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ringleader.spark_bridge.network.endpoint import Endpoint
+from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.options.build import SECURITY_FIELD
 from ringleader.spark_bridge.options.cores import spark_cores
 from ringleader.spark_bridge.options.values import (
@@ -23,7 +24,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamps,
     Topics,
 )
-from ringleader.spark_bridge.sharing.offsets import Subscription, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Subscription
 
 
 class Connecting(BaseModel):

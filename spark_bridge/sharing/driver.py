@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.network.ports import Log
 from ringleader.spark_bridge.sharing.flight import Flight, Settlement
@@ -26,7 +27,6 @@ from ringleader.spark_bridge.sharing.offsets import (
     CommitToken,
     OffsetDocument,
     OffsetRange,
-    TopicPartition,
     by_topic,
 )
 from ringleader.spark_bridge.sharing.pace import Idle, Pace, Threshold

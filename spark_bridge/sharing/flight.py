@@ -6,8 +6,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.sharing.membership import CommitRefusedError, Group, Holdings, Tenure
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetRange, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetRange
 from ringleader.spark_bridge.sharing.placing import Outage, Places, commit_parts, ranges_text
 
 logger = logging.getLogger("ringleader.spark")

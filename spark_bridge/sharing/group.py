@@ -23,7 +23,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.group.membership import Assigned, Lost, Revoked, SyncGroupMember
 from ringleader.clients.group.state import Phase
 from ringleader.clients.group.subscription import partitions_of, sync_consumer_member
-from ringleader.clients.model import OffsetAndMetadata
+from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
@@ -33,7 +33,7 @@ from ringleader.spark_bridge.sharing.membership import (
     Holdings,
     Part,
 )
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken
 from ringleader.spark_bridge.sharing.rebalances import Rebalances
 
 if TYPE_CHECKING:

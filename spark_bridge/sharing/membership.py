@@ -16,7 +16,8 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, TopicPartition
+from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken
 
 
 class CommitRefusedError(Exception):

@@ -18,15 +18,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-TopicPartition: TypeAlias = tuple[str, int]
+from ringleader.clients.model import TopicPartition
 
 DOCUMENT_VERSION = 1
 _TOKEN = "ringleader-spark"
 MAX_OFFSET = 2**63 - 1
-# ListOffsets timestamps with a meaning of their own.
-EARLIEST, LATEST = -2, -1
 
 
 class OffsetDocumentError(ValueError):

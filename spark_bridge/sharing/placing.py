@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 from ringleader.spark_bridge.errors import DataLossError
 from ringleader.spark_bridge.network.ports import Log
 from ringleader.spark_bridge.sharing.membership import (
@@ -17,15 +18,7 @@ from ringleader.spark_bridge.sharing.membership import (
     Part,
     Tenure,
 )
-from ringleader.spark_bridge.sharing.offsets import (
-    EARLIEST,
-    LATEST,
-    Committed,
-    CommitToken,
-    OffsetDocument,
-    OffsetRange,
-    TopicPartition,
-)
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetDocument, OffsetRange
 from ringleader.spark_bridge.sharing.resume import Finished, Reason, resume
 from ringleader.spark_bridge.sharing.starting import first_positions, listed
 

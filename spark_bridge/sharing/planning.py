@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ringleader.spark_bridge.sharing.offsets import OffsetRange, TopicPartition
+from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.sharing.offsets import OffsetRange
 
 # A Python task costs tens of milliseconds; below so many rows a task of its own is not worth it.
 MIN_SLICE_ROWS = 2_000

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterable
 
-from ringleader.spark_bridge.sharing.offsets import TopicPartition
+from ringleader.clients.model import TopicPartition
 
 logger = logging.getLogger("ringleader.spark")
 

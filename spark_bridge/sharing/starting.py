@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, Subscription, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Subscription
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import BatchOptions, StreamOptions

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.clients.produce.producer import Producer, ProduceSettings
 from ringleader.protocol.compression import Compression
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.network.wires import Wires
+from ringleader.spark_bridge.network.clusters import Clusters
 from ringleader.spark_bridge.sink.rows import by_topic
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ class SinkSettings(ProduceSettings):
         )
 
 
-_wires = Wires()
+_clusters = Clusters()
 
 
-def close_wires() -> None:
+def close_clusters() -> None:
     """Close this process's connections of sinks."""
-    _wires.close()
+    _clusters.close()
 
 
 class SinkProducer(Producer):
     """Writes the rows of a task until ``flush``; connections that owe no answer stay for the next task."""
 
     def __init__(self, settings: SinkSettings) -> None:
-        super().__init__(_wires.get(settings.endpoint), settings)
+        super().__init__(_clusters.get(settings.endpoint), settings)
         self._topic = settings.topic
 
     def write_rows(self, rows: ArrowRows) -> None:

@@ -12,8 +12,7 @@ from ringleader.clients.descriptions import GroupListing, PartitionLag
 from ringleader.clients.errors import BrokerError, ConnectionLostError, RetriableError
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import consumer_member
-from ringleader.clients.model import MemberProtocol, OffsetAndMetadata
-from ringleader.clients.offsets.list_offsets import EARLIEST
+from ringleader.clients.model import EARLIEST, MemberProtocol, OffsetAndMetadata
 from ringleader.testing.coordinator import Coordinator
 
 QUICK: dict[str, Any] = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 100}

@@ -9,8 +9,7 @@ import pytest
 from ringleader.clients.fetch.buffer import Chunk, end_of
 from ringleader.clients.fetch.errors import CorruptRecordError
 from ringleader.clients.fetch.partition_state import COMMITTED, PartitionState
-from ringleader.clients.model import OffsetAndMetadata
-from ringleader.clients.offsets.list_offsets import EARLIEST
+from ringleader.clients.model import EARLIEST, OffsetAndMetadata
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import Compression, Record, build_batch
 

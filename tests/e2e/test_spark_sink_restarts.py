@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
 from tests.support.daemon import Daemon
 
 ROWS, PART, PARTITIONS, KILLS = 30_000, 500, 3, 3
@@ -25,7 +25,7 @@ def read(daemon: Daemon) -> dict[int, list[bytes]]:
         for arrow in reader.read(task):
             number = arrow["partition"][0].as_py()
             found[number] |= dict(zip(arrow["offset"].to_pylist(), arrow["value"].to_pylist(), strict=True))
-    fetch.close_wires()
+    fetch.close_clusters()
     return {number: [values[at] for at in sorted(values)] for number, values in found.items()}
 
 
@@ -56,7 +56,7 @@ def test_a_daemon_that_is_killed_and_comes_back_has_every_row_once(tmp_path: Pat
                 restarts[-1].join(60)
         producer.flush()
         producer.close()
-        close_wires()
+        close_clusters()
         found = read(daemon)
     for number in range(PARTITIONS):
         wanted = [v for at, v in enumerate(values) if (at // PART) % PARTITIONS == number]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
+from ringleader.clients.model import EARLIEST, TopicPartition
 from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
 from ringleader.spark_bridge.sharing.membership import (
@@ -14,13 +15,7 @@ from ringleader.spark_bridge.sharing.membership import (
     Holdings,
     Part,
 )
-from ringleader.spark_bridge.sharing.offsets import (
-    EARLIEST,
-    Committed,
-    CommitToken,
-    OffsetDocument,
-    TopicPartition,
-)
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetDocument
 from ringleader.spark_bridge.sharing.planning import SliceRange
 
 QUICK = Timing(

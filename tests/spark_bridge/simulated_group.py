@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.sharing.membership import (
     CommitRefusedError,
     GroupUnavailableError,
     Holdings,
     Part,
 )
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, TopicPartition
+from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken
 
 Check = Callable[[dict[TopicPartition, int]], None]
 

@@ -20,7 +20,7 @@ def broker() -> Iterator[Broker]:
 
     with Broker({"t": {0: partition(3, 9), 1: partition(0, 4)}}) as found:
         yield found
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 def rows(broker: Broker, **options: str) -> dict[int, list[int]]:

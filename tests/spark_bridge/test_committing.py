@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaProducer
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.group.membership import SyncGroupMember
 from ringleader.clients.group.subscription import sync_consumer_member
 from ringleader.spark_bridge.batch import RingleaderBatchReader
 from ringleader.spark_bridge.committing import PlannedRead, plan_read
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
-from ringleader.spark_bridge.group_offsets import GroupOffsets
-from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
+from ringleader.spark_bridge.network.group_offsets import GroupOffsets
 from ringleader.spark_bridge.options import OptionsError, batch_options
 from ringleader.testing.coordinator import Coordinator
 
@@ -25,7 +26,7 @@ PARTITIONS = 2
 def coordinator() -> Iterator[Coordinator]:
     with Coordinator(topics={"t": PARTITIONS, "empty": 1}) as found:
         yield found
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 def produce(coordinator: Coordinator, count: int) -> None:

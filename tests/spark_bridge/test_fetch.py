@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import FetchRequest, FetchResponsePartitionData, MetadataRequest
 from ringleader.protocol.records import Compression, Record, build_batch
@@ -19,7 +20,7 @@ from ringleader.spark_bridge.errors import DataLossError, FetchError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.columns import next_offset
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
 from ringleader.spark_bridge.sharing.planning import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
@@ -28,7 +29,7 @@ from tests.spark_bridge.broker import Broker, Partition
 @pytest.fixture(autouse=True)
 def no_cache() -> Iterator[None]:
     yield
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ EAGER = {"kafka.partition.assignment.strategy": "range,roundrobin"}
 def coordinator() -> Iterator[Coordinator]:
     with Coordinator(topics={"t": PARTITIONS}) as found:
         yield found
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 class SparkLike:

@@ -23,7 +23,7 @@ PATIENCE = 2_000
 def coordinator() -> Iterator[Coordinator]:
     with Coordinator(topics={"t": PARTITIONS}) as found:
         yield found
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 def plain(coordinator: Coordinator, assigned: Callable[[set[int]], None], **options: Any) -> SyncGroupMember:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import ListOffsetsRequest
 from ringleader.protocol.records import Record, build_batch
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network import log as log_module
-from ringleader.spark_bridge.network.endpoint import Endpoint
 from ringleader.spark_bridge.network.log import KafkaLog
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST
 from tests.spark_bridge.broker import Broker, Partition
 
 

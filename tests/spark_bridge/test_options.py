@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.network.endpoint import FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.options import OptionsError, Subscription, batch_options, stream_options
 from ringleader.spark_bridge.options.sink import sink_options
 from ringleader.spark_bridge.sharing.resume import ReplayPolicy

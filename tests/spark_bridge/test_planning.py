@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.spark_bridge.sharing.offsets import OffsetRange, TopicPartition
+from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.sharing.offsets import OffsetRange
 from ringleader.spark_bridge.sharing.planning import MIN_PIECE_ROWS, MIN_SLICE_ROWS, cut_slices, plan_ranges
 
 partitions = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 20))

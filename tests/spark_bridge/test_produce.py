@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.clients.produce.partitioner import partition_of_key
 from ringleader.clients.produce.producer import ProduceError
@@ -18,8 +19,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import ProduceRequest
 from ringleader.protocol.records import BatchHeader, iter_batches
 from ringleader.protocol.schema import Message
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
 from tests.spark_bridge.broker import Partition
 from tests.spark_bridge.sink_broker import SinkBroker
 
@@ -31,7 +31,7 @@ def broker() -> Iterator[SinkBroker]:
     topics = {"t": {number: Partition() for number in range(PARTITIONS)}, "u": {0: Partition()}}
     with SinkBroker(topics) as found:
         yield found
-    close_wires()
+    close_clusters()
 
 
 def settings(broker: SinkBroker, **changes: Any) -> SinkSettings:
@@ -335,4 +335,4 @@ def test_nobody_there_is_a_sentence() -> None:
     )
     with pytest.raises(ProduceError, match="topic t cannot be looked up: cannot connect"):
         write(told, rows([b"a"]))
-    close_wires()
+    close_clusters()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.options import (
     BatchOptions,
@@ -14,7 +15,6 @@ from ringleader.spark_bridge.options import (
     batch_options,
     stream_options,
 )
-from ringleader.spark_bridge.sharing.offsets import EARLIEST, LATEST, TopicPartition
 from ringleader.spark_bridge.sharing.starting import first_positions, last_positions, subscribed
 
 T0, T1, T2 = ("t", 0), ("t", 1), ("t", 2)

@@ -130,8 +130,8 @@ def test_commit_and_abort_say_what_was_written(caplog: pytest.LogCaptureFixture)
 def coordinator() -> Iterator[Coordinator]:
     with Coordinator(topics={"t": 2}) as found:
         yield found
-    fetch.close_wires()
-    produce.close_wires()
+    fetch.close_clusters()
+    produce.close_clusters()
 
 
 def read(coordinator: Coordinator) -> list[dict[str, Any]]:

@@ -11,10 +11,11 @@ import pytest
 from confluent_kafka import Producer
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
+from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.sharing.planning import SliceRange
 from tests.interop.secured import PASSWORD, USER, Secured
@@ -25,7 +26,7 @@ Row = dict[str, Any]
 @pytest.fixture(autouse=True)
 def no_cache() -> Iterator[None]:
     yield
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 @pytest.fixture

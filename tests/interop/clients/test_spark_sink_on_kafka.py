@@ -12,11 +12,11 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
 from ringleader.clients.produce.producer import ProduceError
 from ringleader.protocol.compression import Compression
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_wires
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
 from ringleader.spark_bridge.sink.rows import sink_rows
 from tests.interop.kafka import KafkaBroker, tool
 
@@ -36,7 +36,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         )
         asyncio.run(make(running.bootstrap, topics))
         yield running
-    close_wires()
+    close_clusters()
 
 
 async def make(bootstrap: str, topics: dict[str, int]) -> None:

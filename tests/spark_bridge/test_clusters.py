@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.network.endpoint import Endpoint
-from ringleader.spark_bridge.network.wires import MAX_CLUSTERS, Wires
+from ringleader.spark_bridge.network.clusters import MAX_CLUSTERS, Clusters
 from ringleader.spark_bridge.sink import produce
 from ringleader.spark_bridge.writer import RingleaderWriter
 from tests.spark_bridge.broker import Partition
@@ -19,24 +19,24 @@ USER, PASSWORD = "alice", "open sesame"
 
 
 def test_a_cluster_keeps_its_connections_until_too_many_others_came() -> None:
-    wires = Wires()
+    clusters = Clusters()
     ends = [Endpoint((("x", number),)) for number in range(1, MAX_CLUSTERS + 2)]
-    first, second = wires.get(ends[0]), wires.get(ends[1])
+    first, second = clusters.get(ends[0]), clusters.get(ends[1])
     for end in ends[2:-1]:
-        wires.get(end)
-    assert wires.get(ends[0]) is first
-    wires.get(ends[-1])
-    assert wires.get(ends[0]) is first
-    assert wires.get(ends[1]) is not second
-    wires.close()
+        clusters.get(end)
+    assert clusters.get(ends[0]) is first
+    clusters.get(ends[-1])
+    assert clusters.get(ends[0]) is first
+    assert clusters.get(ends[1]) is not second
+    clusters.close()
 
 
 def test_what_another_process_opened_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    wires = Wires()
+    clusters = Clusters()
     end = Endpoint((("x", 1),))
-    before = wires.get(end)
+    before = clusters.get(end)
     monkeypatch.setattr("os.getpid", lambda: -1)
-    assert wires.get(end) is not before
+    assert clusters.get(end) is not before
 
 
 def test_a_sink_writes_through_tls_as_a_user(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -56,9 +56,9 @@ def test_a_sink_writes_through_tls_as_a_user(tmp_path_factory: pytest.TempPathFa
         rows = pa.RecordBatch.from_pydict({"value": pa.array(values)})
         assert RingleaderWriter(given, ROW, False).write(iter([rows])).rows == 2_500
         assert broker.values("t", 0) == values
-        produce.close_wires()
+        produce.close_clusters()
         wrong = RingleaderWriter(given | {"kafka.sasl.password": "wrong one"}, ROW, False)
         with pytest.raises(SourceError, match="refused user 'alice'") as caught:
             wrong.write(iter([rows]))
         assert "wrong one" not in str(caught.value)
-    produce.close_wires()
+    produce.close_clusters()

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from ringleader.clients.blocking import security
+from ringleader.clients.blocking.cluster import Cluster
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.protocol.records import Record, build_batch
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
-from ringleader.spark_bridge.network import secure
-from ringleader.spark_bridge.network.endpoint import Endpoint, FetchSettings
-from ringleader.spark_bridge.network.wire import Wire
+from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.sharing.planning import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 from tests.support.certificates import Certificates
@@ -30,7 +31,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def no_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(fetch, "RETRY_PAUSE_S", 0.001)
     yield
-    fetch.close_wires()
+    fetch.close_clusters()
 
 
 def topics() -> dict[str, dict[int, Partition]]:
@@ -88,17 +89,17 @@ def test_a_certificate_of_nobody_known(certificates: Certificates) -> None:
 
 def test_a_connection_is_made_anew_before_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker(topics(), users={USER: PASSWORD}, lifetime_ms=3_600_000) as broker:
-        wire = Wire(plain(broker, "SASL_PLAINTEXT").endpoint)
-        wire.refresh(["t"])
-        first = wire.connection(0)
-        assert wire.connection(0) is first
+        cluster = Cluster(plain(broker, "SASL_PLAINTEXT").endpoint)
+        cluster.refresh(["t"])
+        first = cluster.connection(0)
+        assert cluster.connection(0) is first
         assert not first.stale
-        monkeypatch.setattr(secure, "RENEW_AFTER", -1.0)
-        wire.drop(0)
-        old = wire.connection(0)
+        monkeypatch.setattr(security, "RENEW_AFTER", -1.0)
+        cluster.drop(0)
+        old = cluster.connection(0)
         assert old.stale
-        assert wire.connection(0) is not old
-        wire.close()
+        assert cluster.connection(0) is not old
+        cluster.close()
 
 
 def test_secrets_are_not_shown() -> None:

@@ -1,29 +1,18 @@
-"""How to reach a cluster and what a task must know: plain values, which pickle small and import fast.
+"""What a task must know to fetch: plain values, which pickle small and import fast.
 
 Spark unpickles the reader in several kinds of process, and most of them never speak to a broker.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ringleader.clients.blocking.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import BatchOptions, StreamOptions
     from ringleader.spark_bridge.settings import StreamSettings
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """How to reach a cluster. ``servers`` are (host, port) pairs to ask first.
-
-    ``security`` holds Kafka's security properties, secrets among them; () for plain connections.
-    """
-
-    servers: tuple[tuple[str, int], ...]
-    client_id: str = "ringleader-spark"
-    request_timeout_ms: int = 30_000
-    security: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

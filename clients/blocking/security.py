@@ -1,7 +1,7 @@
 """TLS and SASL for the blocking connections, from Kafka's property names.
 
-The conversations and the words for what goes wrong are those of `ringleader.clients`; only who waits differs.
-Imported when an endpoint has security properties: executors that need none should not pay for it.
+The conversations and the words for what goes wrong are those of `ringleader.clients.connection`; only who
+waits differs. Imported when an endpoint has security properties: who needs none should not pay for it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
+from ringleader.clients.blocking.connection import Connection
 from ringleader.clients.connection.authentication import log_in
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.connection.security import ClientSecurity, Sasl, security_from_properties
 from ringleader.clients.connection.tls import tls_error
-from ringleader.clients.errors import AuthenticationError, ClientError, ConnectionLostError
+from ringleader.clients.errors import AuthenticationError, ClientError
 from ringleader.protocol.messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -26,7 +27,6 @@ from ringleader.protocol.messages import (
     SaslHandshakeResponse,
 )
 from ringleader.protocol.schema import Message
-from ringleader.spark_bridge.errors import SourceError
 
 _ANSWERS: dict[type[Message], type[Message]] = {
     SaslHandshakeRequest: SaslHandshakeResponse,
@@ -36,50 +36,36 @@ RENEW_AFTER = 0.8
 """The part of a session's lifetime after which its connection is given up for a new one (KIP-368)."""
 
 
-class Asking(Protocol):
-    """A blocking connection as seen from here."""
-
-    name: str
-
-    def version(self, request: type[Message], highest: int | None = None) -> int:
-        """The version that would be spoken."""
-
-    def ask(self, request: Any, response: type[Any], version: int | None = None) -> Any:
-        """Send, and wait for the answer."""
-
-
 @lru_cache(maxsize=8)
 def security_of(properties: tuple[tuple[str, str], ...]) -> ClientSecurity:
-    """What the properties mean; certificates are read once in a process. Raises SourceError."""
+    """What the properties mean; certificates are read once in a process. Raises AuthenticationError."""
     try:
         return security_from_properties(dict(properties))
     except ValueError as error:
-        raise SourceError(str(error)) from None
+        raise AuthenticationError(str(error)) from None
 
 
 def encrypted(plain: socket.socket, host: str, tls: ssl.SSLContext, name: str) -> ssl.SSLSocket:
-    """The socket with TLS on it. Raises SourceError when another try would fail too, else OSError."""
+    """The socket with TLS on it. Raises AuthenticationError when another try would fail too, else OSError."""
     try:
         return tls.wrap_socket(plain, server_hostname=host)
     except ssl.SSLError as error:
         known = tls_error(name, error)
         if known is None:
             raise
-        raise SourceError(str(known)) from None
+        raise known from None
 
 
-def authenticate(connection: Asking, sasl: Sasl, timeout_s: float) -> float | None:
+def authenticate(connection: Connection, sasl: Sasl, timeout_s: float) -> float | None:
     """Prove who this client is; for how many seconds to use the connection then, None: without end.
 
-    Raises SourceError when the broker refuses, OSError when another try may help.
+    Raises AuthenticationError when the broker refuses, OSError when another try may help.
     """
     try:
         channel = _Channel(connection)
         lifetime_ms = asyncio.run(log_in(channel, sasl, timeout_s))
-    except ConnectionLostError as error:
-        raise OSError(str(error)) from None
-    except AuthenticationError as error:
-        raise SourceError(str(error)) from None
+    except AuthenticationError:
+        raise
     except ClientError as error:
         raise OSError(str(error)) from None
     return lifetime_ms / 1000 * RENEW_AFTER if lifetime_ms else None
@@ -88,18 +74,15 @@ def authenticate(connection: Asking, sasl: Sasl, timeout_s: float) -> float | No
 class _Channel:
     """A blocking connection for who awaits its answers: nothing else runs in that loop."""
 
-    def __init__(self, connection: Asking) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.address = connection.name
         self._connection = connection
 
     async def ask(self, request: Request, timeout_s: float, *, alone: bool = False) -> Any:
-        version = self.version_for(request)
-        return self._connection.ask(request.build(version), _ANSWERS[request.message], version)
+        return self._connection.ask_for(request, _ANSWERS[request.message])
 
     def version_for(self, request: Request) -> int:
-        return self._connection.version(
-            request.message, min(request.max_version, request.message.MAX_VERSION)
-        )
+        return self._connection.version(request.message, request.max_version)
 
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
