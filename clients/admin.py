@@ -21,12 +21,14 @@ from ringleader.clients.descriptions import (
     PartitionLag,
     TopicConfig,
     described_config,
+    described_consumer_group,
     described_group,
 )
 from ringleader.clients.errors import (
     BrokerError,
     ClientError,
     RetriableError,
+    UnsupportedVersionError,
     is_retriable,
 )
 from ringleader.clients.model import EARLIEST, LATEST, Node, OffsetAndMetadata, Offsets, TopicPartition
@@ -34,6 +36,7 @@ from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
+    ConsumerGroupDescribeRequest,
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequest,
@@ -56,6 +59,8 @@ from ringleader.protocol.messages import (
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 """Retriable for Kafka, as metadata may be old; for whoever asks about a topic it is the answer."""
+_NO_CONSUMER_GROUP = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
+"""ConsumerGroupDescribe of another kind of group, or where the broker's settings leave the protocol out."""
 _TOPIC_RESOURCE = 2
 _SET, _DELETE = 0, 1
 
@@ -265,37 +270,55 @@ class Admin:
 
     # ---- groups ----
 
-    async def list_groups(self, states: Iterable[str] = ()) -> list[GroupListing]:
-        """All groups of all brokers by id, or those in the given states (needs ListGroups v4, KIP-518)."""
-        wanted = list(states)
+    async def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
+        """All groups of all brokers by id, or those in the given states (needs ListGroups v4, KIP-518), of
+        the given types ("classic", "consumer", "share", "streams"; needs v5, KIP-848)."""
+        request = plain(ListGroupsRequest(states_filter=list(states), types_filter=list(types)))
         deadline_s = self._deadline_s()
 
         async def ask() -> list[GroupListing]:
             metadata = await self._cluster.metadata([], deadline_s=deadline_s)
-            request = plain(ListGroupsRequest(states_filter=wanted))
             found = {}
             for broker in metadata.brokers.values():
                 response = await self._cluster.send(broker, request, deadline_s=deadline_s)
                 _check(response.error_code, f"list the groups of {broker}")
                 for one in response.groups:
-                    found[one.group_id] = GroupListing(one.group_id, one.protocol_type, one.group_state)
+                    found[one.group_id] = GroupListing(
+                        one.group_id, one.protocol_type, one.group_state, one.group_type.lower()
+                    )
             return sorted(found.values(), key=lambda group: group.group_id)
 
         return await self._retry(ask, deadline_s)
 
     async def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
-        """These groups, in this order."""
+        """These groups, in this order: classic ones, and those of the consumer protocol (KIP-848) where the
+        brokers serve ConsumerGroupDescribe (API 69)."""
+        admin = self.within(self._timeout_s)
+        return await _all_of(admin._described(group_id) for group_id in group_ids)
 
-        def request(group_id: str) -> Request:
-            return plain(DescribeGroupsRequest(groups=[group_id]))
-
-        def read(response: Any, node: Node) -> GroupDescription:
+    async def _described(self, group_id: str) -> GroupDescription:
+        def classic(response: Any, node: Node) -> GroupDescription:
             (group,) = response.groups
             if group.error_code != ErrorCode.GROUP_ID_NOT_FOUND:  # before v6 it was described as dead
-                _check(group.error_code, f"describe group {group.group_id!r}")
+                _check(group.error_code, f"describe group {group_id!r}")
             return described_group(group, node)
 
-        return await self._at_coordinators(group_ids, request, read)
+        def consumer(response: Any, node: Node) -> GroupDescription | None:
+            (group,) = response.groups
+            if group.error_code in _NO_CONSUMER_GROUP:
+                return None
+            _check(group.error_code, f"describe group {group_id!r}", group.error_message)
+            return described_consumer_group(group, node)
+
+        found = await self._at_coordinator(group_id, plain(DescribeGroupsRequest(groups=[group_id])), classic)
+        if found.state != "Dead":
+            return found
+        # So it answers for a group of the consumer protocol too.
+        request = plain(ConsumerGroupDescribeRequest(group_ids=[group_id]))
+        try:
+            return await self._at_coordinator(group_id, request, consumer) or found
+        except UnsupportedVersionError:
+            return found
 
     async def delete_groups(self, group_ids: Iterable[str]) -> None:
         """Delete groups without members, and their offsets. Raises BrokerError NON_EMPTY_GROUP,
@@ -437,12 +460,14 @@ class Admin:
     ) -> list[T]:
         """Each group asked for at its own, all in one time."""
         deadline_s = self._deadline_s()
-        results = await asyncio.gather(
-            *(self._at_coordinator(one, request(one), read, deadline_s) for one in group_ids),
-            return_exceptions=True,
-        )
-        _raise_all([one for one in results if isinstance(one, BaseException)])
-        return [one for one in results if not isinstance(one, BaseException)]
+        return await _all_of(self._at_coordinator(one, request(one), read, deadline_s) for one in group_ids)
+
+
+async def _all_of(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """What they return. Raises one error for all that fail."""
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    _raise_all([one for one in results if isinstance(one, BaseException)])
+    return [one for one in results if not isinstance(one, BaseException)]
 
 
 def _left_ms(deadline_s: float) -> int:

@@ -14,6 +14,9 @@ from ringleader.protocol.errors import MalformedError
 _SOURCES = {1: "topic", 2: "broker", 3: "broker", 4: "broker"}
 """DescribeConfigs (KIP-226): of the topic itself, of one broker, of all brokers, of a broker's file."""
 
+_MEMBER_TYPES = {0: "classic", 1: "consumer"}
+"""ConsumerGroupDescribe v1 (KIP-1099); -1 is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
@@ -26,17 +29,26 @@ class TopicConfig:
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """One line of `list_groups`. `state` is empty from brokers that do not tell it (before ListGroups v4)."""
+    """One line of `list_groups`. `state` is empty from brokers that do not tell it (before ListGroups v4),
+    and so is `group_type` (before v5, KIP-848): "classic", "consumer", "share" or "streams"."""
 
     group_id: str
     protocol_type: str
     state: str
+    group_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
     """A member of a group. `assignment`: topic -> partitions for consumers, empty for other protocol types;
-    the bytes as they are in `raw_assignment` and `raw_metadata`."""
+    of a classic group the bytes as they are in `raw_assignment` and `raw_metadata`.
+
+    What follows these is None in classic groups, but for the rack of consumers. `target_assignment` is what
+    the member is to have when others have given it up; `subscribed_topic_regex` what it reads beside
+    `topics`, as the coordinator understands it; `member_type` is "classic" for a member that uses the
+    classic protocol in a group of the consumer protocol, "consumer" for the others (None from brokers that do
+    not tell it, before ConsumerGroupDescribe v1).
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -46,11 +58,22 @@ class MemberDescription:
     assignment: Mapping[str, list[int]]
     raw_metadata: bytes
     raw_assignment: bytes
+    rack_id: str | None = None
+    member_epoch: int | None = None
+    member_type: str | None = None
+    target_assignment: Mapping[str, list[int]] | None = None
+    subscribed_topic_regex: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group. A group that does not exist has state `Dead` and no members, as Kafka says it."""
+    """A group. A group that does not exist has state `Dead` and no members, as Kafka says it.
+
+    `protocol` is what assigns: the protocol that the members of a classic group agreed on, the coordinator's
+    assignor in one of the consumer protocol (KIP-848). `group_type` is "classic" or "consumer", empty for a
+    group that does not exist; the epochs are None in classic groups. An `assignment_epoch` below
+    `group_epoch`: the coordinator has yet to assign.
+    """
 
     group_id: str
     state: str
@@ -58,6 +81,9 @@ class GroupDescription:
     protocol: str
     members: tuple[MemberDescription, ...]
     coordinator: Node
+    group_type: str = "classic"
+    group_epoch: int | None = None
+    assignment_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +116,62 @@ def described_group(group: Any, coordinator: Node) -> GroupDescription:
     consumers = group.protocol_type == "consumer"
     members = tuple(_member(member, consumers) for member in group.members)
     return GroupDescription(
-        group.group_id, group.group_state, group.protocol_type, group.protocol_data, members, coordinator
+        group.group_id,
+        group.group_state,
+        group.protocol_type,
+        group.protocol_data,
+        members,
+        coordinator,
+        "" if group.group_state == "Dead" else "classic",
     )
+
+
+def described_consumer_group(group: Any, coordinator: Node) -> GroupDescription:
+    """A group of an answer to ConsumerGroupDescribe (API 69)."""
+    return GroupDescription(
+        group.group_id,
+        group.group_state,
+        "consumer",
+        group.assignor_name,
+        tuple(map(_consumer_member, group.members)),
+        coordinator,
+        "consumer",
+        group.group_epoch,
+        group.assignment_epoch,
+    )
+
+
+def _consumer_member(member: Any) -> MemberDescription:
+    return MemberDescription(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        tuple(member.subscribed_topic_names),
+        _partitions(member.assignment),
+        b"",
+        b"",
+        member.rack_id or None,
+        member.member_epoch,
+        _MEMBER_TYPES.get(member.member_type),
+        _partitions(member.target_assignment),
+        member.subscribed_topic_regex or None,
+    )
+
+
+def _partitions(assignment: Any) -> dict[str, list[int]]:
+    return {one.topic_name: sorted(one.partitions) for one in assignment.topic_partitions}
 
 
 def _member(member: Any, consumer: bool) -> MemberDescription:
     topics: tuple[str, ...] = ()
     assignment: dict[str, list[int]] = {}
+    rack_id = None
     if consumer:
         # The bytes are the members' own; what cannot be read is shown as nothing.
         with contextlib.suppress(MalformedError):
-            topics = tuple(Subscription.decode(member.member_metadata).topics)
+            subscription = Subscription.decode(member.member_metadata)
+            topics, rack_id = tuple(subscription.topics), subscription.rack_id
         with contextlib.suppress(MalformedError):
             assignment = Assignment.decode(member.member_assignment).partitions
     return MemberDescription(
@@ -112,4 +183,5 @@ def _member(member: Any, consumer: bool) -> MemberDescription:
         assignment,
         member.member_metadata,
         member.member_assignment,
+        rack_id,
     )

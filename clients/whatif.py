@@ -93,6 +93,8 @@ def situation_of(
         raise ValueError(f"group {group.group_id} is no group of consumers")
     if not group.members:
         raise ValueError(f"group {group.group_id} has no members")
+    if any(one.subscribed_topic_regex for one in group.members):
+        raise ValueError(f"group {group.group_id} reads what matches a regex, which its coordinator resolves")
     members = []
     for one in group.members:
         said = _subscription(one.raw_metadata)
@@ -102,7 +104,7 @@ def situation_of(
                 topics=list(one.topics),
                 owned={topic: list(ps) for topic, ps in one.assignment.items()},
                 instance=one.group_instance_id,
-                rack=said.rack_id,
+                rack=one.rack_id,
                 weight=_weight(said),
             )
         )

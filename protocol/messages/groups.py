@@ -1,6 +1,6 @@
 """Membership of groups: find the coordinator, join, sync, heartbeat, leave; describe, list, delete groups.
 
-Last the one request of members of the newer protocol (KIP-848).
+Last what the newer protocol (KIP-848) adds: the one request of its members, and to describe its groups.
 """
 
 from __future__ import annotations
@@ -374,4 +374,88 @@ class ConsumerGroupHeartbeatResponse(Message):
     heartbeat_interval_ms: int = field("int32", default=0)
     assignment: ConsumerGroupHeartbeatResponseAssignment | None = field(
         ConsumerGroupHeartbeatResponseAssignment, nullable=(0, LAST), default=None
+    )
+
+
+@message(key=69, versions=(0, 1), flexible=0, kind="request")
+class ConsumerGroupDescribeRequest(Message):
+    """Ask for the state and members of groups of the consumer protocol.
+
+    ConsumerGroupDescribe, API 69, v0-1; KIP-848, KIP-1099.
+    """
+
+    group_ids: list[str] = array("string", factory=list)
+    include_authorized_operations: bool = field("bool", default=False)
+
+
+@struct
+class ConsumerGroupDescribeResponseTopicPartitions:
+    """One of `ConsumerGroupDescribeResponseAssignment.topic_partitions`."""
+
+    topic_id: bytes = field("uuid", default=ZERO_UUID)
+    topic_name: str = field("string", default="")
+    partitions: list[int] = array("int32", factory=list)
+
+
+@struct
+class ConsumerGroupDescribeResponseAssignment:
+    """An assignment of a `ConsumerGroupDescribeResponseMember`."""
+
+    topic_partitions: list[ConsumerGroupDescribeResponseTopicPartitions] = array(
+        ConsumerGroupDescribeResponseTopicPartitions, factory=list
+    )
+
+
+@struct
+class ConsumerGroupDescribeResponseMember:
+    """One of `ConsumerGroupDescribeResponseDescribedGroup.members`.
+
+    `assignment` is what it has, `target_assignment` what it is to have. `member_type` 0 is a member of the
+    classic protocol, 1 one of the consumer protocol, -1 unknown.
+    """
+
+    member_id: str = field("string", default="")
+    instance_id: str | None = field("string", nullable=(0, LAST), default=None)
+    rack_id: str | None = field("string", nullable=(0, LAST), default=None)
+    member_epoch: int = field("int32", default=0)
+    client_id: str = field("string", default="")
+    client_host: str = field("string", default="")
+    subscribed_topic_names: list[str] = array("string", factory=list)
+    subscribed_topic_regex: str | None = field("string", nullable=(0, LAST), default=None)
+    assignment: ConsumerGroupDescribeResponseAssignment = field(
+        ConsumerGroupDescribeResponseAssignment, factory=ConsumerGroupDescribeResponseAssignment
+    )
+    target_assignment: ConsumerGroupDescribeResponseAssignment = field(
+        ConsumerGroupDescribeResponseAssignment, factory=ConsumerGroupDescribeResponseAssignment
+    )
+    member_type: int = field("int8", versions=(1, LAST), default=-1, ignorable=True)
+
+
+@struct
+class ConsumerGroupDescribeResponseDescribedGroup:
+    """One of `ConsumerGroupDescribeResponse.groups`."""
+
+    error_code: int = field("int16", default=0)
+    error_message: str | None = field("string", nullable=(0, LAST), default=None)
+    group_id: str = field("string", default="")
+    group_state: str = field("string", default="")
+    group_epoch: int = field("int32", default=0)
+    assignment_epoch: int = field("int32", default=0)
+    assignor_name: str = field("string", default="")
+    members: list[ConsumerGroupDescribeResponseMember] = array(
+        ConsumerGroupDescribeResponseMember, factory=list
+    )
+    authorized_operations: int = field("int32", default=-2147483648)
+
+
+@message(key=69, versions=(0, 1), flexible=0, kind="response")
+class ConsumerGroupDescribeResponse(Message):
+    """State and members of each group of the consumer protocol.
+
+    ConsumerGroupDescribe, API 69, v0-1; KIP-848, KIP-1099.
+    """
+
+    throttle_time_ms: int = field("int32", default=0)
+    groups: list[ConsumerGroupDescribeResponseDescribedGroup] = array(
+        ConsumerGroupDescribeResponseDescribedGroup, factory=list
     )

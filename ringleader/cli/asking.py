@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
     from ringleader.clients.blocking.cluster import Cluster
     from ringleader.clients.connection.security import ClientSecurity
+    from ringleader.clients.descriptions import GroupDescription
 
 # A person waits: shorter than what a service would grant.
 TIMEOUT_MS = 5_000
@@ -40,6 +41,17 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
         return asyncio.run(asked())
     except (ClientError, OSError) as error:
         fail(f"{str(error).rstrip('.')}.")
+
+
+async def group_of(admin: Admin, group: str) -> GroupDescription | None:
+    """The group; None if there is none. Ends the command for one of a type that cannot be described here."""
+    (found,) = await admin.describe_groups([group])
+    if found.state != "Dead":
+        return found
+    types = [one.group_type for one in await admin.list_groups() if one.group_id == group]
+    if types and types[0] not in ("", "classic", "consumer"):
+        fail(f"Group {group} is of type {types[0]}; this command knows classic and consumer groups.")
+    return None
 
 
 @contextmanager

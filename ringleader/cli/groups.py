@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.asking import ask
+from ringleader.cli.asking import ask, group_of
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -23,6 +23,8 @@ from ringleader.cli.reset import reset
 from ringleader.cli.scope import parse_scope
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ringleader.clients.admin import Admin
     from ringleader.clients.model import TopicPartition
 
@@ -39,7 +41,7 @@ app = typer.Typer(
 )
 
 LIST_HELP = (
-    "List all groups with their states.\n\n"
+    "List all groups with their states and types.\n\n"
     "Examples:\n\n"
     "  ringleader groups list\n\n"
     "  ringleader groups list --json | jq -r '.[].group'"
@@ -81,7 +83,12 @@ def list_groups(
     async def question(admin: Admin) -> list[dict[str, Any]]:
         found = await admin.list_groups()
         return [
-            {"group": one.group_id, "state": one.state, "type": one.protocol_type}
+            {
+                "group": one.group_id,
+                "state": one.state,
+                "type": one.protocol_type,
+                "group_type": one.group_type,
+            }
             for one in sorted(found, key=lambda one: one.group_id)
         ]
 
@@ -89,9 +96,9 @@ def list_groups(
     if as_json:
         print(json.dumps(rows))
         return
-    shown = table("GROUP", "STATE", "TYPE")
+    shown = table("GROUP", "STATE", "TYPE", "GROUP TYPE")
     for row in rows:
-        shown.add_row(row["group"], row["state"], row["type"] or NONE)
+        shown.add_row(row["group"], row["state"], row["type"] or NONE, row["group_type"] or NONE)
     console().print(shown)
 
 
@@ -109,13 +116,15 @@ def describe(
         return
     out = console()
     protocol = f", assigned by {found['protocol']}" if found["protocol"] else ""
-    out.print(f"Group {found['group']}: {found['state']}{protocol}", markup=False)
-    members = table("MEMBER", "CLIENT", "HOST", "PARTITIONS")
-    for one in found["members"]:
-        members.add_row(one["member"], one["client"], one["host"], _partitions(one["partitions"]))
+    epochs = ""
+    if found["group_type"] == "consumer":
+        epochs = f", consumer protocol, group epoch {found['group_epoch']}"
+        if found["assignment_epoch"] != found["group_epoch"]:
+            epochs += f", assigned for epoch {found['assignment_epoch']}"
+    out.print(f"Group {found['group']}: {found['state']}{protocol}{epochs}", markup=False)
     if found["members"]:
         out.print()
-        out.print(members)
+        out.print(_members(found))
     numbers = ("PARTITION", "COMMITTED", "END", "LAG")
     offsets = table("TOPIC", *numbers, "OWNER", right=numbers)
     for one in found["offsets"]:
@@ -124,6 +133,31 @@ def describe(
     if found["offsets"]:
         out.print()
         out.print(offsets)
+
+
+def _members(found: dict[str, Any]) -> Table:
+    columns = {"MEMBER": "member", "CLIENT": "client", "HOST": "host"}
+    if found["group_type"] == "consumer":
+        optional = {"INSTANCE": "instance", "RACK": "rack", "REGEX": "regex"}
+        columns |= {
+            title: name for title, name in optional.items() if any(one[name] for one in found["members"])
+        }
+        columns |= {"EPOCH": "epoch", "PROTOCOL": "member_type", "TOPICS": "topics"}
+        columns |= {"PARTITIONS": "partitions", "TARGET": "target"}
+    else:
+        columns["PARTITIONS"] = "partitions"
+    shown = table(*columns)
+    for one in found["members"]:
+        shown.add_row(*(_cell(one[name]) for name in columns.values()))
+    return shown
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return _partitions(value)
+    if isinstance(value, list):
+        return ", ".join(value) or NONE
+    return NONE if value is None else str(value)
 
 
 def _number(value: int | None) -> str:
@@ -136,15 +170,22 @@ def _partitions(owned: dict[str, list[int]]) -> str:
 
 
 async def _described(admin: Admin, group: str) -> dict[str, Any]:
-    (found,) = await admin.describe_groups([group])
-    if found.state == "Dead":
+    found = await group_of(admin, group)
+    if found is None:
         fail(f"There is no group {group}.")
     members: list[dict[str, Any]] = [
         {
             "member": one.member_id,
             "client": one.client_id,
             "host": one.client_host,
+            "instance": one.group_instance_id,
+            "rack": one.rack_id,
+            "epoch": one.member_epoch,
+            "member_type": one.member_type,
+            "topics": list(one.topics),
+            "regex": one.subscribed_topic_regex,
             "partitions": dict(one.assignment),
+            "target": None if one.target_assignment is None else dict(one.target_assignment),
         }
         for one in found.members
     ]
@@ -169,6 +210,9 @@ async def _described(admin: Admin, group: str) -> dict[str, Any]:
         "group": found.group_id,
         "state": found.state,
         "protocol": found.protocol,
+        "group_type": found.group_type,
+        "group_epoch": found.group_epoch,
+        "assignment_epoch": found.assignment_epoch,
         "members": members,
         "offsets": offsets,
     }

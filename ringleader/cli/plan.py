@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleader.cli.asking import ask
+from ringleader.cli.asking import ask, group_of
 from ringleader.cli.common import (
     BOOTSTRAP,
     WRONG_INPUT,
@@ -191,8 +191,8 @@ def _live(bootstrap: str, group: str, command_config: Path | None) -> Situation:
     async def question(admin: Admin) -> Situation:
         from ringleader.clients.whatif import situation_of
 
-        (found,) = await admin.describe_groups([group])
-        if found.state == "Dead":
+        found = await group_of(admin, group)
+        if found is None:
             fail(f"There is no group {group}.")
         topics = sorted({topic for member in found.members for topic in member.topics})
         there = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ringleader.cli.asking import ask
+from ringleader.cli.asking import ask, group_of
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -244,16 +244,11 @@ async def _reset(
 
 async def _check_state(admin: Admin, group: str, execute: bool) -> None:
     """Ends the command when members would go on from their own positions."""
-    (found,) = await admin.describe_groups([group])
-    if found.state == "Dead":
-        # Groups of the newer protocol are listed, but not described so.
-        states = [one.state for one in await admin.list_groups() if one.group_id == group]
-        if not states:
-            complain(f"There is no group {group} yet: to set its offsets makes it.")
-        members = bool(states) and states[0] not in ("Empty", "Dead", "")
-    else:
-        members = found.state != "Empty"
-    if not members:
+    found = await group_of(admin, group)
+    if found is None:
+        complain(f"There is no group {group} yet: to set its offsets makes it.")
+        return
+    if found.state == "Empty":
         return
     count = len(found.members)
     has = f"has {count} member{'' if count == 1 else 's'}" if count else "has members"

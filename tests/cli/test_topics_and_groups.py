@@ -206,10 +206,13 @@ async def test_a_group_from_its_first_member_to_deletion(capsys: Capture, daemon
         await stage.enter(member)
         await board.until(lambda now: len(now.got.get("biller", ())) == 5)
         listed = await _json(capsys, "groups", "list")
-        assert {"group": "billing", "state": "Stable", "type": "consumer"} in listed
+        one = {"group": "billing", "state": "Stable", "type": "consumer", "group_type": "classic"}
+        assert one in listed
         found = await _json(capsys, "groups", "describe", "billing")
         (shown,) = found["members"]
         assert (found["state"], found["protocol"]) == ("Stable", "roundrobin")
+        assert (found["group_type"], found["group_epoch"]) == ("classic", None)
+        assert (shown["epoch"], shown["target"], shown["topics"]) == (None, None, ["orders"])
         assert (shown["client"], shown["partitions"]) == ("biller", {"orders": [0, 1]})
         assert [(one["committed"], one["end"], one["lag"]) for one in found["offsets"]] == [
             (None, 3, 3),
@@ -218,6 +221,8 @@ async def test_a_group_from_its_first_member_to_deletion(capsys: Capture, daemon
         code, out, _ = await _command(capsys, "groups", "describe", "billing")
         assert code == 0
         lines = [line.split() for line in out.splitlines()]
+        assert out.startswith("Group billing: Stable, assigned by roundrobin\n")
+        assert lines[2] == ["MEMBER", "CLIENT", "HOST", "PARTITIONS"]
         assert ["orders", "0", "-", "3", "3", "biller"] in lines
         assert any("orders: 0 1" in line for line in out.splitlines())
         code, _, err = await _command(capsys, "groups", "delete", "billing")

@@ -61,16 +61,20 @@ async def test_groups(coordinator: Coordinator) -> None:
         await worker.wait_assigned(20)
         await reader.commit({("t", 0): 3})
         assert await admin.list_groups() == [
-            GroupListing("jobs", "sharding", "Stable"),
-            GroupListing("readers", "consumer", "Stable"),
+            GroupListing("jobs", "sharding", "Stable", "classic"),
+            GroupListing("readers", "consumer", "Stable", "classic"),
         ]
         assert await admin.list_groups(["Empty"]) == []
+        assert [one.group_id for one in await admin.list_groups(types=["classic"])] == ["jobs", "readers"]
+        assert await admin.list_groups(types=["consumer"]) == []
         readers, jobs, missing = await admin.describe_groups(["readers", "jobs", "nobody"])
         (one,) = readers.members
         assert (readers.state, readers.protocol_type) == ("Stable", "consumer")
         assert readers.protocol == "cooperative-sticky"
         assert (one.client_id, one.client_host, one.topics) == ("r", "/127.0.0.1", ("t",))
         assert one.assignment == {"t": [0, 1, 2, 3]}
+        assert (readers.group_type, readers.group_epoch, one.member_epoch) == ("classic", None, None)
+        assert one.target_assignment is None
         (other,) = jobs.members
         assert (other.assignment, other.raw_metadata, other.raw_assignment) == ({}, b"\xff", b"\xfe")
         assert (missing.state, missing.members) == ("Dead", ())

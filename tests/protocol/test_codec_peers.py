@@ -1,22 +1,30 @@
 """Byte equality with two independent codecs, kio and kafka-python, for every message and version they know.
 
-kio knows every request and response declared here, kafka-python all but ConsumerGroupHeartbeat; the persisted
-records are not in either.
+kio knows every request and response declared here, kafka-python all but ConsumerGroupHeartbeat and
+ConsumerGroupDescribe; the persisted records are not in either.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ringleader.protocol.messages import ApiVersionsResponse, ConsumerGroupHeartbeatRequest
+from ringleader.protocol.messages import (
+    ApiVersionsResponse,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+)
 from ringleader.protocol.schema import Message
 from tests.support import peer_kafka_python as kp
 from tests.support import peer_kio as kio
 from tests.support.wire_values import PAIRS, in_every_version, values
 
 API_PAIRS = [(cls, version) for cls, version in PAIRS if cls.KIND in ("request", "response")]
-KAFKA_PYTHON_PAIRS = [pair for pair in API_PAIRS if pair[0].API_KEY != ConsumerGroupHeartbeatRequest.API_KEY]
+UNKNOWN_TO_KAFKA_PYTHON = {ConsumerGroupHeartbeatRequest.API_KEY, ConsumerGroupDescribeRequest.API_KEY}
+KAFKA_PYTHON_PAIRS = [pair for pair in API_PAIRS if pair[0].API_KEY not in UNKNOWN_TO_KAFKA_PYTHON]
+PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 few = settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
@@ -48,3 +56,9 @@ def test_kafka_python_writes_and_reads_the_same_bytes(
     if isinstance(ours, ApiVersionsResponse) and ours.error_code:
         return  # it reads every refusal as version 0, whatever version it has been told
     assert kp.same_values(theirs.decode(body, version=version), kp.plain(ours, version))
+
+
+def test_the_page_of_the_protocol_counts_the_pairs() -> None:
+    page = PAGE.read_text()
+    assert f"all {len(API_PAIRS)} (request or response, version) pairs" in page
+    assert f"all {len(PAIRS)} pairs" in page

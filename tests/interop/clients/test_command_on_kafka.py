@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
 
 from ringleader.clients.admin import Admin
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.consumer import GroupConsumer
+from ringleader.protocol.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+)
 from tests.interop.kafka import KafkaBroker, tool
 from tests.support.command import run_command
+from tests.support.consuming import PATIENCE_S
 
 pytestmark = pytest.mark.xdist_group("kafka-command")  # one broker for all
 TOOLS = "org.apache.kafka.tools."
@@ -102,6 +112,7 @@ def test_a_group_with_members_is_left_alone(broker: KafkaBroker, orders: str, pr
             "group.id": group,
             "group.protocol": protocol,
             "auto.offset.reset": "earliest",
+            "client.id": "reader",
         }
     )
     consumer.subscribe([orders])
@@ -112,9 +123,126 @@ def test_a_group_with_members_is_left_alone(broker: KafkaBroker, orders: str, pr
         )
     finally:
         consumer.close()
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert done.err.startswith(f"ringleader: Group {group} has ")
-    assert done.err.endswith("; stop them, then reset its offsets.\n")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"ringleader: Group {group} has 1 member (reader on 127.0.0.1); stop them, then reset its offsets.\n"
+    )
+
+
+class Quiet:
+    """A member of the consumer protocol that says only what the test has it say."""
+
+    def __init__(self, broker: KafkaBroker, group: str, **says: Any) -> None:
+        self.id = str(uuid.uuid4())
+        self.owns: list[ConsumerGroupHeartbeatRequestTopicPartitions] = []
+        self._group, self._says, self._epoch = group, says, 0
+        self._cluster = Cluster(broker.bootstrap, client_id="quiet")
+
+    async def __aenter__(self) -> Quiet:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.heartbeat(-1)
+        await self._cluster.close()
+
+    async def heartbeat(self, epoch: int | None = None) -> None:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self._group,
+            member_id=self.id,
+            member_epoch=self._epoch if epoch is None else epoch,
+            rebalance_timeout_ms=300_000,
+            topic_partitions=self.owns,
+            **self._says,
+        )
+        answer = await self._cluster.send(await self._cluster.coordinator(self._group), plain(request))
+        assert answer.error_code == 0, answer
+        self._epoch = answer.member_epoch
+        if answer.assignment is not None:
+            self.owns = [
+                ConsumerGroupHeartbeatRequestTopicPartitions(one.topic_id, one.partitions)
+                for one in answer.assignment.topic_partitions
+            ]
+
+
+async def described(broker: KafkaBroker, group: str, **wanted: str | None) -> dict[str, dict[str, Any]]:
+    """The group's members by client id, as soon as it has these clients, of these types."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            told = json.loads(await asyncio.to_thread(ok, broker, "groups", "describe", group, "--json"))
+            members = {one["client"]: one for one in told["members"]}
+            if {name: one["member_type"] for name, one in members.items()} == wanted:
+                assert told["group_type"] == "consumer"
+                return members
+
+
+async def test_a_group_of_the_consumer_protocol_is_described(broker: KafkaBroker, orders: str) -> None:
+    """One member has all partitions and gives none up, another waits for its share of them."""
+    everything = {"subscribed_topic_names": [orders], "rack_id": "r1"}
+    options: dict[str, Any] = {"client_id": "waits", "group_instance_id": "i", "group_protocol": "consumer"}
+    async with Quiet(broker, "newer", **everything) as quiet:
+        async with asyncio.timeout(PATIENCE_S):
+            while sum(len(one.partitions) for one in quiet.owns) < 3:
+                await quiet.heartbeat()
+        await quiet.heartbeat()
+        async with GroupConsumer(broker.bootstrap, "newer", [orders], **options):
+            members = await described(broker, "newer", quiet="consumer", waits="consumer")
+            while members["waits"]["target"] == {}:
+                members = await described(broker, "newer", quiet="consumer", waits="consumer")
+            one, two = members["quiet"], members["waits"]
+            assert (one["member"], one["rack"], one["instance"], one["regex"]) == (quiet.id, "r1", None, None)
+            assert (two["rack"], two["instance"], two["topics"]) == (None, "i", [orders])
+            assert (one["partitions"], two["partitions"]) == ({orders: [0, 1, 2]}, {})
+            assert sorted(one["target"][orders] + two["target"][orders]) == [0, 1, 2]
+            assert 1 <= one["epoch"] < two["epoch"]
+            shown = await asyncio.to_thread(ok, broker, "groups", "describe", "newer")
+            head, _, columns, *_ = shown.splitlines()
+            assert head.startswith(
+                "Group newer: Reconciling, assigned by uniform, consumer protocol, group epoch"
+            )
+            titles = "MEMBER CLIENT HOST INSTANCE RACK EPOCH PROTOCOL TOPICS PARTITIONS TARGET"
+            assert columns.split() == titles.split()
+            listed = json.loads(await asyncio.to_thread(ok, broker, "groups", "list", "--json"))
+            assert {
+                "group": "newer",
+                "state": "Reconciling",
+                "type": "consumer",
+                "group_type": "consumer",
+            } in listed
+            reset = ("groups", "reset", "newer", "--topic", orders, "--to-latest", "--execute")
+            done = await asyncio.to_thread(run_command, broker.bootstrap, *reset)
+            assert (done.code, done.out) == (1, "")
+            assert "has 2 members (quiet on 127.0.0.1, waits on 127.0.0.1); stop them" in done.err
+            async with Admin(broker.bootstrap) as admin:
+                for types, there in ((["consumer"], True), (["classic"], False)):
+                    found = await admin.list_groups(types=types)
+                    assert ("newer" in [one.group_id for one in found]) == there
+                (again,) = await admin.list_groups(["reconciling"])
+                assert again.group_id == "newer"
+
+
+async def test_a_regex_and_a_classic_member_are_told(broker: KafkaBroker, orders: str) -> None:
+    async with (
+        Quiet(broker, "mixed", subscribed_topic_regex="ord.*") as quiet,
+        GroupConsumer(broker.bootstrap, "mixed", [orders], client_id="old") as old,
+    ):
+        await quiet.heartbeat()
+        members = await described(broker, "mixed", quiet="consumer", old="classic")
+        assert (members["quiet"]["regex"], members["quiet"]["topics"]) == ("ord.*", [])
+        assert (members["old"]["regex"], members["old"]["topics"]) == (None, [orders])
+        assert old.assignment() is not None
+        done = await asyncio.to_thread(run_command, broker.bootstrap, "plan", "mixed")
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert "regex" in done.err
+
+
+def test_a_share_group_is_said_to_be_one(broker: KafkaBroker, orders: str) -> None:
+    asked = ("--bootstrap-server", broker.bootstrap, "--topic", orders, "--group", "shared")
+    tool(f"{TOOLS}consumer.ConsoleShareConsumer", *asked, "--timeout-ms", "1000")
+    done = run_command(broker.bootstrap, "groups", "describe", "shared")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "ringleader: Group shared is of type share; this command knows classic and consumer groups.\n"
+    )
 
 
 def test_settings_of_a_topic(broker: KafkaBroker) -> None:
