@@ -16,7 +16,7 @@ from ringleader.spark_bridge.fetching.columns import answer_batches
 from ringleader.spark_bridge.fetching.fetch import close_clusters, read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import SliceRange
 
 CONFLUENT = "confluent-kafka"
 PARTITIONS = 2

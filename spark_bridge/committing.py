@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.batch import batch_bounds
+from ringleader.spark_bridge.batch.starting import listed
+from ringleader.spark_bridge.batch_reader import batch_bounds
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.group_offsets import GroupOffsets
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.options import OptionsError, batch_options
-from ringleader.spark_bridge.sharing.offsets import OffsetRange, by_topic
-from ringleader.spark_bridge.sharing.starting import listed
+from ringleader.spark_bridge.values import OffsetRange, by_topic
 
 
 @dataclass(frozen=True)

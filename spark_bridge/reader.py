@@ -22,11 +22,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ringleader.spark_bridge.batch.document import empty
+from ringleader.spark_bridge.batch.slices import Slice
 from ringleader.spark_bridge.errors import OptionsError, SourceError
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.settings import StreamSettings
-from ringleader.spark_bridge.sharing.offsets import empty
-from ringleader.spark_bridge.sharing.slices import Slice
 
 # Passed where there is no limit: with trigger(once=True), and only then, Spark passes ReadAllAvailable.
 NO_LIMIT = ReadMaxRows(2**63 - 1)
@@ -121,9 +121,9 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
     def _live(self) -> Any:
         """The driver, joined at the first call that needs it."""
         if self._driver is None:
+            from ringleader.spark_bridge.group.consumer_group import ConsumerGroup
+            from ringleader.spark_bridge.group.driver import SourceDriver
             from ringleader.spark_bridge.network.log import KafkaLog
-            from ringleader.spark_bridge.sharing.driver import SourceDriver
-            from ringleader.spark_bridge.sharing.group import ConsumerGroup
 
             _log_to_stderr()
             self._leave_on_sigterm()
@@ -180,7 +180,7 @@ class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _log_to_stderr() -> None:
     """In Spark's worker nobody has set up logging, and what the member does should be seen."""
-    from ringleader.spark_bridge.sharing.neighbours import in_spark_worker
+    from ringleader.spark_bridge.group.other_members import in_spark_worker
 
     logger = logging.getLogger("ringleader")
     if in_spark_worker() and not logger.handlers:

@@ -62,7 +62,7 @@ class RingleaderDataSource(DataSource):
     @_sentence_only
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
-        from ringleader.spark_bridge.batch import RingleaderBatchReader
+        from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 
         self._refuse_other(schema)
         return RingleaderBatchReader(self._given)

@@ -28,7 +28,7 @@ from ringleader.spark_bridge.fetching.columns import answer_batches, next_offset
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.clusters import Clusters
 from ringleader.spark_bridge.network.log import KafkaLog
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import SliceRange
 
 logger = logging.getLogger("ringleader.spark")
 

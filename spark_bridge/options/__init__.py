@@ -28,8 +28,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamp,
     Timestamps,
 )
-from ringleader.spark_bridge.sharing.offsets import Subscription
-from ringleader.spark_bridge.sharing.resume import ReplayPolicy
+from ringleader.spark_bridge.values import ReplayPolicy, Subscription
 
 __all__ = [
     "BatchOptions",

@@ -24,7 +24,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamps,
     Topics,
 )
-from ringleader.spark_bridge.sharing.offsets import Subscription
+from ringleader.spark_bridge.values import Subscription
 
 
 class Connecting(BaseModel):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from ringleader.clients.model import EARLIEST, TopicPartition
-from ringleader.spark_bridge.sharing.offsets import MAX_OFFSET
+from ringleader.spark_bridge.values import MAX_OFFSET
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:/,]+):(\d{1,5})\Z")

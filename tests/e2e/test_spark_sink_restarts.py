@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.produce.arrow import ArrowRows
-from ringleader.spark_bridge.batch import RingleaderBatchReader
+from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
 from tests.support.daemon import Daemon

@@ -7,16 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 from ringleader.clients.model import EARLIEST, TopicPartition
+from ringleader.spark_bridge.batch.document import OffsetDocument
+from ringleader.spark_bridge.group.driver import SourceDriver, Timing
+from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
 from ringleader.spark_bridge.options import stream_options
-from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
-from ringleader.spark_bridge.sharing.membership import (
-    CommitRefusedError,
-    GroupUnavailableError,
-    Holdings,
-    Part,
-)
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetDocument
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import Committed, CommitToken, SliceRange
 
 QUICK = Timing(
     first_share_wait_s=0.0,

@@ -12,13 +12,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.sharing.membership import (
-    CommitRefusedError,
-    GroupUnavailableError,
-    Holdings,
-    Part,
-)
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken
+from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
+from ringleader.spark_bridge.values import Committed, CommitToken
 
 Check = Callable[[dict[TopicPartition, int]], None]
 

@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.batch.document import OffsetDocument
+from ringleader.spark_bridge.group.driver import SourceDriver
 from ringleader.spark_bridge.options import stream_options
-from ringleader.spark_bridge.sharing.driver import SourceDriver
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument
 from tests.spark_bridge.fakes import QUICK, FakeLog
 from tests.spark_bridge.simulated_group import Group, Members
 

@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.group.membership import SyncGroupMember
 from ringleader.clients.group.subscription import sync_consumer_member
-from ringleader.spark_bridge.batch import RingleaderBatchReader
+from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.committing import PlannedRead, plan_read
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ringleader.spark_bridge.batch.planning import cut_slices
 from ringleader.spark_bridge.options.cores import cores_of, master_of, quotas, usable_cores
-from ringleader.spark_bridge.sharing.offsets import OffsetRange
-from ringleader.spark_bridge.sharing.planning import cut_slices
+from ringleader.spark_bridge.values import OffsetRange
 from ringleader.testing.coordinator import Coordinator
 
 SUBMIT = ["java", "-cp", "x", "org.apache.spark.deploy.SparkSubmit"]

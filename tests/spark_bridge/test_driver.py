@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from ringleader.spark_bridge.batch.document import OffsetDocument, OffsetDocumentError
 from ringleader.spark_bridge.errors import DataLossError, SourceError
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetDocumentError
 from tests.spark_bridge.fakes import World
 
 

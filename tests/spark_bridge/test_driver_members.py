@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.batch.document import OffsetDocument
 from ringleader.spark_bridge.errors import DataLossError, SourceError
+from ringleader.spark_bridge.group.driver import SourceDriver, Timing
+from ringleader.spark_bridge.group.other_members import Twin
+from ringleader.spark_bridge.group.triggers import Threshold
 from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.settings import StreamSettings
-from ringleader.spark_bridge.sharing.driver import SourceDriver, Timing
-from ringleader.spark_bridge.sharing.neighbours import Twin
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument
-from ringleader.spark_bridge.sharing.pace import Threshold
 from tests.spark_bridge.fakes import World
 
 T0, T1, T2, T3 = (("t", p) for p in range(4))
@@ -419,8 +419,8 @@ def test_a_query_with_state_in_a_shared_group_is_warned_once(caplog: pytest.LogC
 def test_a_second_source_of_the_same_application_is_noticed(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringleader.spark_bridge.sharing.neighbours.in_spark_worker", lambda: True)
-    monkeypatch.setattr("ringleader.spark_bridge.sharing.neighbours.TWIN_PATIENCE_S", 0.0)
+    monkeypatch.setattr("ringleader.spark_bridge.group.other_members.in_spark_worker", lambda: True)
+    monkeypatch.setattr("ringleader.spark_bridge.group.other_members.TWIN_PATIENCE_S", 0.0)
     one, two = World(1), World(1)
     for world in (one, two):
         world.assign(0)
@@ -437,7 +437,7 @@ def test_a_second_source_of_the_same_application_is_noticed(
 
 
 def test_a_dataframe_is_read_once_at_a_time_in_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleader.spark_bridge.sharing.neighbours.SAME_FRAME_PATIENCE_S", 0.0)
+    monkeypatch.setattr("ringleader.spark_bridge.group.other_members.SAME_FRAME_PATIENCE_S", 0.0)
     options = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "kafka.group.id": "alone"}
     frame, other = (StreamSettings(stream_options(options)) for _ in range(2))
     one, two, three = Twin(frame), Twin(pickle.loads(pickle.dumps(frame))), Twin(other)

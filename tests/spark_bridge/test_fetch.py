@@ -22,7 +22,7 @@ from ringleader.spark_bridge.fetching.columns import next_offset
 from ringleader.spark_bridge.fetching.fetch import read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.rows import arrow_schema
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 
 

@@ -11,10 +11,10 @@ from kafka import KafkaProducer
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.group.subscription import sync_consumer_member
-from ringleader.spark_bridge.batch import RingleaderBatchReader
+from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Part
 from ringleader.spark_bridge.reader import RingleaderStreamReader
-from ringleader.spark_bridge.sharing.membership import CommitRefusedError, GroupUnavailableError, Part
 from ringleader.testing.coordinator import Coordinator
 
 PARTITIONS = 4

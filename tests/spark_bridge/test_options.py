@@ -7,7 +7,7 @@ import pytest
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.options import OptionsError, Subscription, batch_options, stream_options
 from ringleader.spark_bridge.options.sink import sink_options
-from ringleader.spark_bridge.sharing.resume import ReplayPolicy
+from ringleader.spark_bridge.values import ReplayPolicy
 
 GOOD = {"kafka.bootstrap.servers": "a:9092,[::1]:9093", "subscribe": "b, a", "kafka.group.id": "g"}
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.sharing.offsets import OffsetRange
-from ringleader.spark_bridge.sharing.planning import MIN_PIECE_ROWS, MIN_SLICE_ROWS, cut_slices, plan_ranges
+from ringleader.spark_bridge.batch.planning import MIN_PIECE_ROWS, MIN_SLICE_ROWS, cut_slices, plan_ranges
+from ringleader.spark_bridge.values import OffsetRange
 
 partitions = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 20))
 backlogs = st.dictionaries(partitions, st.tuples(st.integers(0, 2**40), st.integers(0, 10**6)), max_size=12)

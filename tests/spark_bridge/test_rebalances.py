@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from ringleader.spark_bridge.sharing.rebalances import Rebalances, listed
+from ringleader.spark_bridge.group.rebalances import Rebalances, listed
 
 T = [("t", number) for number in range(4)]
 

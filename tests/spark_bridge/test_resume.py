@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetRange
-from ringleader.spark_bridge.sharing.resume import (
-    Finished,
-    Reason,
-    ReplayPolicy,
-    commit_after_replay,
-    replay,
-    resume,
-)
+from ringleader.spark_bridge.batch.resume import Finished, Reason, commit_after_replay, replay, resume
+from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange, ReplayPolicy
 
 LAST = OffsetRange(100, 150)
 BATCH = Finished(LAST, CommitToken("us", 7))

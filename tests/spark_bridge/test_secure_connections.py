@@ -15,7 +15,7 @@ from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import SliceRange
 from tests.spark_bridge.broker import Broker, Partition
 from tests.support.certificates import Certificates
 

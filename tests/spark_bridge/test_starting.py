@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
+from ringleader.spark_bridge.batch.starting import first_positions, last_positions, subscribed
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.options import (
     BatchOptions,
@@ -15,7 +16,6 @@ from ringleader.spark_bridge.options import (
     batch_options,
     stream_options,
 )
-from ringleader.spark_bridge.sharing.starting import first_positions, last_positions, subscribed
 
 T0, T1, T2 = ("t", 0), ("t", 1), ("t", 2)
 

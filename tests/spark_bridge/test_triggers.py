@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.sharing.pace import Idle, Pace
+from ringleader.spark_bridge.group.triggers import Idle, Pace
 
 
 def test_a_source_blocks_only_when_it_is_asked_again_at_once_and_never_beside_another() -> None:

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from ringleader.clients.produce.producer import ProduceError
-from ringleader.spark_bridge.batch import RingleaderBatchReader
+from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.options.build import OptionsError
 from ringleader.spark_bridge.options.sink import sink_options

@@ -17,7 +17,7 @@ from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.fetch import read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.log import KafkaLog
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import SliceRange
 from tests.interop.secured import PASSWORD, USER, Secured
 
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken
+from ringleader.spark_bridge.values import Committed, CommitToken
 
 
 class CommitRefusedError(Exception):

@@ -11,19 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetRange
-
-
-class ReplayPolicy(StrEnum):
-    """What a batch reads when Spark runs it again under the same batch id.
-
-    ``clip``: of each range the part that is not yet committed by the group; what others have finished
-    meanwhile is not repeated. ``exact``: the whole ranges again, for sinks that
-    rely on "same batch id, same rows". Neither loses records.
-    """
-
-    CLIP = "clip"
-    EXACT = "exact"
+from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange, ReplayPolicy
 
 
 class Reason(StrEnum):

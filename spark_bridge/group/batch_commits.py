@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.sharing.membership import CommitRefusedError, Group, Holdings, Tenure
-from ringleader.spark_bridge.sharing.offsets import OffsetDocument, OffsetRange
-from ringleader.spark_bridge.sharing.placing import Outage, Places, commit_parts, ranges_text
+from ringleader.spark_bridge.batch.document import OffsetDocument
+from ringleader.spark_bridge.group.membership import CommitRefusedError, Group, Holdings, Tenure
+from ringleader.spark_bridge.group.positions import Outage, Places, commit_parts, ranges_text
+from ringleader.spark_bridge.values import OffsetRange
 
 logger = logging.getLogger("ringleader.spark")
 

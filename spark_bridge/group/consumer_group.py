@@ -27,14 +27,9 @@ from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.sharing.membership import (
-    CommitRefusedError,
-    GroupUnavailableError,
-    Holdings,
-    Part,
-)
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken
-from ringleader.spark_bridge.sharing.rebalances import Rebalances
+from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
+from ringleader.spark_bridge.group.rebalances import Rebalances
+from ringleader.spark_bridge.values import Committed, CommitToken
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions

@@ -6,33 +6,15 @@ Precedence as in Spark's Kafka connector: one timestamp for all, timestamps for 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.sharing.offsets import Subscription
+from ringleader.spark_bridge.network.ports import Lookup
+from ringleader.spark_bridge.values import Subscription
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import BatchOptions, StreamOptions
-
-
-class Lookup(Protocol):
-    """What this module asks of the topics. Partitions that do not exist are left out of answers."""
-
-    def topics(self, pattern: str) -> tuple[str, ...]:
-        """Topics whose whole name matches, internal ones never."""
-
-    def partitions(self, topics: tuple[str, ...]) -> list[TopicPartition]:
-        """All partitions of these topics."""
-
-    def offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Offsets by ListOffsets timestamp: -2 the log's start, -1 its end."""
-
-    def ends(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """How far the query may read: the log's end, or the last stable offset under read_committed."""
-
-    def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """The first offset of this time (Unix, ms) or later; None where no record is that late."""
 
 
 def subscribed(subscription: Subscription, log: Lookup) -> list[TopicPartition]:

@@ -18,68 +18,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.values import MAX_OFFSET, CommitToken, OffsetRange, by_topic
 
 DOCUMENT_VERSION = 1
-_TOKEN = "ringleader-spark"
-MAX_OFFSET = 2**63 - 1
 
 
 class OffsetDocumentError(ValueError):
     """A document that this source did not write, or not for this group."""
-
-
-class OffsetRange(NamedTuple):
-    """Offsets ``start`` (included) to ``end`` (excluded) of one Kafka partition."""
-
-    start: int
-    end: int
-
-    @property
-    def rows(self) -> int:
-        """How many offsets the range holds; compaction may have left fewer records."""
-        return self.end - self.start
-
-
-class Subscription(NamedTuple):
-    """What a query wants to read: topics by name, or all whose whole name the pattern matches."""
-
-    topics: tuple[str, ...]
-    pattern: str | None
-
-    def __str__(self) -> str:
-        return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
-
-
-class CommitToken(NamedTuple):
-    """What a commit says of itself in its metadata: whose it is, and up to which document that was done.
-
-    So an offset that somebody else set is told from one that this query committed before its last batch.
-    """
-
-    query: str
-    number: int
-
-    def text(self) -> str:
-        """The metadata of the commit."""
-        return f"{_TOKEN}:{self.query}:{self.number}"
-
-    @classmethod
-    def of(cls, metadata: str | None) -> CommitToken | None:
-        """Read it back; None for what other consumers and tools commit."""
-        parts = (metadata or "").split(":")
-        if len(parts) != 3 or parts[0] != _TOKEN or not parts[2].isdecimal():
-            return None
-        return cls(parts[1], int(parts[2]))
-
-
-class Committed(NamedTuple):
-    """A group's offset, and what its commit says of itself."""
-
-    offset: int
-    token: CommitToken | None = None
 
 
 @dataclass(frozen=True)
@@ -108,9 +56,9 @@ class OffsetDocument:
         return {
             "g": self.group,
             **number,
-            "p": _by_topic(self.positions, int),
+            "p": by_topic(self.positions, int),
             **query,
-            "r": _by_topic(self.ranges, list),
+            "r": by_topic(self.ranges, list),
             "v": DOCUMENT_VERSION,
         }
 
@@ -151,18 +99,6 @@ class OffsetDocument:
 def empty(group: str) -> OffsetDocument:
     """The constant document before the first batch; the real start is resolved and pinned later."""
     return OffsetDocument(group)
-
-
-def by_topic(values: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """``{(topic, partition): n}`` as ``{topic: {"partition": n}}``, sorted."""
-    return _by_topic(values, int)
-
-
-def _by_topic(values: Mapping[TopicPartition, Any], convert: Any) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for topic, partition in sorted(values):
-        out.setdefault(topic, {})[str(partition)] = convert(values[topic, partition])
-    return out
 
 
 def _flat(document: dict[str, Any], key: str) -> list[tuple[TopicPartition, Any]]:

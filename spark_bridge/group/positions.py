@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
+from ringleader.spark_bridge.batch.document import OffsetDocument
+from ringleader.spark_bridge.batch.resume import Finished, Reason, resume
+from ringleader.spark_bridge.batch.starting import first_positions, listed
 from ringleader.spark_bridge.errors import DataLossError
-from ringleader.spark_bridge.network.ports import Log
-from ringleader.spark_bridge.sharing.membership import (
+from ringleader.spark_bridge.group.membership import (
     CommitRefusedError,
     Group,
     GroupUnavailableError,
@@ -18,9 +20,8 @@ from ringleader.spark_bridge.sharing.membership import (
     Part,
     Tenure,
 )
-from ringleader.spark_bridge.sharing.offsets import Committed, CommitToken, OffsetDocument, OffsetRange
-from ringleader.spark_bridge.sharing.resume import Finished, Reason, resume
-from ringleader.spark_bridge.sharing.starting import first_positions, listed
+from ringleader.spark_bridge.network.ports import Log
+from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions

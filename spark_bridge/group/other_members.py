@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError
+from ringleader.spark_bridge.group.membership import Group, GroupUnavailableError
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions

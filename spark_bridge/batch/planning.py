@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.sharing.offsets import OffsetRange
+from ringleader.spark_bridge.values import OffsetRange, SliceRange
 
 # A Python task costs tens of milliseconds; below so many rows a task of its own is not worth it.
 MIN_SLICE_ROWS = 2_000
@@ -16,15 +15,6 @@ MIN_SLICE_ROWS = 2_000
 MIN_PIECE_ROWS = 20_000
 # A range may be so much bigger than an even share before it is cut.
 OVERSIZE = 1.25
-
-
-class SliceRange(NamedTuple):
-    """One piece of work of a task: offsets ``start`` (included) to ``end`` (excluded)."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
 
 
 def plan_ranges(

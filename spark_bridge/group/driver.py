@@ -17,24 +17,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.batch.document import OffsetDocument
+from ringleader.spark_bridge.batch.planning import cut_slices, plan_ranges
+from ringleader.spark_bridge.batch.resume import commit_after_replay, replay
+from ringleader.spark_bridge.batch.topics import Topics
 from ringleader.spark_bridge.errors import DataLossError, SourceError
+from ringleader.spark_bridge.group.batch_commits import Flight, Settlement
+from ringleader.spark_bridge.group.membership import Group, GroupUnavailableError, Holdings, Tenure
+from ringleader.spark_bridge.group.other_members import Neighbours
+from ringleader.spark_bridge.group.positions import Outage, Places, ranges_text
+from ringleader.spark_bridge.group.rebalances import listed
+from ringleader.spark_bridge.group.triggers import Idle, Pace, Threshold
 from ringleader.spark_bridge.network.ports import Log
-from ringleader.spark_bridge.sharing.flight import Flight, Settlement
-from ringleader.spark_bridge.sharing.membership import Group, GroupUnavailableError, Holdings, Tenure
-from ringleader.spark_bridge.sharing.neighbours import Neighbours
-from ringleader.spark_bridge.sharing.offsets import (
-    Committed,
-    CommitToken,
-    OffsetDocument,
-    OffsetRange,
-    by_topic,
-)
-from ringleader.spark_bridge.sharing.pace import Idle, Pace, Threshold
-from ringleader.spark_bridge.sharing.placing import Outage, Places, ranges_text
-from ringleader.spark_bridge.sharing.planning import SliceRange, cut_slices, plan_ranges
-from ringleader.spark_bridge.sharing.rebalances import listed
-from ringleader.spark_bridge.sharing.resume import commit_after_replay, replay
-from ringleader.spark_bridge.sharing.topics import Topics
+from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange, SliceRange, by_topic
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions

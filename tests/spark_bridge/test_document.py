@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleader.spark_bridge.sharing.offsets import (
-    CommitToken,
-    OffsetDocument,
-    OffsetDocumentError,
-    OffsetRange,
-    empty,
-)
+from ringleader.spark_bridge.batch.document import OffsetDocument, OffsetDocumentError, empty
+from ringleader.spark_bridge.values import CommitToken, OffsetRange
 
 partitions = st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 300))
 offsets = st.integers(0, 2**63 - 1)

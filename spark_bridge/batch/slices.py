@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.datasource import InputPartition
 
-from ringleader.spark_bridge.sharing.planning import SliceRange
+from ringleader.spark_bridge.values import SliceRange
 
 
 class Slice(InputPartition):

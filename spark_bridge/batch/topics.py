@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleader.clients.model import TopicPartition
+from ringleader.spark_bridge.batch.starting import subscribed
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network.ports import Log
-from ringleader.spark_bridge.sharing.starting import subscribed
 
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions

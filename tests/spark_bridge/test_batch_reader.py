@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ringleader.protocol.records import Record, build_batch
-from ringleader.spark_bridge.batch import RingleaderBatchReader
+from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetching import fetch
 from tests.spark_bridge.broker import Broker, Partition

@@ -13,21 +13,16 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
+from ringleader.spark_bridge.batch.planning import cut_slices, plan_ranges
+from ringleader.spark_bridge.batch.slices import Slice
+from ringleader.spark_bridge.batch.starting import first_positions, last_positions, listed, subscribed
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetching.fetch import read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.group_offsets import GroupOffsets
 from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.spark_bridge.network.ports import Lookup
 from ringleader.spark_bridge.options import BatchOptions, batch_options
-from ringleader.spark_bridge.sharing.planning import cut_slices, plan_ranges
-from ringleader.spark_bridge.sharing.slices import Slice
-from ringleader.spark_bridge.sharing.starting import (
-    Lookup,
-    first_positions,
-    last_positions,
-    listed,
-    subscribed,
-)
 
 logger = logging.getLogger("ringleader.spark")
 

@@ -1,0 +1,92 @@
+"""Values that every room of the source knows: offsets and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from ringleader.clients.model import TopicPartition
+
+MAX_OFFSET = 2**63 - 1
+_TOKEN = "ringleader-spark"
+
+
+class OffsetRange(NamedTuple):
+    """Offsets ``start`` (included) to ``end`` (excluded) of one Kafka partition."""
+
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """How many offsets the range holds; compaction may have left fewer records."""
+        return self.end - self.start
+
+
+class SliceRange(NamedTuple):
+    """One piece of work of a task: offsets ``start`` (included) to ``end`` (excluded)."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class Subscription(NamedTuple):
+    """What a query wants to read: topics by name, or all whose whole name the pattern matches."""
+
+    topics: tuple[str, ...]
+    pattern: str | None
+
+    def __str__(self) -> str:
+        return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
+
+
+class CommitToken(NamedTuple):
+    """What a commit says of itself in its metadata: whose it is, and up to which document that was done.
+
+    So an offset that somebody else set is told from one that this query committed before its last batch.
+    """
+
+    query: str
+    number: int
+
+    def text(self) -> str:
+        """The metadata of the commit."""
+        return f"{_TOKEN}:{self.query}:{self.number}"
+
+    @classmethod
+    def of(cls, metadata: str | None) -> CommitToken | None:
+        """Read it back; None for what other consumers and tools commit."""
+        parts = (metadata or "").split(":")
+        if len(parts) != 3 or parts[0] != _TOKEN or not parts[2].isdecimal():
+            return None
+        return cls(parts[1], int(parts[2]))
+
+
+class Committed(NamedTuple):
+    """A group's offset, and what its commit says of itself."""
+
+    offset: int
+    token: CommitToken | None = None
+
+
+class ReplayPolicy(StrEnum):
+    """What a batch reads when Spark runs it again under the same batch id.
+
+    ``clip``: of each range the part that is not yet committed by the group; what others have finished
+    meanwhile is not repeated. ``exact``: the whole ranges again, for sinks that
+    rely on "same batch id, same rows". Neither loses records.
+    """
+
+    CLIP = "clip"
+    EXACT = "exact"
+
+
+def by_topic(values: Mapping[TopicPartition, Any], convert: Callable[[Any], Any] = int) -> dict[str, Any]:
+    """``{(topic, partition): n}`` as ``{topic: {"partition": n}}``, sorted."""
+    out: dict[str, Any] = {}
+    for topic, partition in sorted(values):
+        out.setdefault(topic, {})[str(partition)] = convert(values[topic, partition])
+    return out
