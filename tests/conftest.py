@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,11 @@ import pytest
 
 from tests.support.spark_session import spark_session
 from tools.java_home import java_home
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell runs what it puts into the background so, and the processes of the tests would inherit it: Ctrl-C
+    # is a part of what is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["tests.support.leftovers", "tests.support.seeds"]
 
