@@ -13,8 +13,8 @@ from tests.support.spark_session import spark_session
 from tools.java_home import java_home
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell runs what it puts into the background so, and the processes of the tests would inherit it: Ctrl-C
-    # is a part of what is tested.
+    # A shell runs what it puts into the background so, and processes of the tests would inherit it: Ctrl-C is
+    # a part of what is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["tests.support.leftovers", "tests.support.seeds"]
