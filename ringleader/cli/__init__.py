@@ -35,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("serve", help=_serve.HELP)(_serve.serve)
+app.command("serve", help=_serve.HELP, cls=_serve.ServeCommand)(_serve.serve)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.command("produce", help=_produce.HELP)(_produce.produce)

@@ -30,6 +30,15 @@ def fail(sentence: str, code: int = FAILED) -> NoReturn:
     raise typer.Exit(code)
 
 
+def utf8(argument: str) -> str:
+    """For what goes to the server as text. Raises BadParameter when its bytes are not UTF-8."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter(f"{argument!r} is not UTF-8") from None
+    return argument
+
+
 def pair(option: str, text: str, example: str) -> tuple[str, str]:
     """NAME=VALUE. Ends the command when it is not that."""
     name, equals, value = text.partition("=")
@@ -57,6 +66,7 @@ BootstrapOption = Annotated[
     typer.Option(
         "--bootstrap-server",
         "-b",
+        parser=utf8,
         envvar="RINGLEADER_BOOTSTRAP_SERVER",
         metavar="HOST:PORT[,...]",
         help="The server to ask: Ringleader or any Kafka.",

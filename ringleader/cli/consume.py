@@ -19,6 +19,7 @@ from ringleader.cli.common import (
     BootstrapOption,
     CommandConfigOption,
     fail,
+    utf8,
 )
 from ringleader.cli.times import time_ms
 
@@ -63,10 +64,17 @@ class IsolationLevel(StrEnum):
 
 
 def consume(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics.", show_default=False)],
+    topics: Annotated[
+        list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="The topics.", show_default=False)
+    ],
     group: Annotated[
         str | None,
-        typer.Option(metavar="GROUP", help="Read as a member of this group, and commit.", show_default=False),
+        typer.Option(
+            metavar="GROUP",
+            parser=utf8,
+            help="Read as a member of this group, and commit.",
+            show_default=False,
+        ),
     ] = None,
     group_protocol: Annotated[
         GroupProtocol,

@@ -17,6 +17,7 @@ from ringleader.cli.common import (
     console,
     fail,
     table,
+    utf8,
 )
 from ringleader.cli.reset import HELP as RESET_HELP
 from ringleader.cli.reset import reset
@@ -66,9 +67,11 @@ DELETE_OFFSETS_HELP = (
     "  ringleader groups delete-offsets billing --topic orders:0,1 --topic bills"
 )
 
-NameArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.", show_default=False)]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
+]
 NamesArgument = Annotated[
-    list[str], typer.Argument(metavar="GROUP...", help="The groups.", show_default=False)
+    list[str], typer.Argument(metavar="GROUP...", parser=utf8, help="The groups.", show_default=False)
 ]
 
 
@@ -226,7 +229,9 @@ def delete_offsets(
     group: NameArgument,
     topic: Annotated[
         list[str],
-        typer.Option(metavar="TOPIC[:0,1]", help="A topic, or some of its partitions; may be repeated."),
+        typer.Option(
+            metavar="TOPIC[:0,1]", parser=utf8, help="A topic, or some of its partitions; may be repeated."
+        ),
     ],
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

@@ -20,6 +20,7 @@ from ringleader.cli.common import (
     console,
     fail,
     table,
+    utf8,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ SIZE_HELP = (
 
 def plan(
     group: Annotated[
-        str | None, typer.Argument(metavar="[GROUP]", help="A group that has members.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[GROUP]", parser=utf8, help="A group that has members.", show_default=False),
     ] = None,
     file: Annotated[
         Path | None, typer.Option(help="Read the group from this JSON file.", show_default=False)

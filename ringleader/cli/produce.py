@@ -20,6 +20,7 @@ from ringleader.cli.common import (
     CommandConfigOption,
     fail,
     pair,
+    utf8,
 )
 
 HELP = (
@@ -63,7 +64,9 @@ class Acks(StrEnum):
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.", show_default=False)],
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", parser=utf8, help="The topic.", show_default=False)
+    ],
     value: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Write one record with this value.", show_default=False)
     ] = None,

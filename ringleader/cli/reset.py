@@ -26,6 +26,7 @@ from ringleader.cli.common import (
     console,
     fail,
     table,
+    utf8,
 )
 from ringleader.cli.scope import Scope, parse_scope, partitions_of
 from ringleader.cli.times import duration_ms, time_ms
@@ -81,10 +82,14 @@ class Change:
 
 
 def reset(
-    group: Annotated[str, typer.Argument(metavar="GROUP", help="The group.", show_default=False)],
+    group: Annotated[
+        str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
+    ],
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOPIC[:0,1]", help="A topic, or some of its partitions; may be repeated."),
+        typer.Option(
+            metavar="TOPIC[:0,1]", parser=utf8, help="A topic, or some of its partitions; may be repeated."
+        ),
     ] = None,
     all_topics: Annotated[
         bool, typer.Option("--all-topics", help="All topics that the group has committed.")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import inspect
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail
-from ringleader.cli.logs import set_up_logs
-from ringleader.coordinator.config import Option, Settings, SettingsError, load_settings, options
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.config import Option, Settings
 
 # The first setting of each part of the help; a part goes on until the next one begins.
 PANELS = {
@@ -68,6 +71,8 @@ def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
         for parameter in inspect.signature(command, eval_str=True).parameters.values()
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
+    from ringleader.coordinator.config import options
+
     panel, flags = "", []
     for option in options():
         panel = PANELS.get(option.field, panel)
@@ -84,9 +89,30 @@ ConfigOption = Annotated[
 ]
 
 
-@_with_settings
-def serve(*, config: ConfigOption = None, **flags: Any) -> None:
-    """Run the coordinator."""
+def serve() -> None:
+    """Run the coordinator. Its parameters are those of `_serve_with`, see `ServeCommand`."""
+
+
+class ServeCommand(TyperCommand):
+    """``serve``, whose flags are made when it is called: to load the settings costs all other commands a
+    third of their start."""
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """That of the command with all flags."""
+        return _with_all_flags().make_context(info_name, args, parent, **extra)
+
+
+@functools.cache
+def _with_all_flags() -> Any:
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    made.command("serve", help=HELP)(_with_settings(_serve_with))
+    return typer.main.get_command(made)
+
+
+def _serve_with(*, config: ConfigOption = None, **flags: Any) -> None:
+    from ringleader.cli.logs import set_up_logs
+    from ringleader.coordinator.config import SettingsError, load_settings
+
     try:
         settings = load_settings(flags, os.environ, config)
     except SettingsError as error:

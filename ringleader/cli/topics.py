@@ -19,6 +19,7 @@ from ringleader.cli.common import (
     fail,
     pair,
     table,
+    utf8,
 )
 
 if TYPE_CHECKING:
@@ -71,9 +72,11 @@ ALTER_HELP = (
 )
 SECRET = "(secret)"
 
-NameArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.", show_default=False)]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="TOPIC", parser=utf8, help="The topic.", show_default=False)
+]
 NamesArgument = Annotated[
-    list[str], typer.Argument(metavar="TOPIC...", help="The topics.", show_default=False)
+    list[str], typer.Argument(metavar="TOPIC...", parser=utf8, help="The topics.", show_default=False)
 ]
 
 
@@ -89,7 +92,8 @@ def create(
         typer.Option(metavar="NUMBER", min=1, help="Partitions. Default: the server's num.partitions."),
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of the topic; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", parser=utf8, help="A setting of the topic; may be repeated."),
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
@@ -201,11 +205,14 @@ def alter(
         int | None, typer.Option(metavar="NUMBER", min=1, help="Partitions in all: more than there are.")
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a setting; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", parser=utf8, help="Set a setting; may be repeated."),
     ] = None,
     delete_config: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Take a setting back to its default; may be repeated."),
+        typer.Option(
+            metavar="NAME", parser=utf8, help="Take a setting back to its default; may be repeated."
+        ),
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -53,6 +54,16 @@ def test_help_comes_with_examples(arguments: list[str], capsys: Capture) -> None
     assert captured.err == ""
 
 
+def test_only_serve_loads_the_coordinator() -> None:
+    program = (
+        "import sys, ringleader.cli; ringleader.cli.run(['--help']); "
+        "sys.exit(any(name in sys.modules for name in ('ringleader.coordinator', 'pydantic', 'structlog')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Run the coordinator until it is told to stop." in done.stdout
+
+
 def test_every_setting_is_a_flag_of_serve(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["serve", "--help"]) == 0
@@ -82,6 +93,14 @@ def _commands(top: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["topics", "create", "or\udcffders"], "'or\\udcffders' is not UTF-8"),
+        (["topics", "delete", "t", "\udcff"], "TOPIC"),
+        (["produce", "or\udcffders", "--value", "x"], "'or\\udcffders' is not UTF-8"),
+        (["consume", "t", "--group", "\udcff"], "--group"),
+        (["groups", "describe", "\udcff"], "GROUP"),
+        (["groups", "reset", "g", "--topic", "\udcff", "--to-latest"], "--topic"),
+        (["topics", "list", "--bootstrap-server", "\udcff"], "--bootstrap-server"),
+        (["plan", "\udcff"], "GROUP"),
         (["serve", "--num-partitions", "many"], "--num-partitions"),
         (["serve", "--num-partitions", "0"], "--num-partitions"),
         (["serve", "--topic", "orders"], "NAME:PARTITIONS"),

@@ -72,6 +72,7 @@ def check_options(words: list[str]) -> None:
         if not word.startswith("-"):
             command = getattr(command, "commands", {}).get(word, command)
     assert not hasattr(command, "commands"), f"no such command: {words}"
+    command = command.make_context("ringleader", [], resilient_parsing=True).command  # serve makes its flags
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
     assert {word for word in words if word.startswith("--")} <= known
 
