@@ -11,7 +11,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
 
 from bench.plan import RINGLEADER
 from ringleader.clients.blocking.endpoint import Endpoint
-from ringleader.spark_bridge.fetching import fetch, spans
+from ringleader.spark_bridge.fetching import fetch, record_columns
 from ringleader.spark_bridge.fetching.columns import answer_batches
 from ringleader.spark_bridge.fetching.fetch import close_clusters, read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
@@ -96,7 +96,7 @@ def profile(address: tuple[str, int], topic: str, ends: list[int], rounds: int) 
                 break
             part, data = answer.part, answer.data.records or b""
             begin_s = time.process_time()
-            list(spans._pieces(data, answer.start, part.end, None))
+            list(record_columns._record_batches(data, answer.start, part.end, None))
             found_s = time.process_time()
             for _batch in answer_batches(topic, 0, data, answer.start, part.end, include_headers=False):
                 pass

@@ -25,7 +25,7 @@ class OffsetRange(NamedTuple):
 
 
 class SliceRange(NamedTuple):
-    """One piece of work of a task: offsets ``start`` (included) to ``end`` (excluded)."""
+    """What a task reads of one partition: offsets ``start`` (included) to ``end`` (excluded)."""
 
     topic: str
     partition: int

@@ -11,8 +11,8 @@ from ringleader.spark_bridge.values import OffsetRange, SliceRange
 
 # A Python task costs tens of milliseconds; below so many rows a task of its own is not worth it.
 MIN_SLICE_ROWS = 2_000
-# A Kafka partition is cut across tasks only when every piece is worth a task of its own.
-MIN_PIECE_ROWS = 20_000
+# A Kafka partition is cut across tasks only when every split is worth a task of its own.
+MIN_SPLIT_ROWS = 20_000
 # A range may be so much bigger than an even share before it is cut.
 OVERSIZE = 1.25
 
@@ -52,7 +52,7 @@ def cut_slices(
     ``parallelism`` is how many tasks can run at once; None: not known, so one for each range. Without
     ``min_partitions`` there are at most so many tasks, and fewer when the rows are few. With it, there are
     about so many tasks (never more than rows), however small. ``max_records`` bounds the rows of a task, with
-    as many tasks as that takes. The pieces of a task are sorted, so a partition's offsets ascend.
+    as many tasks as that takes. The splits of a task are sorted, so a partition's offsets ascend.
     """
     total = sum(found.rows for found in ranges.values())
     if total == 0:
@@ -60,24 +60,24 @@ def cut_slices(
     if parallelism is None:
         parallelism = len(ranges)
     if min_partitions is not None:
-        tasks, min_piece = min(min_partitions, total), 1
+        tasks, min_split_rows = min(min_partitions, total), 1
         tasks = max(tasks, min(len(ranges), parallelism))
     else:
-        tasks, min_piece = max(1, min(parallelism, -(-total // MIN_SLICE_ROWS))), MIN_PIECE_ROWS
-    slices = _deal(_cut(ranges, total / tasks, min_piece), tasks)
+        tasks, min_split_rows = max(1, min(parallelism, -(-total // MIN_SLICE_ROWS))), MIN_SPLIT_ROWS
+    slices = _deal(_cut(ranges, total / tasks, min_split_rows), tasks)
     if max_records is None:
         return slices
     return [task for found in slices for task in _bounded(found, max_records)]
 
 
-def _bounded(pieces: Sequence[SliceRange], max_records: int) -> list[list[SliceRange]]:
-    """One task's pieces as tasks of at most so many rows each, evenly."""
-    total = sum(piece.end - piece.start for piece in pieces)
+def _bounded(splits: Sequence[SliceRange], max_records: int) -> list[list[SliceRange]]:
+    """One task's splits as tasks of at most so many rows each, evenly."""
+    total = sum(split.end - split.start for split in splits)
     tasks = -(-total // max_records)
     bounds = [total * i // tasks for i in range(1, tasks + 1)]
     slices: list[list[SliceRange]] = [[]]
     done = 0
-    for topic, partition, start, end in pieces:
+    for topic, partition, start, end in splits:
         while start < end:
             if done == bounds[len(slices) - 1]:
                 slices.append([])
@@ -88,25 +88,25 @@ def _bounded(pieces: Sequence[SliceRange], max_records: int) -> list[list[SliceR
     return slices
 
 
-def _cut(ranges: Mapping[TopicPartition, OffsetRange], share: float, min_piece: int) -> list[SliceRange]:
-    pieces: list[SliceRange] = []
+def _cut(ranges: Mapping[TopicPartition, OffsetRange], share: float, min_split_rows: int) -> list[SliceRange]:
+    splits: list[SliceRange] = []
     for (topic, partition), (start, end) in sorted(ranges.items()):
         count = end - start
         if count == 0:
             continue
         parts = round(count / share) if count > share * OVERSIZE else 1
-        parts = max(1, min(parts, count // min_piece))
+        parts = max(1, min(parts, count // min_split_rows))
         bounds = [start + count * i // parts for i in range(parts + 1)]
-        pieces.extend(SliceRange(topic, partition, a, b) for a, b in itertools.pairwise(bounds))
-    return pieces
+        splits.extend(SliceRange(topic, partition, a, b) for a, b in itertools.pairwise(bounds))
+    return splits
 
 
-def _deal(pieces: Sequence[SliceRange], tasks: int) -> list[list[SliceRange]]:
+def _deal(splits: Sequence[SliceRange], tasks: int) -> list[list[SliceRange]]:
     """Longest first, each to the task with the fewest rows."""
-    heap: list[tuple[int, int]] = [(0, task) for task in range(min(tasks, len(pieces)))]
+    heap: list[tuple[int, int]] = [(0, task) for task in range(min(tasks, len(splits)))]
     slices: list[list[SliceRange]] = [[] for _ in heap]
-    for piece in sorted(pieces, key=lambda found: (found.start - found.end, found)):
+    for split in sorted(splits, key=lambda found: (found.start - found.end, found)):
         rows, task = heapq.heappop(heap)
-        slices[task].append(piece)
-        heapq.heappush(heap, (rows + piece.end - piece.start, task))
+        slices[task].append(split)
+        heapq.heappush(heap, (rows + split.end - split.start, task))
     return [sorted(found) for found in slices]

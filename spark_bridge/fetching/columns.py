@@ -77,16 +77,16 @@ def answer_batches(
         data = bytes(data)
     if len(data) >= FEW_BYTES:
         # Imported when there is work for it: a task of a few rows should not pay for Arrow's kernels.
-        from ringleader.spark_bridge.fetching import spans
+        from ringleader.spark_bridge.fetching import record_columns
 
         try:
-            for found in spans.rows(
+            for found in record_columns.rows(
                 data, from_offset, to_offset, with_headers=include_headers, aborted=aborted
             ):
                 yield from _cut(topic, partition, found, include_headers)
                 from_offset = found.offsets[-1].as_py() + 1
             return
-        except spans.UnfitError:
+        except record_columns.UnfitError:
             # Bad data, or some that is fit for the other way only: that one has the words.
             pass
     columns = decode_columns(

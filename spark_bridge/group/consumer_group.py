@@ -27,7 +27,12 @@ from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
-from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
+from ringleader.spark_bridge.group.membership import (
+    CommitRefusedError,
+    GroupUnavailableError,
+    MemberCommit,
+    Ownership,
+)
 from ringleader.spark_bridge.group.rebalances import Rebalances
 from ringleader.spark_bridge.values import Committed, CommitToken
 
@@ -50,7 +55,7 @@ class ConsumerGroup:
     def __init__(self, options: StreamOptions) -> None:
         self._options = options
         self._members: list[SyncGroupMember] = []
-        self._holdings = Holdings()
+        self._ownership = Ownership()
         self._rebalances = Rebalances(options.group_id, 1)
         self._pool: ThreadPoolExecutor | None = None
         self._left = False
@@ -59,35 +64,35 @@ class ConsumerGroup:
         """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
         return not self.others()
 
-    def start(self, holdings: Holdings) -> None:
-        """Join with as many members as ``holdings`` has slots. Returns at once."""
-        self._holdings = holdings
-        self._rebalances = Rebalances(self._options.group_id, holdings.slots)
-        self._members = [self._member(slot) for slot in range(holdings.slots)]
-        if holdings.slots > 1:
-            self._pool = ThreadPoolExecutor(holdings.slots, "ringleader-commit")
+    def start(self, ownership: Ownership) -> None:
+        """Join with as many members as ``ownership`` counts. Returns at once."""
+        self._ownership = ownership
+        self._rebalances = Rebalances(self._options.group_id, ownership.member_count)
+        self._members = [self._member(index) for index in range(ownership.member_count)]
+        if ownership.member_count > 1:
+            self._pool = ThreadPoolExecutor(ownership.member_count, "ringleader-commit")
         for member in self._members:
             member.start()
 
-    def grow(self, slots: int) -> None:
-        """Join with more members: ``slots`` in all."""
-        added = range(self._holdings.slots, slots)
-        self._holdings.grow(slots)
-        self._rebalances.grow(slots)
-        pool, self._pool = self._pool, ThreadPoolExecutor(slots, "ringleader-commit")
+    def grow(self, member_count: int) -> None:
+        """Join with more members: ``member_count`` in all."""
+        added = range(self._ownership.member_count, member_count)
+        self._ownership.grow(member_count)
+        self._rebalances.grow(member_count)
+        pool, self._pool = self._pool, ThreadPoolExecutor(member_count, "ringleader-commit")
         if pool is not None:
             pool.shutdown(wait=False)
-        self._members += [self._member(slot) for slot in added]
-        for slot in added:
-            self._members[slot].start()
+        self._members += [self._member(index) for index in added]
+        for index in added:
+            self._members[index].start()
 
-    def deal_out(self, reason: str) -> None:
+    def rebalance(self, reason: str) -> None:
         """Rebalance when a member of this query leads the group; other leaders look for themselves."""
         for member in self._members:
             if member.is_leader:
                 member.rejoin(reason)
 
-    def commit(self, parts: Sequence[Part]) -> list[Outcome]:
+    def commit(self, parts: Sequence[MemberCommit]) -> list[Outcome]:
         """Commit each part by its member, all at the same time. What became of each; None: committed.
 
         Raises SourceError for what no retry cures.
@@ -107,16 +112,16 @@ class ConsumerGroup:
         except ClientError as error:
             raise SourceError(f"the group's offsets cannot be had: {error}") from error
         return {
-            tp: Committed(place.offset, CommitToken.of(place.metadata))
-            for tp, place in found.items()
-            if place.offset >= 0
+            tp: Committed(position.offset, CommitToken.of(position.metadata))
+            for tp, position in found.items()
+            if position.offset >= 0
         }
 
-    def calm(self) -> bool:
+    def stable(self) -> bool:
         """Whether all members of this query are in one generation with nothing under way."""
         machines = [member.machine for member in self._members]
         generations = {machine.generation for machine in machines}
-        heard = {self._holdings.generation(slot) for slot in range(len(machines))}
+        heard = {self._ownership.generation(index) for index in range(len(machines))}
         stable = all(machine.phase is Phase.STABLE for machine in machines)
         return stable and len(generations) == 1 and generations == heard
 
@@ -158,8 +163,8 @@ class ConsumerGroup:
 
     # -- one member
 
-    def _member(self, slot: int) -> SyncGroupMember:
-        options, slots = self._options, self._holdings.slots
+    def _member(self, index: int) -> SyncGroupMember:
+        options, member_count = self._options, self._ownership.member_count
         instance = options.group_instance_id
         settings: dict[str, Any] = {}
         settings |= _security(options.security)
@@ -174,10 +179,10 @@ class ConsumerGroup:
             weight=options.weight or 1.0,
             auto_offset_reset="latest" if options.starting_offsets == "latest" else "earliest",
             rack=options.client_rack,
-            group_instance_id=instance if instance is None or slots == 1 else f"{instance}-{slot}",
-            on_assigned=partial(self._assigned, slot),
-            on_revoked=partial(self._revoked, slot),
-            on_lost=partial(self._lost, slot),
+            group_instance_id=instance if instance is None or member_count == 1 else f"{instance}-{index}",
+            on_assigned=partial(self._assigned, index),
+            on_revoked=partial(self._revoked, index),
+            on_lost=partial(self._lost, index),
             on_failed=self._failed,
             session_timeout_ms=options.session_timeout_ms,
             rebalance_timeout_ms=options.rebalance_timeout_ms,
@@ -188,11 +193,11 @@ class ConsumerGroup:
             **settings,
         )
 
-    def _commit(self, part: Part) -> Outcome:
-        if part.slot >= len(self._members):
+    def _commit(self, part: MemberCommit) -> Outcome:
+        if part.index >= len(self._members):
             return GroupUnavailableError("not a member")
         try:
-            member = self._members[part.slot]
+            member = self._members[part.index]
             said = part.token.text() if part.token is not None else ""
             offsets = {tp: OffsetAndMetadata(offset, said) for tp, offset in part.offsets.items()}
             member.commit(offsets, generation=part.generation, timeout_s=CALL_TIMEOUT_S)
@@ -206,10 +211,10 @@ class ConsumerGroup:
 
     # -- the members' callbacks, in their threads
 
-    def _assigned(self, slot: int, assigned: Assigned) -> None:
+    def _assigned(self, index: int, assigned: Assigned) -> None:
         partitions = frozenset(partitions_of(assigned))
         self._rebalances.assigned(
-            slot, assigned.generation, assigned.protocol, assigned.is_leader, partitions
+            index, assigned.generation, assigned.protocol, assigned.is_leader, partitions
         )
         if self._options.weight is not None and assigned.protocol != "weighted":
             logger.warning(
@@ -218,25 +223,25 @@ class ConsumerGroup:
                 self._options.group_id,
                 assigned.protocol,
             )
-        self._holdings.assigned(slot, assigned.generation, assigned.member_id, partitions)
+        self._ownership.assigned(index, assigned.generation, assigned.member_id, partitions)
 
-    def _revoked(self, slot: int, revoked: Revoked) -> Future[None]:
+    def _revoked(self, index: int, revoked: Revoked) -> Future[None]:
         partitions = _partitions(revoked.assignment) if revoked.partial else None
         began_s = time.monotonic()
-        given_up = self._holdings.revoke(slot, revoked.generation, partitions)
+        given_up = self._ownership.revoke(index, revoked.generation, partitions)
         if not self._left:
             self._rebalances.revoked(revoked.reason)
         if not given_up.done():
             given_up.add_done_callback(lambda _: self._rebalances.waited(time.monotonic() - began_s))
         return given_up
 
-    def _lost(self, slot: int, lost: Lost) -> None:
+    def _lost(self, index: int, lost: Lost) -> None:
         gone = _partitions(lost.assignment)
-        self._rebalances.lost(slot, gone, lost.reason)
-        self._holdings.lost(slot, gone if lost.partial else None)
+        self._rebalances.lost(index, gone, lost.reason)
+        self._ownership.lost(index, gone if lost.partial else None)
 
     def _failed(self, error: MembershipError) -> None:
-        self._holdings.failed(SourceError(_sentence(self._options, error)))
+        self._ownership.failed(SourceError(_sentence(self._options, error)))
 
 
 def _partitions(assignment: bytes) -> frozenset[TopicPartition]:

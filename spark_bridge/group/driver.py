@@ -22,12 +22,12 @@ from ringleader.spark_bridge.batch.planning import cut_slices, plan_ranges
 from ringleader.spark_bridge.batch.resume import commit_after_replay, replay
 from ringleader.spark_bridge.batch.topics import Topics
 from ringleader.spark_bridge.errors import DataLossError, SourceError
-from ringleader.spark_bridge.group.batch_commits import Flight, Settlement
-from ringleader.spark_bridge.group.membership import Group, GroupUnavailableError, Holdings, Tenure
-from ringleader.spark_bridge.group.other_members import Neighbours
-from ringleader.spark_bridge.group.positions import Outage, Places, ranges_text
+from ringleader.spark_bridge.group.batch_commits import BatchCommits, PlannedBatch
+from ringleader.spark_bridge.group.membership import Group, GroupUnavailableError, OwnedPartition, Ownership
+from ringleader.spark_bridge.group.other_members import OtherMembers
+from ringleader.spark_bridge.group.positions import Outage, Positions, ranges_text
 from ringleader.spark_bridge.group.rebalances import listed
-from ringleader.spark_bridge.group.triggers import Idle, Pace, Threshold
+from ringleader.spark_bridge.group.triggers import Idle, Threshold, Triggers
 from ringleader.spark_bridge.network.ports import Log
 from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange, SliceRange, by_topic
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringleader.spark")
 
-# A share is waited for so long before a trigger goes by empty; a first join takes Kafka's initial delay.
-FIRST_SHARE_WAIT_S = 30.0
-SHARE_WAIT_S = 2.0
+# So long an assignment is waited for before a trigger goes by empty; the first takes Kafka's initial delay.
+FIRST_ASSIGNMENT_WAIT_S = 30.0
+ASSIGNMENT_WAIT_S = 2.0
 # At most so long an idle source blocks a call of Spark's.
 IDLE_WAIT_S = 0.25
 IDLE_POLL_S = 0.05
@@ -46,7 +46,7 @@ IDLE_POLL_S = 0.05
 MISSING_S = 10.0
 # A topic that was just created may not be known to the broker that is asked.
 NO_TOPIC_S = 2.0
-# `members` is auto: more than this many members cost more threads than they bring shares.
+# `members` is auto: more than this many members cost more threads than they bring partitions.
 MOST_MEMBERS = 16
 
 
@@ -54,8 +54,8 @@ MOST_MEMBERS = 16
 class Timing:
     """How long calls may block, in seconds; ``missing_s`` and ``no_topic_s``: see MISSING_S, NO_TOPIC_S."""
 
-    first_share_wait_s: float = FIRST_SHARE_WAIT_S
-    share_wait_s: float = SHARE_WAIT_S
+    first_assignment_wait_s: float = FIRST_ASSIGNMENT_WAIT_S
+    assignment_wait_s: float = ASSIGNMENT_WAIT_S
     idle_wait_s: float = IDLE_WAIT_S
     idle_poll_s: float = IDLE_POLL_S
     missing_s: float = MISSING_S
@@ -63,27 +63,27 @@ class Timing:
 
 
 class SourceDriver:
-    """Plans batches over the shares of the query's members. Calls come from one thread."""
+    """Plans batches over what the query's members are assigned. Calls come from one thread."""
 
     def __init__(self, options: StreamOptions, group: Group, log: Log, timing: Timing | None = None) -> None:
         self._options = options
         self._group = group
         self._log = log
         self._timing = timing or Timing()
-        self._holdings = Holdings()
+        self._ownership = Ownership()
         self._build()
-        self._pace = Pace(options.rebalance_timeout_ms)
+        self._triggers = Triggers(options.rebalance_timeout_ms)
         self._topics = Topics(options, log, self._timing.missing_s)
         self._idle = Idle(self._timing.idle_wait_s)
         self._threshold = Threshold(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
-        self._neighbours = Neighbours(options, group)
+        self._other_members = OtherMembers(options, group)
         self._outage = Outage()
         self._started = False
-        self._had_share = False
-        self._flight: Flight | None = None
+        self._had_assignment = False
+        self._batch: PlannedBatch | None = None
         self._seen_first = False
         self._ends: dict[TopicPartition, int] = {}
-        self._positions: dict[TopicPartition, int] = {}
+        self._next_offsets: dict[TopicPartition, int] = {}
         self._targets: dict[TopicPartition, int] | None = None
         self._read_all = False
         self._members = 1
@@ -92,7 +92,7 @@ class SourceDriver:
     @property
     def refused_commits(self) -> int:
         """Batches of which the group did not take the commit, or not all of it."""
-        return self._settlement.refused_commits
+        return self._batch_commits.refused_commits
 
     # -- what Spark calls, by way of the reader
 
@@ -110,19 +110,19 @@ class SourceDriver:
         if self._read_all:
             return start
         self._start(document)
-        self._pace.called(_now_ms())
+        self._triggers.called(_now_ms())
         self._note_durable(document)
-        if self._flight is not None:
-            self._pace.settled(_now_ms() - self._flight.began_ms)
+        if self._batch is not None:
+            self._triggers.batch_committed(_now_ms() - self._batch.began_ms)
         now_s = time.monotonic()
         deadline = now_s + self._idle.wait_s(now_s)
         while True:
-            self._holdings.check()
-            joined = self._growing_until_s is None or self._group.calm()
-            if self._settle() and self._wait_here():
+            self._ownership.check()
+            joined = self._growing_until_s is None or self._group.stable()
+            if self._commit_batch() and self._wait_assigned():
                 found = self._plan(document, max_rows)
                 if found is not None:
-                    self._pace.forget()
+                    self._triggers.forget()
                     self._idle.over()
                     return found.to_json()
                 if self._targets is not None and self._finished_all():
@@ -132,37 +132,37 @@ class SourceDriver:
             left_s = max(deadline, self._growing_until_s or 0.0) - time.monotonic()
             if self._targets is None and left_s <= 0:
                 self._idle.answered(time.monotonic())
-                if self._had_share:
+                if self._had_assignment:
                     self._all_join()
                 return start
             poll_s = self._timing.idle_poll_s
-            self._holdings.wait_change(poll_s if self._targets is not None else min(poll_s, left_s))
+            self._ownership.wait_change(poll_s if self._targets is not None else min(poll_s, left_s))
 
     def slices(self, end: Any) -> list[list[SliceRange]]:
         """The tasks of the batch that ends at ``end``: as planned, or replayed from the checkpoint."""
         document = OffsetDocument.from_json(end, self._options.group_id)
         self._start(document)
-        if self._flight is None or self._flight.document != document:
-            self._flight = self._replay(document)
+        if self._batch is None or self._batch.document != document:
+            self._batch = self._replay(document)
         self._all_join()
         options = self._options
         return cut_slices(
-            self._flight.reads, options.parallelism, options.min_partitions, options.max_records_per_partition
+            self._batch.reads, options.parallelism, options.min_partitions, options.max_records_per_partition
         )
 
     def note_commit(self, end: Any) -> None:
         """Spark's own commit call: of no use as a signal, but it tells something about the query."""
-        self._neighbours.batch_done(end)
+        self._other_members.batch_done(end)
 
     def report(self) -> dict[str, Any] | None:
         """Log ends, lag, what is owned by which member, for Spark's progress.
 
         The lag is what the batch that was just planned leaves, as Spark's Kafka connector counts it.
         """
-        members = self._holdings.members()
+        members = self._ownership.members()
         if not members:
             return None
-        behind = {tp: max(0, end - self._positions.get(tp, end)) for tp, end in self._ends.items()}
+        behind = {tp: max(0, end - self._next_offsets.get(tp, end)) for tp, end in self._ends.items()}
         lags = list(behind.values()) or [0]
         return {
             "avgOffsetsBehindLatest": sum(lags) / len(lags),
@@ -176,23 +176,23 @@ class SourceDriver:
                 for member, owned in sorted(members.items())
             },
             "minOffsetsBehindLatest": min(lags),
-            "refusedCommits": self._settlement.refused_commits,
-            "refusedRows": self._settlement.refused_rows,
+            "refusedCommits": self._batch_commits.refused_commits,
+            "refusedRows": self._batch_commits.refused_rows,
         }
 
     def stop(self) -> None:
         """Leave the group at once. The batch in flight stays uncommitted: only Spark knows its fate."""
-        flight = self._flight
-        if flight is not None and flight.commits:
+        batch = self._batch
+        if batch is not None and batch.commits:
             logger.warning(
                 "the query stops with a batch in flight: if Spark finished it, up to %d rows may be "
                 "processed twice, by other members: %s",
-                sum(found.rows for found in flight.ranges(flight.commits).values()),
-                ranges_text(flight.ranges(flight.commits)),
+                sum(found.rows for found in batch.ranges(batch.commits).values()),
+                ranges_text(batch.ranges(batch.commits)),
             )
-        self._holdings.end()
+        self._ownership.end()
         try:
-            self._neighbours.close()
+            self._other_members.close()
             self._group.leave("the query stopped")
         finally:
             self._log.close()
@@ -201,8 +201,10 @@ class SourceDriver:
 
     def _build(self) -> None:
         """What depends on how many members there are."""
-        self._places = Places(self._options, self._group, self._holdings, self._log, self._timing.missing_s)
-        self._settlement = Settlement(self._group, self._holdings, self._places)
+        self._positions = Positions(
+            self._options, self._group, self._ownership, self._log, self._timing.missing_s
+        )
+        self._batch_commits = BatchCommits(self._group, self._ownership, self._positions)
 
     def _start(self, document: OffsetDocument) -> None:
         if self._started:
@@ -212,17 +214,17 @@ class SourceDriver:
         self._topics.first(
             document.positions,
             timing.no_topic_s,
-            lambda: self._holdings.wait_change(timing.idle_poll_s),
+            lambda: self._ownership.wait_change(timing.idle_poll_s),
             "the query waits for it" if self._targets is None else "what is there is read",
         )
         self._members = self._member_count()
-        self._holdings = Holdings(1 if self._joins_first_alone() else self._members)
+        self._ownership = Ownership(1 if self._joins_first_alone() else self._members)
         self._build()
         # A query that runs for the first time finds all of these; what it sees later is newer than it is.
-        self._places.known = frozenset() if document.number else self._topics.partitions
-        self._places.token = CommitToken(document.query or secrets.token_hex(8), document.number)
-        self._neighbours.start()
-        self._group.start(self._holdings)
+        self._positions.known = frozenset() if document.number else self._topics.partitions
+        self._positions.token = CommitToken(document.query or secrets.token_hex(8), document.number)
+        self._other_members.start()
+        self._group.start(self._ownership)
 
     def _member_count(self) -> int:
         given, partitions = self._options.member_count, len(self._topics.partitions)
@@ -247,12 +249,12 @@ class SourceDriver:
 
     def _all_join(self) -> None:
         """There is a batch, or nothing to read: the members that would have held it up join."""
-        if self._members <= self._holdings.slots:
+        if self._members <= self._ownership.member_count:
             return
         self._group.grow(self._members)
-        if not self._ends or any(end > self._positions.get(tp, end) for tp, end in self._ends.items()):
+        if not self._ends or any(end > self._next_offsets.get(tp, end) for tp, end in self._ends.items()):
             # While a partition moves between members nobody reads it: "nothing to read" may not be true.
-            self._growing_until_s = time.monotonic() + self._timing.first_share_wait_s
+            self._growing_until_s = time.monotonic() + self._timing.first_assignment_wait_s
 
     def _follow_topics(self) -> None:
         """Partitions that have come are dealt out at once, to more members where there are too few."""
@@ -260,69 +262,69 @@ class SourceDriver:
             return
         count = self._member_count()
         # The ids of static members are those of their number.
-        if count > self._holdings.slots and self._options.group_instance_id is None:
+        if count > self._ownership.member_count and self._options.group_instance_id is None:
             self._members = count
             self._group.grow(count)
         else:
-            self._group.deal_out(f"{listed(come)} came into being")
+            self._group.rebalance(f"{listed(come)} came into being")
 
     def _note_durable(self, document: OffsetDocument) -> None:
         """Everything in ``document`` is in Spark's commit log."""
-        if not self._seen_first and self._flight is None:
+        if not self._seen_first and self._batch is None:
             # First call after a (re)start: the group commit of that batch may have been lost.
-            self._places.note_finished(document.ranges, document.token)
+            self._positions.note_finished(document.ranges, document.token)
         self._seen_first = True
-        if self._flight is not None and self._flight.document != document:
+        if self._batch is not None and self._batch.document != document:
             logger.warning("Spark dropped a planned batch of group %s; planning it anew", document.group)
-            self._flight = None
-            self._holdings.end()
+            self._batch = None
+            self._ownership.end()
 
-    def _settle(self) -> bool:
+    def _commit_batch(self) -> bool:
         """Commit the batch in flight, which is durable now. False when some of it is still to be done.
 
-        This comes before any waiting for a share: a revocation may be waiting for the commit.
+        This comes before any waiting for an assignment: a revocation may be waiting for the commit.
         """
-        flight = self._flight
-        if flight is None:
+        batch = self._batch
+        if batch is None:
             return True
-        if not self._settlement.settle(flight):
-            if self._settlement.unknown_topic:
-                self._without_deleted(flight)
+        if not self._batch_commits.commit(batch):
+            if self._batch_commits.unknown_topic:
+                self._without_deleted(batch)
             return False
         # Also what another member has: whoever gains it next may skip what nobody else did.
-        self._places.note_finished(flight.uncommitted(), flight.document.token)
-        self._flight = None
-        self._holdings.end()
+        self._positions.note_finished(batch.uncommitted(), batch.document.token)
+        self._batch = None
+        self._ownership.end()
         return True
 
-    def _without_deleted(self, flight: Flight) -> None:
+    def _without_deleted(self, batch: PlannedBatch) -> None:
         """Kafka takes no commit for a topic that is deleted; waiting for it would be waiting forever."""
         known = set(self._topics.ask())
-        gone = [tenure for tenure in flight.commits if tenure.partition not in known]
+        gone = [own for own in batch.commits if own.partition not in known]
         if not gone:
             return
         if self._options.fail_on_data_loss:
-            names = ranges_text(flight.ranges(gone))
+            names = ranges_text(batch.ranges(gone))
             raise DataLossError(
                 f"the topic of {names} was deleted before its batch could be committed. Set "
                 "failOnDataLoss=false to go on without it."
             )
-        self._settlement.give_up(flight, gone, "its topic was deleted")
+        self._batch_commits.give_up(batch, gone, "its topic was deleted")
 
-    # -- the share
+    # -- the assignment
 
-    def _wait_here(self) -> bool:
-        """Whether a member has a share. The first time all of them are waited for."""
+    def _wait_assigned(self) -> bool:
+        """Whether a member has an assignment. The first time all of them are waited for."""
         timing = self._timing
-        wait_s = timing.share_wait_s if self._had_share else timing.first_share_wait_s
+        wait_s = timing.assignment_wait_s if self._had_assignment else timing.first_assignment_wait_s
         if self._targets is not None:
             # Returning ``start`` would end the query, so wait; the bound turns a deadlock into a sentence.
             wait_s = self._patience_s()
-        if not self._had_share:
+        if not self._had_assignment:
             # This call takes as long as the join does: it says nothing about the trigger interval.
-            self._pace.forget()
-        if self._holdings.wait_here(wait_s, everybody=not self._had_share):
-            self._had_share = True
+            self._triggers.forget()
+        if self._ownership.wait_assigned(wait_s, everybody=not self._had_assignment):
+            self._had_assignment = True
             return True
         if self._targets is not None:
             raise SourceError(
@@ -332,17 +334,17 @@ class SourceDriver:
         return False
 
     def _generation(self) -> int:
-        return max(self._holdings.generation(slot) for slot in range(self._holdings.slots))
+        return max(self._ownership.generation(index) for index in range(self._ownership.member_count))
 
     def _patience_s(self) -> float:
         return self._options.rebalance_timeout_ms / 1000 + 60
 
     def _finished_all(self) -> bool:
-        """AvailableNow: whether the share is read up to the targets. Then others get it at once."""
+        """AvailableNow: whether what is assigned is read up to the targets. Then others get it at once."""
         targets = self._targets or {}
-        if any(position < targets.get(tp, 0) for tp, position in self._positions.items()):
+        if any(position < targets.get(tp, 0) for tp, position in self._next_offsets.items()):
             return False
-        if not self._group.calm() or not self._places.complete(self._holdings.owned()):
+        if not self._group.stable() or not self._positions.complete(self._ownership.owned()):
             return False
         self._read_all = True
         self._group.leave("everything that was there is read", for_good=True)
@@ -351,13 +353,13 @@ class SourceDriver:
     # -- planning
 
     def _plan(self, document: OffsetDocument, max_rows: int | None) -> OffsetDocument | None:
-        if not self._neighbours.look(self._generation()):
+        if not self._other_members.look(self._generation()):
             return None
         self._follow_topics()
-        owned = self._holdings.owned()
-        positions = self._places.place(owned, document)
+        owned = self._ownership.owned()
+        positions = self._positions.resolve(owned, document)
         self._ends = self._log.ends(positions) if positions else {}
-        self._positions = positions = self._places.checked(positions, self._ends)
+        self._next_offsets = positions = self._positions.checked(positions, self._ends)
         ends = self._ends
         if self._targets is not None:
             ends = {tp: min(end, self._targets.get(tp, 0)) for tp, end in ends.items()}
@@ -366,29 +368,29 @@ class SourceDriver:
             if not self._threshold.reached(backlog, _now_ms()):
                 return None
         planned = plan_ranges(positions, ends, max_rows)
-        begun = self._holdings.begin(owned[tp] for tp in planned)
+        begun = self._ownership.begin(owned[tp] for tp in planned)
         ranges = {tp: found for tp, found in planned.items() if owned[tp] in begun}
         if not ranges:
             return None
         self._threshold.planned(_now_ms())
         finish = {tp: found.end for tp, found in ranges.items()}
-        self._positions = {**positions, **finish}
+        self._next_offsets = {**positions, **finish}
         kept = {**self._topics.remembered(document.positions), **positions, **finish}
-        token = self._places.token
+        token = self._positions.token
         made = OffsetDocument(document.group, ranges, kept, token.query, token.number + 1)
-        self._flight = Flight(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())
+        self._batch = PlannedBatch(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())
         return made
 
     # -- replay
 
-    def _replay(self, document: OffsetDocument) -> Flight:
+    def _replay(self, document: OffsetDocument) -> PlannedBatch:
         """A batch from the checkpoint that Spark runs again."""
         self._seen_first = True
         if not document.ranges:
-            return Flight(document, {}, {}, _now_ms())
+            return PlannedBatch(document, {}, {}, _now_ms())
         committed, owned = self._wait_to_replay(document)
         reads: dict[TopicPartition, OffsetRange] = {}
-        commits: dict[Tenure, int] = {}
+        commits: dict[OwnedPartition, int] = {}
         for tp, logged in document.ranges.items():
             at = committed[tp].offset if tp in committed else None
             part = replay(logged, at, self._options.replay_policy)
@@ -397,8 +399,8 @@ class SourceDriver:
             reads[tp] = part
             if commit_after_replay(logged, tp in owned, at):
                 commits[owned[tp]] = logged.end
-        rest = owned.keys() - {tenure.partition for tenure in commits}
-        self._holdings.end(owned[tp] for tp in rest)
+        rest = owned.keys() - {own.partition for own in commits}
+        self._ownership.end(owned[tp] for tp in rest)
         logger.info(
             "a batch from the checkpoint runs again (%s): %d of %d rows, %d of %d partitions: %s",
             self._options.replay_policy.value,
@@ -408,30 +410,30 @@ class SourceDriver:
             len(document.ranges),
             ranges_text(reads),
         )
-        return Flight(document, reads, commits, _now_ms())
+        return PlannedBatch(document, reads, commits, _now_ms())
 
     def _wait_to_replay(
         self, document: OffsetDocument
-    ) -> tuple[Mapping[TopicPartition, Committed], dict[TopicPartition, Tenure]]:
+    ) -> tuple[Mapping[TopicPartition, Committed], dict[TopicPartition, OwnedPartition]]:
         """The group's offsets, and what is ours of the batch and kept until it is over."""
         while True:
-            if not self._holdings.wait_here(self._patience_s(), everybody=True):
+            if not self._ownership.wait_assigned(self._patience_s(), everybody=True):
                 raise SourceError(
                     f"group {document.group} gave this query no assignment, so a batch from the "
                     "checkpoint cannot be run again: a rebalance does not end, or the coordinator is away"
                 )
-            owned = self._holdings.owned()
-            begun = self._holdings.begin(owned[tp] for tp in owned.keys() & document.ranges.keys())
+            owned = self._ownership.owned()
+            begun = self._ownership.begin(owned[tp] for tp in owned.keys() & document.ranges.keys())
             try:
                 committed = self._group.committed(frozenset(document.ranges))
             except GroupUnavailableError as error:
-                self._holdings.end(begun)
+                self._ownership.end(begun)
                 self._outage.told("a replay waits for the coordinator: %s", error)
-                self._holdings.wait_change(self._timing.idle_poll_s)
+                self._ownership.wait_change(self._timing.idle_poll_s)
                 continue
             self._outage.over()
-            self._places.note_committed(committed)
-            return committed, {tenure.partition: tenure for tenure in begun}
+            self._positions.note_committed(committed)
+            return committed, {own.partition: own for own in begun}
 
 
 def _now_ms() -> int:

@@ -37,23 +37,24 @@ class GroupUnavailableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
+class OwnedPartition:
     """One unbroken time in which one member of this query owns one partition.
 
     It goes on through rebalances that leave the partition with that member. When the partition is given
-    up and comes back it is another tenure: in between somebody else may have gone on.
+    up and comes back it is another one: in between somebody else may have gone on.
     """
 
     partition: TopicPartition
-    slot: int
+    index: int
+    """Which of the query's members."""
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MemberCommit:
     """What one member of the query commits: next offsets to read, as a member of that generation."""
 
-    slot: int
+    index: int
     generation: int
     offsets: Mapping[TopicPartition, int]
     token: CommitToken | None = None
@@ -65,23 +66,25 @@ class Group(Protocol):
     def empty(self) -> bool:
         """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
 
-    def start(self, holdings: Holdings) -> None:
-        """Join; from now on ``holdings`` is told of assignments and revocations. Returns at once."""
+    def start(self, ownership: Ownership) -> None:
+        """Join; from now on ``ownership`` is told of assignments and revocations. Returns at once."""
 
-    def grow(self, slots: int) -> None:
-        """Join with more members: ``slots`` in all. ``holdings`` grows with them."""
+    def grow(self, member_count: int) -> None:
+        """Join with more members: ``member_count`` in all. ``ownership`` grows with them."""
 
-    def deal_out(self, reason: str) -> None:
+    def rebalance(self, reason: str) -> None:
         """There are other partitions than the group has dealt out: deal out anew if a member of this query
         leads it."""
 
-    def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
+    def commit(
+        self, parts: Sequence[MemberCommit]
+    ) -> list[CommitRefusedError | GroupUnavailableError | None]:
         """Commit each part by its member, all at the same time. What became of each; None: committed."""
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
         """The group's offsets; partitions without one are left out. Raises GroupUnavailableError."""
 
-    def calm(self) -> bool:
+    def stable(self) -> bool:
         """Whether all members of this query are in one generation with nothing under way."""
 
     def others(self) -> list[str]:
@@ -97,7 +100,7 @@ class _Revocation:
     """What a member waits for before it joins again."""
 
     done: Future[None]
-    left: set[Tenure]
+    left: set[OwnedPartition]
     everything: bool
 
     def finish(self) -> None:
@@ -107,68 +110,68 @@ class _Revocation:
 
 
 @dataclass(slots=True)
-class _Slot:
-    """One member of this query. ``here``: it has a share, perhaps an empty one."""
+class _Member:
+    """One member of this query. ``has_assignment``: perhaps an empty one."""
 
     generation: int = -1
     member_id: str = ""
-    here: bool = False
+    has_assignment: bool = False
     revocation: _Revocation | None = None
 
 
 @dataclass(slots=True)
 class _State:
-    owned: dict[TopicPartition, Tenure] = field(default_factory=dict)
-    going: set[Tenure] = field(default_factory=set)
-    busy: set[Tenure] = field(default_factory=set)
+    owned: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
+    going: set[OwnedPartition] = field(default_factory=set)
+    busy: set[OwnedPartition] = field(default_factory=set)
     failure: BaseException | None = None
 
 
-class Holdings:
+class Ownership:
     """The partitions of this query's members, and which of them a batch reads right now. Thread-safe."""
 
-    def __init__(self, slots: int = 1) -> None:
+    def __init__(self, member_count: int = 1) -> None:
         self._changed = threading.Condition()
-        self.slots = slots
-        self._slots = [_Slot() for _ in range(slots)]
+        self.member_count = member_count
+        self._members = [_Member() for _ in range(member_count)]
         self._state = _State()
         self._numbers = itertools.count(1)
 
-    def grow(self, slots: int) -> None:
+    def grow(self, member_count: int) -> None:
         """There are so many members now."""
         with self._changed:
-            self._slots += [_Slot() for _ in range(slots - self.slots)]
-            self.slots = slots
+            self._members += [_Member() for _ in range(member_count - self.member_count)]
+            self.member_count = member_count
 
     # -- the members' threads
 
     def assigned(
-        self, slot: int, generation: int, member_id: str, partitions: Iterable[TopicPartition]
+        self, index: int, generation: int, member_id: str, partitions: Iterable[TopicPartition]
     ) -> None:
-        """A rebalance ended with this share of that member. What it had before goes on."""
+        """A rebalance ended with this assignment of that member. What it had before goes on."""
         with self._changed:
-            state, mine = self._state, self._slots[slot]
-            mine.generation, mine.member_id, mine.here = generation, member_id, True
-            share = set(partitions)
-            self._forget(t for t in self._of(slot) if t.partition not in share)
-            for tp in share:
+            state, mine = self._state, self._members[index]
+            mine.generation, mine.member_id, mine.has_assignment = generation, member_id, True
+            assignment = set(partitions)
+            self._forget(t for t in self._of(index) if t.partition not in assignment)
+            for tp in assignment:
                 held = state.owned.get(tp)
-                if held is None or held.slot != slot or held in state.going:
-                    state.owned[tp] = Tenure(tp, slot, next(self._numbers))
+                if held is None or held.index != index or held in state.going:
+                    state.owned[tp] = OwnedPartition(tp, index, next(self._numbers))
             self._changed.notify_all()
 
     def revoke(
-        self, slot: int, generation: int, partitions: Iterable[TopicPartition] | None = None
+        self, index: int, generation: int, partitions: Iterable[TopicPartition] | None = None
     ) -> Future[None]:
         """That member is to give up these partitions, or (None) everything, and then joins again.
 
         The future is done when no batch reads them any more: at once when they are idle.
         """
         with self._changed:
-            mine = self._slots[slot]
+            mine = self._members[index]
             mine.generation = generation
             wanted = None if partitions is None else set(partitions)
-            going = {t for t in self._of(slot) if wanted is None or t.partition in wanted}
+            going = {t for t in self._of(index) if wanted is None or t.partition in wanted}
             if mine.revocation is not None:
                 mine.revocation.finish()
             found = mine.revocation = _Revocation(Future(), going, wanted is None)
@@ -177,14 +180,14 @@ class Holdings:
             self._changed.notify_all()
             return found.done
 
-    def lost(self, slot: int, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """These partitions of that member, or (None) its whole share, are gone without asking: fenced, or
-        the hold lasted too long."""
+    def lost(self, index: int, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """These partitions of that member, or (None) its whole assignment, are gone without asking: fenced,
+        or the hold lasted too long."""
         with self._changed:
             wanted = None if partitions is None else set(partitions)
-            self._forget(t for t in self._of(slot) if wanted is None or t.partition in wanted)
+            self._forget(t for t in self._of(index) if wanted is None or t.partition in wanted)
             if wanted is None:
-                self._slots[slot].here = False
+                self._members[index].has_assignment = False
             self._release()
             self._changed.notify_all()
 
@@ -201,23 +204,23 @@ class Holdings:
         with self._changed:
             self._check()
 
-    def owned(self) -> dict[TopicPartition, Tenure]:
+    def owned(self) -> dict[TopicPartition, OwnedPartition]:
         """What may be read now: partitions that are ours and not about to go."""
         with self._changed:
             self._check()
             state = self._state
             return {tp: held for tp, held in state.owned.items() if held not in state.going}
 
-    def wait_here(self, timeout_s: float, everybody: bool = False) -> bool:
-        """Wait until a member (or every one) has a share; whether one has. Raises as ``check``."""
+    def wait_assigned(self, timeout_s: float, everybody: bool = False) -> bool:
+        """Wait until a member (or every one) has an assignment; whether one has. Raises as ``check``."""
 
         def reached() -> bool:
             self._check()
-            return (all if everybody else any)(mine.here for mine in self._slots)
+            return (all if everybody else any)(mine.has_assignment for mine in self._members)
 
         with self._changed:
             self._wait(reached, timeout_s)
-            return any(mine.here for mine in self._slots)
+            return any(mine.has_assignment for mine in self._members)
 
     def wait_change(self, timeout_s: float) -> None:
         """Wait until something changes, or the time is over."""
@@ -225,58 +228,58 @@ class Holdings:
             if self._state.failure is None:
                 self._changed.wait(timeout_s)
 
-    def begin(self, tenures: Iterable[Tenure]) -> frozenset[Tenure]:
+    def begin(self, owned: Iterable[OwnedPartition]) -> frozenset[OwnedPartition]:
         """A batch over these starts. Those that may be read: the others are gone or going."""
         with self._changed:
             state = self._state
-            mine = {t for t in tenures if state.owned.get(t.partition) == t and t not in state.going}
+            mine = {t for t in owned if state.owned.get(t.partition) == t and t not in state.going}
             state.busy |= mine
             return frozenset(mine)
 
-    def end(self, tenures: Iterable[Tenure] | None = None) -> None:
+    def end(self, owned: Iterable[OwnedPartition] | None = None) -> None:
         """The batch over these (None: over everything) has been committed or given up: a revocation that
         waits for them goes on."""
         with self._changed:
-            if tenures is None:
+            if owned is None:
                 self._state.busy.clear()
             else:
-                self._state.busy.difference_update(tenures)
+                self._state.busy.difference_update(owned)
             self._release()
             self._changed.notify_all()
 
-    def holds(self, tenure: Tenure) -> bool:
+    def holds(self, own: OwnedPartition) -> bool:
         """Whether it goes on, a revocation that waits for the batch included."""
         with self._changed:
-            return self._state.owned.get(tenure.partition) == tenure
+            return self._state.owned.get(own.partition) == own
 
-    def parts(self, commits: Mapping[Tenure, int], token: CommitToken) -> list[Part]:
+    def commits_of(self, commits: Mapping[OwnedPartition, int], token: CommitToken) -> list[MemberCommit]:
         """These commits by member, as of its generation now; those of partitions that it does not have any
         more are left out.
 
         Both in one look: by a later generation the partition may be somebody else's, who has gone on.
         """
         with self._changed:
-            by_slot: dict[int, dict[TopicPartition, int]] = {}
-            for tenure, position in commits.items():
-                if self._state.owned.get(tenure.partition) == tenure:
-                    by_slot.setdefault(tenure.slot, {})[tenure.partition] = position
+            by_index: dict[int, dict[TopicPartition, int]] = {}
+            for own, position in commits.items():
+                if self._state.owned.get(own.partition) == own:
+                    by_index.setdefault(own.index, {})[own.partition] = position
             return [
-                Part(slot, self._slots[slot].generation, offsets, token)
-                for slot, offsets in sorted(by_slot.items())
+                MemberCommit(index, self._members[index].generation, offsets, token)
+                for index, offsets in sorted(by_index.items())
             ]
 
-    def generation(self, slot: int) -> int:
-        """The generation of that member's share."""
+    def generation(self, index: int) -> int:
+        """The generation of that member's assignment."""
         with self._changed:
-            return self._slots[slot].generation
+            return self._members[index].generation
 
     def members(self) -> dict[str, list[TopicPartition]]:
-        """Member id -> its partitions, sorted; of members that have a share."""
+        """Member id -> its partitions, sorted; of members that have an assignment."""
         with self._changed:
             return {
-                mine.member_id: sorted(t.partition for t in self._of(slot))
-                for slot, mine in enumerate(self._slots)
-                if mine.here
+                mine.member_id: sorted(t.partition for t in self._of(index))
+                for index, mine in enumerate(self._members)
+                if mine.has_assignment
             }
 
     # -- with the lock held
@@ -293,12 +296,12 @@ class Holdings:
                 return
             self._changed.wait(left_s)
 
-    def _of(self, slot: int) -> list[Tenure]:
-        return [held for held in self._state.owned.values() if held.slot == slot]
+    def _of(self, index: int) -> list[OwnedPartition]:
+        return [held for held in self._state.owned.values() if held.index == index]
 
-    def _forget(self, tenures: Iterable[Tenure]) -> None:
+    def _forget(self, owned: Iterable[OwnedPartition]) -> None:
         state = self._state
-        for held in list(tenures):
+        for held in list(owned):
             state.going.discard(held)
             if state.owned.get(held.partition) == held:
                 del state.owned[held.partition]
@@ -306,7 +309,7 @@ class Holdings:
     def _release(self) -> None:
         """Give up what was revoked and is idle; tell each member whose revocation is complete."""
         state = self._state
-        for mine in self._slots:
+        for mine in self._members:
             found = mine.revocation
             if found is None:
                 continue
@@ -315,5 +318,5 @@ class Holdings:
             found.left -= idle
             if not found.left:
                 mine.revocation = None
-                mine.here = mine.here and not found.everything
+                mine.has_assignment = mine.has_assignment and not found.everything
                 found.finish()

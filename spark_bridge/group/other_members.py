@@ -24,7 +24,7 @@ logger = logging.getLogger("ringleader.spark")
 
 # A query that was just stopped may still be there when the next one starts: so long it is waited for, longer
 # where this query would have to fail.
-TWIN_PATIENCE_S = 0.5
+SECOND_SOURCE_PATIENCE_S = 0.5
 SAME_FRAME_PATIENCE_S = 5.0
 
 
@@ -34,13 +34,13 @@ def in_spark_worker() -> bool:
     return bool(getattr(spec, "name", "").startswith("pyspark."))
 
 
-class Neighbours:
+class OtherMembers:
     """Looks around in the group, seldom: once for each generation at most, only when there is a reason."""
 
     def __init__(self, options: StreamOptions, group: Group) -> None:
         self._options = options
         self._group = group
-        self._twin = Twin(options)
+        self._source_lock = SourceLock(options)
         self._looked_at: int | None = None
         self._committed: Any = None
         self._keeps_state = False
@@ -49,11 +49,11 @@ class Neighbours:
     def start(self) -> None:
         """The query is about to join. Raises SourceError when its DataFrame is in use in the same group."""
         if in_spark_worker():
-            self._twin.start(os.getppid())
+            self._source_lock.start(os.getppid())
 
     def close(self) -> None:
         """The query ends."""
-        self._twin.close()
+        self._source_lock.close()
 
     def batch_done(self, end: Any) -> None:
         """Spark says so after each batch. Twice the same end: a batch without records of this source, as
@@ -69,7 +69,7 @@ class Neighbours:
         alone = not self._options.shared_group
         if generation == self._looked_at or not (alone or (self._keeps_state and not self._told_state)):
             return True
-        if not self._group.calm():
+        if not self._group.stable():
             return not alone
         try:
             others = self._group.others()
@@ -95,7 +95,7 @@ class Neighbours:
         return True
 
 
-class Twin:
+class SourceLock:
     """Notices a second source in the same Spark application and group: a self-join, or a second query.
 
     The first one holds a lock on a file named after application and group; a lock goes with its process. The
@@ -127,7 +127,7 @@ class Twin:
                     "only its share of the partitions. Load it once for each use, each with a "
                     "kafka.group.id of its own."
                 )
-            if not same and waited_s >= TWIN_PATIENCE_S:
+            if not same and waited_s >= SECOND_SOURCE_PATIENCE_S:
                 logger.warning(
                     "another source of this Spark application is a member of the group %s: a join of two "
                     "streams, or a second query. Each reads only its share of the partitions, so a join "

@@ -16,9 +16,9 @@ from ringleader.spark_bridge.group.membership import (
     CommitRefusedError,
     Group,
     GroupUnavailableError,
-    Holdings,
-    Part,
-    Tenure,
+    MemberCommit,
+    OwnedPartition,
+    Ownership,
 )
 from ringleader.spark_bridge.network.ports import Log
 from ringleader.spark_bridge.values import Committed, CommitToken, OffsetRange
@@ -46,18 +46,18 @@ class Outage:
         self._told = False
 
 
-class Places:
-    """The next offset to read of each tenure. Partitions that stay keep theirs without asking the group."""
+class Positions:
+    """The next offset to read of each owned partition. What stays keeps its own without asking the group."""
 
     def __init__(
-        self, options: StreamOptions, group: Group, holdings: Holdings, log: Log, missing_s: float
+        self, options: StreamOptions, group: Group, ownership: Ownership, log: Log, missing_s: float
     ) -> None:
         self._options = options
         self._group = group
-        self._holdings = holdings
+        self._ownership = ownership
         self._log = log
         self._missing_s = missing_s
-        self._at: dict[Tenure, int] = {}
+        self._at: dict[OwnedPartition, int] = {}
         self._missing_since: dict[TopicPartition, float] = {}
         self._outage = Outage()
         self.known: frozenset[TopicPartition] = frozenset()
@@ -67,8 +67,8 @@ class Places:
         self.token = CommitToken("", 0)
         """The newest batch of this query that is done, by the checkpoint or by what it committed before."""
 
-    def place(
-        self, owned: Mapping[TopicPartition, Tenure], document: OffsetDocument
+    def resolve(
+        self, owned: Mapping[TopicPartition, OwnedPartition], document: OffsetDocument
     ) -> dict[TopicPartition, int]:
         """The positions of what is owned; what could not be placed now is left out.
 
@@ -76,8 +76,8 @@ class Places:
         """
         self._note(document.token)
         held = set(owned.values())
-        self._at = {tenure: position for tenure, position in self._at.items() if tenure in held}
-        gained = [tenure for tenure in owned.values() if tenure not in self._at]
+        self._at = {own: position for own, position in self._at.items() if own in held}
+        gained = [own for own in owned.values() if own not in self._at]
         if gained:
             try:
                 self._gain(gained, document)
@@ -87,7 +87,7 @@ class Places:
                 self._outage.told("the positions of new partitions wait for the coordinator: %s", error)
             else:
                 self._outage.over()
-        return {tp: self._at[tenure] for tp, tenure in owned.items() if tenure in self._at}
+        return {tp: self._at[own] for tp, own in owned.items() if own in self._at}
 
     def note_committed(self, committed: Mapping[TopicPartition, Committed]) -> None:
         """The group's offsets. With asynchronous progress tracking they may be of later batches than the
@@ -100,10 +100,10 @@ class Places:
         """The sink and Spark's commit log hold these ranges of that batch."""
         self.finished.update({tp: Finished(found, batch) for tp, found in ranges.items()})
 
-    def advance(self, tenure: Tenure, position: int) -> None:
+    def advance(self, own: OwnedPartition, position: int) -> None:
         """A batch up to there has been committed."""
-        if tenure in self._at:
-            self._at[tenure] = position
+        if own in self._at:
+            self._at[own] = position
 
     def checked(
         self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
@@ -117,13 +117,13 @@ class Places:
             return now
         fixed = self._within_log(short)
         # Kept: a log that stays empty would be told of at every look.
-        self._at |= {tenure: fixed[tenure.partition] for tenure in self._at if tenure.partition in fixed}
+        self._at |= {own: fixed[own.partition] for own in self._at if own.partition in fixed}
         return now | fixed
 
-    def complete(self, owned: Mapping[TopicPartition, Tenure]) -> bool:
+    def complete(self, owned: Mapping[TopicPartition, OwnedPartition]) -> bool:
         """Whether everything that is owned has a position, and none is missing that may only be late."""
         waiting = any(since_s >= 0 for since_s in self._missing_since.values())
-        return not waiting and all(tenure in self._at for tenure in owned.values())
+        return not waiting and all(own in self._at for own in owned.values())
 
     def _note(self, token: CommitToken) -> None:
         if token.number > self.token.number:
@@ -131,8 +131,8 @@ class Places:
 
     # -- partitions gained
 
-    def _gain(self, gained: Iterable[Tenure], document: OffsetDocument) -> None:
-        by_partition = {tenure.partition: tenure for tenure in gained}
+    def _gain(self, gained: Iterable[OwnedPartition], document: OffsetDocument) -> None:
+        by_partition = {own.partition: own for own in gained}
         committed = self._group.committed(frozenset(by_partition))
         self.note_committed(committed)
         positions: dict[TopicPartition, int] = {}
@@ -162,10 +162,10 @@ class Places:
             self._at[by_partition[tp]] = position
             self.finished.pop(tp, None)
 
-    def _pin(self, commits: Mapping[Tenure, int]) -> None:
+    def _pin(self, commits: Mapping[OwnedPartition, int]) -> None:
         """Commit first positions, so that they are resolved one time only."""
-        left = {tenure.partition for tenure in commits}
-        for part, outcome in commit_parts(self._group, self._holdings, commits, self.token):
+        left = {own.partition for own in commits}
+        for part, outcome in commit_parts(self._group, self._ownership, commits, self.token):
             if outcome is not None:
                 logger.debug("positions of %s are not pinned yet: %s", part.offsets, outcome)
                 raise outcome
@@ -220,11 +220,11 @@ Outcome = CommitRefusedError | GroupUnavailableError | None
 
 
 def commit_parts(
-    group: Group, holdings: Holdings, commits: Mapping[Tenure, int], token: CommitToken
-) -> list[tuple[Part, Outcome]]:
+    group: Group, ownership: Ownership, commits: Mapping[OwnedPartition, int], token: CommitToken
+) -> list[tuple[MemberCommit, Outcome]]:
     """Commit each position by the member that has the partition, as of its present generation; nothing of
     partitions that are gone."""
-    parts = holdings.parts(commits, token)
+    parts = ownership.commits_of(commits, token)
     return list(zip(parts, group.commit(parts), strict=True)) if parts else []
 
 

@@ -12,23 +12,23 @@ logger = logging.getLogger("ringleader.spark")
 
 
 class Rebalances:
-    """Collects what the query's members hear, and tells it when the last of them has its share.
+    """Collects what the query's members hear, and tells it when the last of them has its assignment.
 
     Thread-safe: each member calls from its own thread.
     """
 
-    def __init__(self, group: str, slots: int) -> None:
+    def __init__(self, group: str, member_count: int) -> None:
         self._group = group
         self._lock = threading.Lock()
-        self._shares: list[tuple[int, frozenset[TopicPartition]]] = [(-1, frozenset())] * slots
+        self._assignments: list[tuple[int, frozenset[TopicPartition]]] = [(-1, frozenset())] * member_count
         self._had: frozenset[TopicPartition] = frozenset()
         self._waited_s = 0.0
         self._reasons: list[str] = []
 
-    def grow(self, slots: int) -> None:
+    def grow(self, member_count: int) -> None:
         """The query has so many members now."""
         with self._lock:
-            self._shares += [(-1, frozenset())] * (slots - len(self._shares))
+            self._assignments += [(-1, frozenset())] * (member_count - len(self._assignments))
 
     def revoked(self, reason: str) -> None:
         """A member is asked to give something up."""
@@ -41,12 +41,12 @@ class Rebalances:
         with self._lock:
             self._waited_s = max(self._waited_s, seconds)
 
-    def lost(self, slot: int, partitions: Iterable[TopicPartition], reason: str) -> None:
+    def lost(self, index: int, partitions: Iterable[TopicPartition], reason: str) -> None:
         """Partitions went without asking."""
         gone = frozenset(partitions)
         with self._lock:
-            generation, share = self._shares[slot]
-            self._shares[slot] = (generation, share - gone)
+            generation, owned = self._assignments[index]
+            self._assignments[index] = (generation, owned - gone)
         logger.warning(
             "group %s took %s away without waiting for the batch in flight: %s",
             self._group,
@@ -55,18 +55,18 @@ class Rebalances:
         )
 
     def assigned(
-        self, slot: int, generation: int, protocol: str, leads: bool, partitions: frozenset[TopicPartition]
+        self, index: int, generation: int, protocol: str, leads: bool, partitions: frozenset[TopicPartition]
     ) -> None:
-        """A member has its share. The line is written when all of the query are in that generation."""
+        """A member has its assignment. The line is written when all of the query are in that generation."""
         with self._lock:
-            self._shares[slot] = (generation, partitions)
-            if any(found != generation for found, _ in self._shares):
+            self._assignments[index] = (generation, partitions)
+            if any(found != generation for found, _ in self._assignments):
                 return
-            now = frozenset().union(*(share for _, share in self._shares))
+            now = frozenset().union(*(owned for _, owned in self._assignments))
             came, went = now - self._had, self._had - now
             waited_s, reasons = self._waited_s, self._reasons
             self._had, self._waited_s, self._reasons = now, 0.0, []
-            shares = [share for _, share in self._shares]
+            assignments = [owned for _, owned in self._assignments]
         held = f" after {waited_s:.1f} s for the batch in flight" if waited_s else ""
         logger.info(
             "group %s, generation %d (%s%s): owns %s%s; came: %s; went: %s%s%s",
@@ -75,7 +75,9 @@ class Rebalances:
             protocol,
             ", led by this query" if leads else "",
             listed(now),
-            "" if len(shares) == 1 else f" as {len(shares)} members ({' | '.join(map(listed, shares))})",
+            ""
+            if len(assignments) == 1
+            else f" as {len(assignments)} members ({' | '.join(map(listed, assignments))})",
             listed(came),
             listed(went),
             held,

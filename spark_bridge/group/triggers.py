@@ -1,4 +1,4 @@
-"""When a batch is worth planning, and whether the query's pace fits the group's patience. No clock here."""
+"""When a batch is worth planning, and whether triggers come often enough for the group. No clock here."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Idle:
         self._answered_s = None
 
 
-class Pace:
+class Triggers:
     """How long partitions are held: from the plan of a batch to its commit, which needs the next trigger.
 
     The trigger interval is not told to a source: it is learnt from Spark's calls without a batch between.
@@ -98,7 +98,7 @@ class Pace:
         one is not the trigger interval."""
         self._idle_since_ms = None
 
-    def settled(self, took_ms: int) -> None:
+    def batch_committed(self, took_ms: int) -> None:
         """That batch was over with the next call, so long after its plan."""
         self.hold_ms = took_ms
         self._warn()

@@ -9,13 +9,18 @@ from concurrent.futures import Future
 from ringleader.clients.model import EARLIEST, TopicPartition
 from ringleader.spark_bridge.batch.document import OffsetDocument
 from ringleader.spark_bridge.group.driver import SourceDriver, Timing
-from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
+from ringleader.spark_bridge.group.membership import (
+    CommitRefusedError,
+    GroupUnavailableError,
+    MemberCommit,
+    Ownership,
+)
 from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.values import Committed, CommitToken, SliceRange
 
 QUICK = Timing(
-    first_share_wait_s=0.0,
-    share_wait_s=0.0,
+    first_assignment_wait_s=0.0,
+    assignment_wait_s=0.0,
     idle_wait_s=0.0,
     idle_poll_s=0.001,
     missing_s=0.0,
@@ -42,47 +47,49 @@ class FakeGroup:
         self.between = False
         self.strangers: list[str] = []
         self.nobody = False
-        self.dealt_out: list[str] = []
+        self.rebalanced: list[str] = []
         self.left: list[tuple[str, bool]] = []
-        self.holdings: Holdings | None = None
+        self.ownership: Ownership | None = None
         self._first: list[frozenset[TopicPartition]] | None = None
 
     def empty(self) -> bool:
         return self.nobody
 
-    def start(self, holdings: Holdings) -> None:
-        assert self.holdings is None, "joined twice"
-        self.holdings = holdings
+    def start(self, ownership: Ownership) -> None:
+        assert self.ownership is None, "joined twice"
+        self.ownership = ownership
         if self._first is not None:
             self.give(*self._first)
 
-    def grow(self, slots: int) -> None:
-        assert self.holdings is not None
-        self.holdings.grow(slots)
+    def grow(self, member_count: int) -> None:
+        assert self.ownership is not None
+        self.ownership.grow(member_count)
 
-    def deal_out(self, reason: str) -> None:
-        self.dealt_out.append(reason)
+    def rebalance(self, reason: str) -> None:
+        self.rebalanced.append(reason)
 
     def give(self, *shares: Iterable[TopicPartition]) -> None:
         """A rebalance that ends with these shares of the query's members."""
-        if self.holdings is None:
+        if self.ownership is None:
             self._first = [frozenset(share) for share in shares]
             return
         self.generation += 1
-        for slot, share in enumerate(shares):
-            self.holdings.assigned(slot, self.generation, f"member-{slot}", share)
+        for index, share in enumerate(shares):
+            self.ownership.assigned(index, self.generation, f"member-{index}", share)
 
-    def revoke(self, *partitions: TopicPartition, slot: int = 0) -> Future[None]:
+    def revoke(self, *partitions: TopicPartition, index: int = 0) -> Future[None]:
         """The group asks for these, or (none named) for everything."""
-        assert self.holdings is not None
-        return self.holdings.revoke(slot, self.generation, partitions or None)
+        assert self.ownership is not None
+        return self.ownership.revoke(index, self.generation, partitions or None)
 
-    def lose(self, *partitions: TopicPartition, slot: int = 0) -> None:
+    def lose(self, *partitions: TopicPartition, index: int = 0) -> None:
         """The group took these, or (none named) everything."""
-        assert self.holdings is not None
-        self.holdings.lost(slot, partitions or None)
+        assert self.ownership is not None
+        self.ownership.lost(index, partitions or None)
 
-    def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
+    def commit(
+        self, parts: Sequence[MemberCommit]
+    ) -> list[CommitRefusedError | GroupUnavailableError | None]:
         return [self._commit(part) for part in parts]
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
@@ -94,7 +101,7 @@ class FakeGroup:
         kept = {tp: self._tokens.get(tp, (-1, None)) for tp in found}
         return {tp: Committed(at, kept[tp][1] if kept[tp][0] == at else None) for tp, at in found.items()}
 
-    def calm(self) -> bool:
+    def stable(self) -> bool:
         return not self.between
 
     def others(self) -> list[str]:
@@ -103,7 +110,7 @@ class FakeGroup:
     def leave(self, reason: str, for_good: bool = False) -> None:
         self.left.append((reason, for_good))
 
-    def _commit(self, part: Part) -> CommitRefusedError | GroupUnavailableError | None:
+    def _commit(self, part: MemberCommit) -> CommitRefusedError | GroupUnavailableError | None:
         if self.away:
             self.away -= 1
             return GroupUnavailableError("COORDINATOR_LOAD_IN_PROGRESS", self.unknown_topic)
@@ -202,8 +209,8 @@ class World:
 
     def read(self) -> dict[int, tuple[int, int]]:
         """What the tasks of the batch that ends at ``start`` are told to read."""
-        found: list[SliceRange] = [piece for task in self.driver.slices(self.start) for piece in task]
-        return {piece.partition: (piece.start, piece.end) for piece in found}
+        found: list[SliceRange] = [split for task in self.driver.slices(self.start) for split in task]
+        return {split.partition: (split.start, split.end) for split in found}
 
     def committed(self) -> dict[int, int]:
         return {p: offset for (_, p), offset in sorted(self.offsets.items())}

@@ -12,7 +12,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Holdings, Part
+from ringleader.spark_bridge.group.membership import (
+    CommitRefusedError,
+    GroupUnavailableError,
+    MemberCommit,
+    Ownership,
+)
 from ringleader.spark_bridge.values import Committed, CommitToken
 
 Check = Callable[[dict[TopicPartition, int]], None]
@@ -24,8 +29,8 @@ class Member:
     or not yet."""
 
     name: str
-    slot: int
-    holdings: Holdings
+    index: int
+    ownership: Ownership
     generation: int = -1
     owned: frozenset[TopicPartition] = frozenset()
     joined: bool = False
@@ -35,7 +40,7 @@ class Member:
     giving_up: Future[None] | None = None
 
     def lose(self, partitions: frozenset[TopicPartition] | None) -> None:
-        self.holdings.lost(self.slot, partitions)
+        self.ownership.lost(self.index, partitions)
 
 
 @dataclass
@@ -120,7 +125,7 @@ class Group:
             member.joined = True
         else:
             member.moving = None
-            member.giving_up = member.holdings.revoke(member.slot, member.generation)
+            member.giving_up = member.ownership.revoke(member.index, member.generation)
             self._give_up(member)
 
     def _give_up(self, member: Member) -> None:
@@ -148,13 +153,13 @@ class Group:
         moving = member.owned - member.target
         if moving:
             member.moving = moving
-            member.giving_up = member.holdings.revoke(member.slot, member.generation, moving)
+            member.giving_up = member.ownership.revoke(member.index, member.generation, moving)
         else:
             self._take(member)
 
     def _take(self, member: Member) -> None:
         member.owned = member.target
-        member.holdings.assigned(member.slot, member.generation, member.name, member.target)
+        member.ownership.assigned(member.index, member.generation, member.name, member.target)
 
     def _nobody_shares_a_partition(self) -> None:
         """Of the members that the group counts, each partition belongs to one at most, in every moment."""
@@ -164,8 +169,8 @@ class Group:
 
 def _all_of(member: Member) -> list[TopicPartition]:
     """What its query has by this member, what waits for a batch included."""
-    state = member.holdings._state
-    return [tp for tp, tenure in state.owned.items() if tenure.slot == member.slot]
+    state = member.ownership._state
+    return [tp for tp, own in state.owned.items() if own.index == member.index]
 
 
 class Members:
@@ -180,29 +185,33 @@ class Members:
     def empty(self) -> bool:
         return not self._group.members
 
-    def start(self, holdings: Holdings) -> None:
-        self.members = [Member(f"{self._name}-{slot}", slot, holdings) for slot in range(holdings.slots)]
+    def start(self, ownership: Ownership) -> None:
+        self.members = [
+            Member(f"{self._name}-{index}", index, ownership) for index in range(ownership.member_count)
+        ]
         for member in self.members:
             self._group.add(member)
 
-    def commit(self, parts: Sequence[Part]) -> list[CommitRefusedError | GroupUnavailableError | None]:
+    def commit(
+        self, parts: Sequence[MemberCommit]
+    ) -> list[CommitRefusedError | GroupUnavailableError | None]:
         return [self._commit(part) for part in parts]
 
     def committed(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Committed]:
         offsets, tokens = self._group.offsets, self._group.tokens
         return {tp: Committed(offsets[tp], tokens.get(tp)) for tp in partitions if tp in offsets}
 
-    def grow(self, slots: int) -> None:
-        holdings = self.members[0].holdings
-        holdings.grow(slots)
-        for slot in range(len(self.members), slots):
-            self.members.append(Member(f"{self._name}-{slot}", slot, holdings))
+    def grow(self, member_count: int) -> None:
+        ownership = self.members[0].ownership
+        ownership.grow(member_count)
+        for index in range(len(self.members), member_count):
+            self.members.append(Member(f"{self._name}-{index}", index, ownership))
             self._group.add(self.members[-1])
 
-    def deal_out(self, reason: str) -> None:
+    def rebalance(self, reason: str) -> None:
         raise AssertionError("there are no new partitions here")
 
-    def calm(self) -> bool:
+    def stable(self) -> bool:
         return self._group.stable() and not any(member.out for member in self.members)
 
     def others(self) -> list[str]:
@@ -214,10 +223,10 @@ class Members:
             self._group.remove(member)
 
     def everybody_here(self) -> bool:
-        return all(member.holdings._slots[member.slot].here for member in self.members)
+        return all(member.ownership._members[member.index].has_assignment for member in self.members)
 
-    def _commit(self, part: Part) -> CommitRefusedError | GroupUnavailableError | None:
-        member = self.members[part.slot]
+    def _commit(self, part: MemberCommit) -> CommitRefusedError | GroupUnavailableError | None:
+        member = self.members[part.index]
         if member.out:
             self._group.notice(member)
             return CommitRefusedError("put out")

@@ -48,7 +48,7 @@ class Query:
     group: Group
     log: FakeLog
     policy: str
-    slots: int
+    member_count: int
     durable: set[Row]
     sink: Counter[Row] = field(default_factory=Counter)
     logged: list[Any] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Query:
                 "subscribe": "t",
                 "kafka.group.id": "g",
                 "parallelism": "1",
-                "members": str(self.slots),
+                "members": str(self.member_count),
                 "startingOffsets": "earliest",
                 "replayPolicy": self.policy,
             }
@@ -86,7 +86,7 @@ class Query:
     def run(self, cut: Cut) -> bool:
         assert self.driver is not None
         assert self.members is not None
-        if self.driver._flight is None:
+        if self.driver._batch is None:
             # A replay waits for its assignment; here others may have to move first.
             self.driver._start(OffsetDocument.from_json(self.logged[-1], "g"))
             self.group.settle()
@@ -152,7 +152,9 @@ class World:
         self.log = FakeLog({("t", p): 5 for p in range(PARTITIONS)})
         self.durable: set[Row] = set()
         self.group = Group(list(self.log.end), cooperative, self.check_commit)
-        self.queries = [Query(self.group, self.log, policy, slots, self.durable) for slots in QUERIES]
+        self.queries = [
+            Query(self.group, self.log, policy, member_count, self.durable) for member_count in QUERIES
+        ]
 
     def check_commit(self, offsets: dict[TopicPartition, int]) -> None:
         """Nothing is committed that Spark has not logged as finished, here or in another query, and nothing
@@ -253,11 +255,11 @@ def test_nothing_is_processed_twice_when_nothing_is_cut_off(steps: list[Step], c
 @settings(max_examples=60, deadline=None)
 @given(st.lists(turns.map(lambda turn: (turn[2], turn[3])), max_size=30), st.integers(1, 3), st.booleans())
 def test_alone_with_exact_replay_a_batch_id_always_has_the_same_rows(
-    steps: list[tuple[int | None, Cut]], slots: int, cooperative: bool
+    steps: list[tuple[int | None, Cut]], member_count: int, cooperative: bool
 ) -> None:
     log = FakeLog({("t", p): 20 for p in range(PARTITIONS)})
     group = Group(list(log.end), cooperative)
-    query = Query(group, log, "exact", slots, set())
+    query = Query(group, log, "exact", member_count, set())
     batches: dict[int, Counter[Row]] = {}
     for limit, cut in [*steps, *[(None, Cut.NOWHERE)] * 40]:
         log.end["t", 0] += 1

@@ -79,7 +79,7 @@ def test_where_cores_are_not_known_tasks_are_as_many_as_partitions() -> None:
     ranges = {("t", number): OffsetRange(0, 50_000) for number in range(7)}
     assert [len(cut_slices(ranges, cores)) for cores in (None, 2)] == [7, 2]
     ranges["t", 0] = OffsetRange(0, 1_000_000)
-    rows = [sum(piece.end - piece.start for piece in task) for task in cut_slices(ranges, None)]
+    rows = [sum(split.end - split.start for split in task) for task in cut_slices(ranges, None)]
     assert len(rows) == 7
     assert max(rows) < 300_000, "a big partition is cut"
 

@@ -479,8 +479,8 @@ def test_a_membership_that_failed_fails_the_query() -> None:
     world.assign(0)
     world.plan()
     world.plan()
-    assert world.group.holdings is not None
-    world.group.holdings.failed(SourceError("GROUP_AUTHORIZATION_FAILED"))
+    assert world.group.ownership is not None
+    world.group.ownership.failed(SourceError("GROUP_AUTHORIZATION_FAILED"))
     with pytest.raises(SourceError, match="GROUP_AUTHORIZATION_FAILED"):
         world.plan()
 

@@ -15,7 +15,7 @@ from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch.document import OffsetDocument
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.group.driver import SourceDriver, Timing
-from ringleader.spark_bridge.group.other_members import Twin
+from ringleader.spark_bridge.group.other_members import SourceLock
 from ringleader.spark_bridge.group.triggers import Threshold
 from ringleader.spark_bridge.options import stream_options
 from ringleader.spark_bridge.settings import StreamSettings
@@ -37,15 +37,15 @@ def test_the_shares_of_all_members_are_one_batch_and_committed_by_each() -> None
 
 
 def test_auto_is_parallelism_but_never_more_members_than_partitions() -> None:
-    for given, partitions, slots in [("auto", 2, 2), ("auto", 5, 3), ("5", 2, 5)]:
+    for given, partitions, member_count in [("auto", 2, 2), ("auto", 5, 3), ("5", 2, 5)]:
         world = World(*[0] * partitions, members=given, parallelism="3")
         world.plan()
-        assert world.group.holdings is not None
-        assert world.group.holdings.slots == slots
+        assert world.group.ownership is not None
+        assert world.group.ownership.member_count == member_count
     world = World(0, 0, 0, weight="2.5")
     world.plan()
-    assert world.group.holdings is not None
-    assert world.group.holdings.slots == 1
+    assert world.group.ownership is not None
+    assert world.group.ownership.member_count == 1
 
 
 def test_in_an_empty_group_one_member_joins_and_the_others_when_there_is_a_batch() -> None:
@@ -53,11 +53,11 @@ def test_in_an_empty_group_one_member_joins_and_the_others_when_there_is_a_batch
     world.group.nobody = True
     world.share([0, 1])
     assert world.plan() == {0: (0, 10), 1: (0, 10)}
-    holdings = world.group.holdings
-    assert holdings is not None
-    assert holdings.slots == 1
+    ownership = world.group.ownership
+    assert ownership is not None
+    assert ownership.member_count == 1
     assert world.read() == {0: (0, 10), 1: (0, 10)}
-    assert holdings.slots == 2
+    assert ownership.member_count == 2
     going = world.group.revoke(("t", 1))
     assert not going.done()
     assert world.plan() is None
@@ -74,8 +74,8 @@ def test_without_a_batch_all_members_join_as_well() -> None:
     world.group.nobody = True
     world.share([0, 1])
     assert world.plan() is None
-    assert world.group.holdings is not None
-    assert world.group.holdings.slots == 2
+    assert world.group.ownership is not None
+    assert world.group.ownership.member_count == 2
 
 
 def test_what_nobody_divides_with_joins_as_one() -> None:
@@ -85,27 +85,27 @@ def test_what_nobody_divides_with_joins_as_one() -> None:
         if available_now:
             world.driver.prepare_available_now()
         assert world.plan() == {0: (0, 10), 1: (0, 10)}
-        assert world.group.holdings is not None
-        assert world.group.holdings.slots == 1
+        assert world.group.ownership is not None
+        assert world.group.ownership.member_count == 1
 
 
 def test_members_follow_the_partitions_when_they_come() -> None:
     world = World(members="auto", parallelism="3", waitForTopics="true")
     world.share([])
     assert world.plan() is None
-    assert world.group.holdings is not None
-    assert world.group.holdings.slots == 1
-    for ends, slots in [((4, 4), 2), ((4, 4, 4, 4), 3)]:
+    assert world.group.ownership is not None
+    assert world.group.ownership.member_count == 1
+    for ends, member_count in [((4, 4), 2), ((4, 4, 4, 4), 3)]:
         world.log.end.update({("t", p): end for p, end in enumerate(ends)})
         world.driver._topics._looked_s = 0.0
         world.plan()
-        assert world.group.holdings.slots == slots
-    assert world.group.dealt_out == []
+        assert world.group.ownership.member_count == member_count
+    assert world.group.rebalanced == []
     world.log.end["t", 4] = 0
     world.driver._topics._looked_s = 0.0
     world.plan()
-    assert world.group.holdings.slots == 3
-    assert world.group.dealt_out == ["t-4 came into being"]
+    assert world.group.ownership.member_count == 3
+    assert world.group.rebalanced == ["t-4 came into being"]
     world.share([0, 3], [1], [2])
     assert world.plan() == dict.fromkeys(range(4), (0, 4))
     assert world.plan() is None
@@ -120,9 +120,9 @@ def test_static_members_stay_as_many_as_they_were() -> None:
     world.log.end["t", 1] = 4
     world.driver._topics._looked_s = 0.0
     world.plan()
-    assert world.group.holdings is not None
-    assert world.group.holdings.slots == 1
-    assert world.group.dealt_out == ["t-1 came into being"]
+    assert world.group.ownership is not None
+    assert world.group.ownership.member_count == 1
+    assert world.group.rebalanced == ["t-1 came into being"]
 
 
 def test_positions_of_partitions_that_are_gone_leave_the_document() -> None:
@@ -145,12 +145,12 @@ def test_positions_of_partitions_that_are_gone_leave_the_document() -> None:
 
 def test_the_first_batch_waits_for_all_members_later_ones_for_any() -> None:
     world = World(10, 10, members="2")
-    timing = Timing(first_share_wait_s=30, share_wait_s=0, idle_wait_s=0, idle_poll_s=0.001)
+    timing = Timing(first_assignment_wait_s=30, assignment_wait_s=0, idle_wait_s=0, idle_poll_s=0.001)
     world.driver = SourceDriver(world.options, world.group, world.log, timing)
 
     def join() -> None:
-        assert world.group.holdings is not None
-        world.group.holdings.assigned(1, 1, "member-1", [T1])
+        assert world.group.ownership is not None
+        world.group.ownership.assigned(1, 1, "member-1", [T1])
 
     world.group._first = [frozenset([T0])]
     timer = threading.Timer(0.05, join)
@@ -238,7 +238,7 @@ def test_a_partition_that_was_taken_away_costs_only_its_own_commit(caplog: pytes
     world.group.lose(T1)
     assert world.plan() is None
     assert world.committed() == {0: 10, 1: 0}
-    assert (world.driver.refused_commits, world.driver._settlement.refused_rows) == (1, 10)
+    assert (world.driver.refused_commits, world.driver._batch_commits.refused_rows) == (1, 10)
     assert "up to 10 rows of 1 partitions may be processed twice: t-1[0,10)" in caplog.text
 
 
@@ -246,7 +246,7 @@ def test_a_partition_that_moves_between_members_of_the_query_is_asked_for_anew()
     world = World(10, 10, members="2")
     world.share([0, 1], [])
     world.plan()
-    moving = world.group.revoke(T1, slot=0)
+    moving = world.group.revoke(T1, index=0)
     world.produce(1, 4)
     assert world.plan() is None
     assert moving.done()
@@ -260,11 +260,11 @@ def test_a_late_member_does_not_take_what_another_of_the_query_has_by_now() -> N
     world = World(10, members="2")
     world.share([0], [])
     world.plan()
-    assert world.group.holdings is not None
+    assert world.group.ownership is not None
     # The second member was given the partition before the first heard that it was put out.
     world.group.generation += 1
-    world.group.holdings.assigned(1, world.group.generation, "member-1", [T0])
-    world.group.lose(slot=0)
+    world.group.ownership.assigned(1, world.group.generation, "member-1", [T0])
+    world.group.lose(index=0)
     world.produce(0, 1)
     assert world.plan() == {0: (10, 11)}
     assert world.driver.refused_commits == 1
@@ -293,7 +293,7 @@ def test_a_task_has_at_most_so_many_rows() -> None:
     world.assign(0)
     world.plan()
     tasks = world.driver.slices(world.start)
-    assert [sum(piece.end - piece.start for piece in task) for task in tasks] == [3, 3, 4]
+    assert [sum(split.end - split.start for split in task) for task in tasks] == [3, 3, 4]
 
 
 def test_topics_by_pattern() -> None:
@@ -420,7 +420,7 @@ def test_a_second_source_of_the_same_application_is_noticed(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ringleader.spark_bridge.group.other_members.in_spark_worker", lambda: True)
-    monkeypatch.setattr("ringleader.spark_bridge.group.other_members.TWIN_PATIENCE_S", 0.0)
+    monkeypatch.setattr("ringleader.spark_bridge.group.other_members.SECOND_SOURCE_PATIENCE_S", 0.0)
     one, two = World(1), World(1)
     for world in (one, two):
         world.assign(0)
@@ -440,7 +440,7 @@ def test_a_dataframe_is_read_once_at_a_time_in_a_group(monkeypatch: pytest.Monke
     monkeypatch.setattr("ringleader.spark_bridge.group.other_members.SAME_FRAME_PATIENCE_S", 0.0)
     options = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "kafka.group.id": "alone"}
     frame, other = (StreamSettings(stream_options(options)) for _ in range(2))
-    one, two, three = Twin(frame), Twin(pickle.loads(pickle.dumps(frame))), Twin(other)
+    one, two, three = SourceLock(frame), SourceLock(pickle.loads(pickle.dumps(frame))), SourceLock(other)
     one.start(os.getpid())
     with pytest.raises(SourceError, match="this DataFrame is being read by another source"):
         two.start(os.getpid())

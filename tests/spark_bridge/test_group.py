@@ -13,7 +13,7 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.group.subscription import sync_consumer_member
 from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.fetching import fetch
-from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, Part
+from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, MemberCommit
 from ringleader.spark_bridge.reader import RingleaderStreamReader
 from ringleader.testing.coordinator import Coordinator
 
@@ -62,7 +62,7 @@ class SparkLike:
     def owned(self) -> set[int]:
         """The partitions of the present share, after one trigger."""
         self.plan()
-        return {number for _, number in self.reader._driver._holdings.owned()}
+        return {number for _, number in self.reader._driver._ownership.owned()}
 
 
 def produce(coordinator: Coordinator, count: int) -> None:
@@ -162,10 +162,10 @@ def test_commits_say_whether_to_try_again(coordinator: Coordinator) -> None:
     with SparkLike(coordinator) as query:
         assert query.plan()
         group = query.reader._driver._group
-        (refused,) = group.commit([Part(0, 99, {("t", 0): 1})])
+        (refused,) = group.commit([MemberCommit(0, 99, {("t", 0): 1})])
         assert isinstance(refused, CommitRefusedError)
         assert "generation 99 is over" in str(refused)
-    (away,) = group.commit([Part(0, 1, {("t", 0): 1})])
+    (away,) = group.commit([MemberCommit(0, 1, {("t", 0): 1})])
     assert isinstance(away, GroupUnavailableError)
 
 

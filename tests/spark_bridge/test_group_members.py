@@ -61,11 +61,11 @@ def test_what_stays_is_read_on_while_what_goes_waits_for_its_batch(coordinator: 
 
     with SparkLike(coordinator) as query:
         assert query.plan()
-        holdings = query.reader._driver._holdings
+        ownership = query.reader._driver._ownership
         with plain(coordinator, assigned):
-            while len(holdings.owned()) == PARTITIONS:
-                holdings.wait_change(0.05)
-            kept = {number for _, number in holdings.owned()}
+            while len(ownership.owned()) == PARTITIONS:
+                ownership.wait_change(0.05)
+            kept = {number for _, number in ownership.owned()}
             assert len(kept) == PARTITIONS // 2
             assert not came.is_set(), "a busy partition was handed over before its batch was committed"
             assert query.read() == every_row(0, 40)
@@ -75,7 +75,7 @@ def test_what_stays_is_read_on_while_what_goes_waits_for_its_batch(coordinator: 
             assert committed(coordinator).items() >= dict.fromkeys(shares[-1], 10).items()
             assert shares[-1] == set(range(PARTITIONS)) - kept
             until(query, lambda: all(committed(coordinator)[p] == 12 for p in kept), "the rest read on")
-        until(query, lambda: len(holdings.owned()) == PARTITIONS, "all partitions back")
+        until(query, lambda: len(ownership.owned()) == PARTITIONS, "all partitions back")
 
 
 def test_several_members_of_one_query(coordinator: Coordinator, caplog: pytest.LogCaptureFixture) -> None:
@@ -127,7 +127,7 @@ def test_a_static_query_is_back_without_a_rebalance(coordinator: Coordinator) ->
     static = {"kafka.group.instance.id": "etl", "members": "2"}
     with SparkLike(coordinator, **static) as query:
         assert query.plan()
-        until(query, query.reader._driver._group.calm, "both members in one generation")
+        until(query, query.reader._driver._group.stable, "both members in one generation")
         until(query, lambda: sum(committed(coordinator).values()) == 40, "everything committed")
         before = generation(query)
         checkpoint = query.start

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.batch.planning import MIN_PIECE_ROWS, MIN_SLICE_ROWS, cut_slices, plan_ranges
+from ringleader.spark_bridge.batch.planning import MIN_SLICE_ROWS, MIN_SPLIT_ROWS, cut_slices, plan_ranges
 from ringleader.spark_bridge.values import OffsetRange
 
 partitions = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 20))
@@ -68,11 +68,11 @@ def test_slices_cover_every_offset_once_in_ascending_pieces(
     assert all(slices)
     assert all(found == sorted(found) for found in slices)
     for (topic, partition), (start, end) in ranges.items():
-        pieces = sorted(p for found in slices for p in found if p[:2] == (topic, partition))
-        covered = [edge for piece in pieces for edge in (piece.start, piece.end)]
+        splits = sorted(p for found in slices for p in found if p[:2] == (topic, partition))
+        covered = [edge for split in splits for edge in (split.start, split.end)]
         assert covered[1:-1:2] == covered[2:-1:2]
-        assert not pieces or (pieces[0].start, pieces[-1].end) == (start, end)
-        assert bool(pieces) == (end > start)
+        assert not splits or (splits[0].start, splits[-1].end) == (start, end)
+        assert bool(splits) == (end > start)
     if wanted is None:
         assert len(slices) <= parallelism
 
@@ -83,12 +83,12 @@ def test_small_partitions_share_a_task() -> None:
 
 
 def test_one_big_partition_is_cut_for_all_cores() -> None:
-    rows = [sum(p.end - p.start for p in found) for found in cut_slices(spread({0: 10 * MIN_PIECE_ROWS}), 4)]
-    assert rows == [10 * MIN_PIECE_ROWS // 4] * 4
+    rows = [sum(p.end - p.start for p in found) for found in cut_slices(spread({0: 10 * MIN_SPLIT_ROWS}), 4)]
+    assert rows == [10 * MIN_SPLIT_ROWS // 4] * 4
 
 
 def test_a_partition_is_not_cut_into_crumbs() -> None:
-    assert cut_slices(spread({0: MIN_PIECE_ROWS}), 4) == [[("t", 0, 100, 100 + MIN_PIECE_ROWS)]]
+    assert cut_slices(spread({0: MIN_SPLIT_ROWS}), 4) == [[("t", 0, 100, 100 + MIN_SPLIT_ROWS)]]
 
 
 @pytest.mark.parametrize("wanted", [3, 7])
@@ -102,7 +102,7 @@ def test_tasks_are_never_empty_when_rows_are_few() -> None:
 
 def test_big_and_small_partitions_even_out() -> None:
     slices = cut_slices(spread({0: 200_000, 1: 10_000, 2: 10_000, 3: 180_000}), 2)
-    rows = [sum(piece.end - piece.start for piece in found) for found in slices]
+    rows = [sum(split.end - split.start for split in found) for found in slices]
     assert len(rows) == 2
     assert max(rows) <= 1.1 * min(rows)
 
@@ -110,10 +110,10 @@ def test_big_and_small_partitions_even_out() -> None:
 @pytest.mark.parametrize("most", [1, 3, 7, 1_000])
 def test_a_task_has_no_more_rows_than_allowed(most: int) -> None:
     slices = cut_slices(spread({0: 20, 1: 1, 2: 9}), 2, None, most)
-    rows = [sum(piece.end - piece.start for piece in found) for found in slices]
+    rows = [sum(split.end - split.start for split in found) for found in slices]
     assert sum(rows) == 30
     assert max(rows) <= most
     assert len(rows) == max(1, -(-30 // most))
-    pieces = sorted(piece for found in slices for piece in found)
-    assert next(piece.start for piece in pieces if piece.partition == 0) == 100
-    assert sum(piece.end - piece.start for piece in pieces if piece.partition == 0) == 20
+    splits = sorted(split for found in slices for split in found)
+    assert next(split.start for split in splits if split.partition == 0) == 100
+    assert sum(split.end - split.start for split in splits if split.partition == 0) == 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleader.spark_bridge.group.triggers import Idle, Pace
+from ringleader.spark_bridge.group.triggers import Idle, Triggers
 
 
 def test_a_source_blocks_only_when_it_is_asked_again_at_once_and_never_beside_another() -> None:
@@ -31,25 +31,25 @@ def test_a_source_blocks_only_when_it_is_asked_again_at_once_and_never_beside_an
 
 
 def test_long_holds_are_told_with_their_numbers(caplog: pytest.LogCaptureFixture) -> None:
-    pace = Pace(10_000)
-    pace.called(0)
-    pace.forget()
-    pace.settled(6_000)
+    triggers = Triggers(10_000)
+    triggers.called(0)
+    triggers.forget()
+    triggers.batch_committed(6_000)
     assert caplog.text == ""
-    pace.called(6_000)
-    pace.called(14_000)
+    triggers.called(6_000)
+    triggers.called(14_000)
     assert "up to 8000 ms (the last batch took 6000 ms" in caplog.text
     assert "every 8000 ms), and kafka.max.poll.interval.ms is 10000" in caplog.text
     caplog.clear()
-    pace.called(22_500)
+    triggers.called(22_500)
     assert caplog.text == ""
-    pace.forget()
-    pace.settled(13_000)
+    triggers.forget()
+    triggers.batch_committed(13_000)
     assert "up to 13000 ms" in caplog.text
 
 
 def test_spark_s_fast_polling_is_not_a_trigger_interval() -> None:
-    pace = Pace(1_000)
-    pace.called(0)
-    pace.called(260)
-    assert pace.interval_ms is None
+    triggers = Triggers(1_000)
+    triggers.called(0)
+    triggers.called(260)
+    assert triggers.interval_ms is None

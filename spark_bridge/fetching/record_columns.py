@@ -2,7 +2,7 @@
 
 Where each record begins has to be found one after the other; that is all that Python does for a record, and
 where all records of a batch are equally long not even that. Everything else is computed for all records of
-an answer together, by Arrow's kernels: the byte at some place in every record is one column, a varint is
+an answer together, by Arrow's kernels: the byte at some position in every record is one column, a varint is
 decoded a byte at a time for all of them, and keys and values are gathered in one call. A bytes object for
 each 1 KB value would cost several times as much as all of this.
 
@@ -38,7 +38,7 @@ from ringleader.protocol.records import (
 from ringleader.protocol.rows import read_headers, read_varint
 from ringleader.spark_bridge.fetching.columns import Rows
 
-PIECE_BYTES = 16 * 1024 * 1024
+MOST_INFLATED_BYTES = 16 * 1024 * 1024
 """Inflated records are handed on when there are so many of them, or one batch more."""
 _MOST_BYTES = 2**31 - 1
 """Positions have 32 bits: that is Arrow's limit for one column of binary values."""
@@ -53,7 +53,7 @@ class UnfitError(Exception):
 
 
 @dataclass(slots=True)
-class Piece:
+class RecordBatches:
     """Batches whose records lie in one buffer. Lists have an entry for each batch; `begins`, `ends` for each
     record, counted from the batch's entry in `bases`."""
 
@@ -82,8 +82,8 @@ def rows(
 
     Arguments as of `decode_columns`. Raises `UnfitError`.
     """
-    for piece in _pieces(data, from_offset, to_offset, aborted):
-        found = _decode(piece, from_offset, to_offset, with_headers)
+    for batches in _record_batches(data, from_offset, to_offset, aborted):
+        found = _decode(batches, from_offset, to_offset, with_headers)
         if found is not None:
             yield found
 
@@ -91,14 +91,14 @@ def rows(
 # -- one after the other
 
 
-def _pieces(
+def _record_batches(
     data: bytes, from_offset: int, to_offset: int, aborted: Sequence[tuple[int, int]] | None
-) -> Iterator[Piece]:
+) -> Iterator[RecordBatches]:
     """Checks and inflates the batches, and finds where their records begin."""
     skip = AbortedTransactions(aborted) if aborted else None
     whole = memoryview(data)
     unpack = _HEADER.unpack_from
-    piece = Piece()
+    batches = RecordBatches()
     start, end = 0, len(data)
     if end > _MOST_BYTES:
         raise UnfitError
@@ -119,61 +119,61 @@ def _pieces(
         if attributes & _CONTROL or base_offset + last_delta < from_offset or not count:
             continue
         codec = attributes & _COMPRESSED
-        if codec != piece.codec or piece.inflated_bytes > PIECE_BYTES:
-            yield _closed(piece)
-            piece = Piece(codec=codec)
+        if codec != batches.codec or batches.inflated_bytes > MOST_INFLATED_BYTES:
+            yield _closed(batches)
+            batches = RecordBatches(codec=codec)
         if codec:
-            _add_inflated(piece, whole[begin + HEADER_BYTES : stop], count)
+            _add_inflated(batches, whole[begin + HEADER_BYTES : stop], count)
         else:
-            piece.buffer = data
-            _add(piece, data, begin + HEADER_BYTES, stop, count, 0)
-        piece.base_offsets.append(base_offset)
-        piece.last_deltas.append(last_delta)
+            batches.buffer = data
+            _add(batches, data, begin + HEADER_BYTES, stop, count, 0)
+        batches.base_offsets.append(base_offset)
+        batches.last_deltas.append(last_delta)
         append_time = int(attributes & _APPEND_TIME != 0)
-        piece.timestamps_ms.append(max_ms if append_time else base_ms)
-        piece.append_time.append(append_time)
-    yield _closed(piece)
+        batches.timestamps_ms.append(max_ms if append_time else base_ms)
+        batches.append_time.append(append_time)
+    yield _closed(batches)
 
 
-def _closed(piece: Piece) -> Piece:
-    if piece.parts:
-        piece.buffer = piece.parts[0] if len(piece.parts) == 1 else b"".join(piece.parts)
-        piece.parts = []
-        if len(piece.buffer) > _MOST_BYTES:
+def _closed(batches: RecordBatches) -> RecordBatches:
+    if batches.parts:
+        batches.buffer = batches.parts[0] if len(batches.parts) == 1 else b"".join(batches.parts)
+        batches.parts = []
+        if len(batches.buffer) > _MOST_BYTES:
             raise UnfitError
-    return piece
+    return batches
 
 
-def _add_inflated(piece: Piece, compressed: memoryview, count: int) -> None:
+def _add_inflated(batches: RecordBatches, compressed: memoryview, count: int) -> None:
     try:
-        part = decompress(piece.codec, compressed)
+        part = decompress(batches.codec, compressed)
     except CorruptBatchError:
         raise UnfitError from None
-    _add(piece, part, 0, len(part), count, piece.inflated_bytes)
-    piece.parts.append(part)
-    piece.inflated_bytes += len(part)
+    _add(batches, part, 0, len(part), count, batches.inflated_bytes)
+    batches.parts.append(part)
+    batches.inflated_bytes += len(part)
 
 
-def _add(piece: Piece, buffer: bytes, start: int, stop: int, count: int, base: int) -> None:
+def _add(batches: RecordBatches, buffer: bytes, start: int, stop: int, count: int, base: int) -> None:
     """Notes where the records between `start` and `stop` of `buffer` are, which begins at `base` of the
-    piece's."""
+    batches' one."""
     if not 0 <= count * LEAST_RECORD_BYTES <= stop - start:
         raise UnfitError
     grid = _grid(buffer[start], buffer[start + 1], stop - start, count)
     if grid is not None:
         begins, ends = grid
-        piece.begins.extend(begins)
-        piece.ends.extend(ends)
-        piece.bases.append(base + start)
+        batches.begins.extend(begins)
+        batches.ends.extend(ends)
+        batches.bases.append(base + start)
     else:
         found = _chase(buffer, start, count)
         if found[-1] != stop:
             raise UnfitError
-        piece.ends.extend(array("i", found[1:]))
+        batches.ends.extend(array("i", found[1:]))
         found.pop()
-        piece.begins.extend(array("i", found))
-        piece.bases.append(base)
-    piece.stops.append(len(piece.begins))
+        batches.begins.extend(array("i", found))
+        batches.bases.append(base)
+    batches.stops.append(len(batches.begins))
 
 
 @lru_cache(maxsize=64)
@@ -282,36 +282,36 @@ class _Cursor:
         raise UnfitError
 
 
-def _decode(piece: Piece, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
-    if not piece.begins:
+def _decode(batches: RecordBatches, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
+    if not batches.begins:
         return None
     try:
-        return _Decoding(piece).rows(from_offset, to_offset, with_headers)
+        return _Decoding(batches).rows(from_offset, to_offset, with_headers)
     except (pa.ArrowInvalid, pa.ArrowIndexError):
         # A length led out of the buffer.
         raise UnfitError from None
 
 
 class _Decoding:
-    """The records of one piece."""
+    """The records of batches in one buffer."""
 
-    def __init__(self, piece: Piece) -> None:
-        self._piece = piece
-        self._count = len(piece.begins)
+    def __init__(self, batches: RecordBatches) -> None:
+        self._batches = batches
+        self._count = len(batches.begins)
         self._batch = None
-        if len(piece.stops) > 1:
-            numbers = _int64(range(len(piece.stops)))
-            kind, ends = pa.run_end_encoded(_INT64, _INT64), _int64(piece.stops)
+        if len(batches.stops) > 1:
+            numbers = _int64(range(len(batches.stops)))
+            kind, ends = pa.run_end_encoded(_INT64, _INT64), _int64(batches.stops)
             runs = pa.RunEndEncodedArray.from_buffers(kind, self._count, [None], children=[ends, numbers])
             self._batch = pc.run_end_decode(runs)
-        bases = self._each(piece.bases)
-        self._begins = pc.add(_positions(piece.begins), bases)
-        self._ends = pc.add(_positions(piece.ends), bases)
+        bases = self._each(batches.bases)
+        self._begins = pc.add(_positions(batches.begins), bases)
+        self._ends = pc.add(_positions(batches.ends), bases)
 
     def rows(self, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
         """The columns, cut to the range."""
-        piece = self._piece
-        cursor = _Cursor(piece.buffer, self._begins)
+        batches = self._batches
+        cursor = _Cursor(batches.buffer, self._begins)
         length = cursor.varint()
         # The lowest bit is the sign, and must not be set.
         _must_equal(pc.add(pc.multiply(cursor.at, _TWO), length), pc.multiply(self._ends, _TWO))
@@ -323,11 +323,11 @@ class _Decoding:
         if pc.max(pc.bit_wise_and(deltas, _ONE)).as_py():
             raise UnfitError
         deltas = pc.shift_right(deltas, _ONE)
-        if pc.any(pc.greater(deltas, self._each(piece.last_deltas))).as_py():
+        if pc.any(pc.greater(deltas, self._each(batches.last_deltas))).as_py():
             raise UnfitError
-        offsets = pc.add(deltas, self._each(piece.base_offsets))
-        keys = _Span(cursor)
-        values = _Span(cursor)
+        offsets = pc.add(deltas, self._each(batches.base_offsets))
+        keys = _Field(cursor)
+        values = _Field(cursor)
         # Behind the value there is at least the number of headers.
         if pc.any(pc.greater_equal(cursor.at, self._ends)).as_py():
             raise UnfitError
@@ -335,8 +335,8 @@ class _Decoding:
         if not count:
             return None
         return Rows(
-            keys.gather(piece.buffer, first, count),
-            values.gather(piece.buffer, first, count),
+            keys.gather(batches.buffer, first, count),
+            values.gather(batches.buffer, first, count),
             offsets.slice(first, count),
             _microseconds(timestamps, first, count),
             self._kinds(first, count),
@@ -344,24 +344,24 @@ class _Decoding:
         )
 
     def _timestamps(self, deltas: Any) -> Any:
-        piece = self._piece
-        found = pc.add(_signed(deltas), self._each(piece.timestamps_ms))
-        if any(piece.append_time):
+        batches = self._batches
+        found = pc.add(_signed(deltas), self._each(batches.timestamps_ms))
+        if any(batches.append_time):
             # One time for all records of such a batch, whatever they say.
-            told = pc.equal(self._each(piece.append_time), _ONE)
-            found = pc.if_else(told, self._each(piece.timestamps_ms), found)
+            told = pc.equal(self._each(batches.append_time), _ONE)
+            found = pc.if_else(told, self._each(batches.timestamps_ms), found)
         return found
 
     def _kinds(self, first: int, count: int) -> Any:
         """Whether each timestamp is the broker's, 0 or 1; one number when it is the same for all."""
-        kinds = self._piece.append_time
+        kinds = self._batches.append_time
         if len(set(kinds)) == 1:
             return kinds[0]
         return self._each(kinds).slice(first, count).cast(pa.int32())
 
     def _headers(self, at: Any, first: int, count: int) -> list[Headers] | None:
         """For each record; None when no record has any."""
-        buffer = self._piece.buffer
+        buffer = self._batches.buffer
         begins = at.slice(first, count)
         ends = self._ends.slice(first, count)
         lengths = pc.subtract(ends, begins)
@@ -386,7 +386,7 @@ class _Decoding:
         return pc.take(_int64(of_batch), self._batch)
 
 
-class _Span:
+class _Field:
     """Begin and end of a key or value in every record; reading it moves the cursor behind it."""
 
     def __init__(self, cursor: _Cursor) -> None:

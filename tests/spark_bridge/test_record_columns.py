@@ -21,7 +21,7 @@ from ringleader.protocol.records import (
     iter_batches,
     stamp_append_time,
 )
-from ringleader.spark_bridge.fetching import columns, spans
+from ringleader.spark_bridge.fetching import columns, record_columns
 from ringleader.spark_bridge.fetching.columns import answer_batches
 
 STAMP_MS = 1_700_000_000_000
@@ -73,7 +73,7 @@ def as_rows(found: Sequence[Any]) -> list[dict[str, Any]]:
 def together(data: bytes, start: int = 0, stop: int = ALL, headers: bool = True, **more: Any) -> list[Any]:
     """By the fast way only: what does not fit is an error here."""
     found: list[Any] = []
-    for part in spans.rows(data, start, stop, headers, **more):
+    for part in record_columns.rows(data, start, stop, headers, **more):
         found += columns._cut("t", 3, part, headers)
     return as_rows(found)
 
@@ -116,7 +116,7 @@ def test_broken_bytes_give_the_same_rows_or_an_error(data: bytes, choice: st.Dat
     broken = data[: batch.start] + bytes(damaged) + data[batch.end :]
     try:
         rows = together(broken)
-    except spans.UnfitError:
+    except record_columns.UnfitError:
         return
     for row in rows:
         assert row.pop("offset") >= 0
@@ -140,16 +140,16 @@ def test_large_answers_come_together_in_batches_of_spark_s_size(monkeypatch: pyt
 
 
 def test_much_that_inflates_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "PIECE_BYTES", 100_000)
+    monkeypatch.setattr(record_columns, "MOST_INFLATED_BYTES", 100_000)
     batch = [build_batch(records(base, 50, 1000), compression=Compression.ZSTD) for base in range(0, 500, 50)]
     data = b"".join(batch) + build_batch(records(500, 50, 1000))
-    pieces = list(spans.rows(data, 0, ALL, False))
-    assert len(pieces) > 3
+    several = list(record_columns.rows(data, 0, ALL, False))
+    assert len(several) > 3
     assert together(data) == one_by_one(data)
 
 
 def test_what_comes_before_bad_data_is_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(record_columns, "MOST_INFLATED_BYTES", 1_000)
     monkeypatch.setattr(columns, "FEW_BYTES", 1)
     good = [build_batch(records(base, 50, 1000), compression=Compression.LZ4) for base in range(0, 200, 50)]
     broken = bytearray(build_batch(records(200, 50, 1000)))
@@ -167,7 +167,7 @@ def test_records_that_only_seem_equally_long() -> None:
     sizes = [100, 101, 99, 100]
     made = [Record(i, STAMP_MS, None, b"v" * size) for i, size in enumerate(sizes)]
     data = build_batch(made)
-    with pytest.raises(spans.UnfitError):
+    with pytest.raises(record_columns.UnfitError):
         together(data)
     data += b"".join(build_batch(records(base, 50, 1000)) for base in range(4, 204, 50))
     found = list(answer_batches("t", 3, data, 0, ALL, include_headers=False))
