@@ -245,6 +245,18 @@ def test_a_share_group_is_said_to_be_one(broker: KafkaBroker, orders: str) -> No
     )
 
 
+async def test_a_broker_whose_settings_leave_the_consumer_protocol_out(tmp_path: Path) -> None:
+    """It serves ConsumerGroupDescribe, and answers UNSUPPORTED_VERSION."""
+    properties = {"group.coordinator.rebalance.protocols": "classic"}
+    with KafkaBroker(tmp_path / "broker", properties=properties) as classic:
+        async with Admin(classic.bootstrap, timeout_ms=60_000) as admin:
+            await admin.create_topic("orders", 1)
+            await admin.set_group_offsets("billing", {("orders", 0): 0})
+            billing, nobody = await admin.describe_groups(["billing", "nobody"])
+    assert (billing.state, billing.group_type) == ("Empty", "classic")
+    assert (nobody.state, nobody.group_type, nobody.members) == ("Dead", "", ())
+
+
 def test_settings_of_a_topic(broker: KafkaBroker) -> None:
     ok(broker, "topics", "create", "altered", "--partitions", "2", "--config", "retention.ms=5000")
     assert ok(broker, "topics", "alter", "altered", "--config", "cleanup.policy=compact", "--partitions", "3")
