@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ringleader.clients.model import TopicPartition
+if TYPE_CHECKING:
+    from ringleader.clients.model import TopicPartition
 
 MAX_OFFSET = 2**63 - 1
 _TOKEN = "ringleader-spark"

@@ -18,10 +18,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.values import MAX_OFFSET, CommitToken, OffsetRange, by_topic
+
+if TYPE_CHECKING:
+    from ringleader.clients.model import TopicPartition
 
 DOCUMENT_VERSION = 1
 
