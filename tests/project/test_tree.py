@@ -56,6 +56,7 @@ def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
 
 
 ONE_CONCEPT = {
+    "clients/admin.py": "calls of one class, a few lines each",
     "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
     "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
