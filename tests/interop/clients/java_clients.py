@@ -98,11 +98,18 @@ class JavaClients:
                 self._answer(self._answers.pop(event["id"]), event)
             elif (sink := self._sinks.get(event["name"])) is not None:
                 sink(event)
+        gone = {
+            "event": "failed",
+            "error": "gone",
+            "message": f"the JVM has ended; its log is {self.log_path}",
+        }
         for answer in self._answers.values():
-            answer.set_exception(JavaError("gone", f"the JVM has ended; its log is {self.log_path}"))
+            self._answer(answer, gone)
 
     @staticmethod
     def _answer(answer: Future[Any], event: dict[str, Any]) -> None:
+        if not answer.set_running_or_notify_cancel():
+            return  # nobody waits for it any more: the next ones still come
         if event["event"] == "done":
             answer.set_result(event["result"])
         else:
