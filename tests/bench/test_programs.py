@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from bench.__main__ import BENCHMARKS, main
+from bench.consume import CODECS, READERS, RECORDS, SIZES
 from bench.document import numbers
 from bench.filesystem import MemoryFileSystemError
-from bench.plan import KAFKA, KFAKE, quick_plan
+from bench.plan import KAFKA, KFAKE, RINGLEADER, quick_plan
 
 pytestmark = pytest.mark.bench
 
@@ -99,11 +100,13 @@ def test_handover(tmp_path: Path) -> None:
 
 def test_consume(tmp_path: Path) -> None:
     saved = run("consume", tmp_path)
-    assert saved["results"].keys() == {"none", "lz4"}
-    for result in saved["results"].values():
-        assert result["medians"].keys() == {"GroupConsumer", "aiokafka"}
-        assert all(one["per_s"] > 0 for rounds in result["rounds"].values() for one in rounds)
-    assert [goal["wanted"] for goal in saved["goals"]] == ["at least 1", "at least 1"]
+    cases = [(one["broker"], one["value_bytes"], one["codec"]) for one in saved["results"]]
+    assert cases == [(RINGLEADER, size, codec.name.lower()) for size in SIZES for codec in CODECS]
+    for result in saved["results"]:
+        assert result["medians"].keys() == set(READERS)
+        assert all(one["per_cpu_s"] > 0 for rounds in result["rounds"].values() for one in rounds)
+    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 2", "at least 1"}
+    assert saved["memory_mib"].keys() == {RECORDS, "aiokafka", "confluent-kafka"}
 
 
 def test_mixed(tmp_path: Path) -> None:
