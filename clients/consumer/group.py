@@ -46,7 +46,7 @@ logger = logging.getLogger("ringleader.clients.consumer")
 POLLED_EVERY_S = 0.1
 COMMIT_TIMEOUT_S = 30.0
 
-_callback: ContextVar[object] = ContextVar("callback of a consumer")
+_callback: ContextVar[object] = ContextVar("callback of a consumer", default=None)
 """Tasks and threads that a callback begins are inside of it, too, as long as it runs."""
 
 

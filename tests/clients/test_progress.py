@@ -136,6 +136,24 @@ async def test_a_callback_that_waits_for_a_position_does_not_hold_up_the_end(
     assert "raised" not in caplog.text
 
 
+async def test_records_may_be_asked_for_while_a_callback_waits(
+    coordinator: Coordinator, source: Source
+) -> None:
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(_partitions: list[TopicPartition]) -> None:
+        waiting.set()
+        await go_on.wait()
+
+    source.put(("t", 0))
+    async with consumer(coordinator, on_assigned=wait) as one:
+        await waiting.wait()
+        assert await one.getmany(timeout_s=0.05) == []
+        await one.commit()
+        go_on.set()
+        assert (await one.__anext__()).record.offset == 0
+
+
 async def test_a_slow_coordinator_does_not_hold_back_a_seek(coordinator: Coordinator, source: Source) -> None:
     source.fill(batches=1, count=10)
     coordinator.faults.delay("OffsetFetch", 10.0, times=1)
