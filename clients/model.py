@@ -113,6 +113,11 @@ Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 """What `commit` takes."""
 
 
+def with_metadata(value: int | OffsetAndMetadata) -> OffsetAndMetadata:
+    """A position as `commit` takes it, with all that belongs to one."""
+    return value if isinstance(value, OffsetAndMetadata) else OffsetAndMetadata(value)
+
+
 def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
     """A copy. Raises ValueError for what is no {(topic, partition): offset}."""
     if not isinstance(offsets, Mapping):
@@ -121,7 +126,7 @@ def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
         try:
             topic, partition = place
             index(partition)
-            index(value.offset if isinstance(value, OffsetAndMetadata) else value)
+            index(with_metadata(value).offset)
             right = isinstance(topic, str)
         except (TypeError, ValueError):
             right = False

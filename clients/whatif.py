@@ -21,7 +21,7 @@ from ringleader.clients.assignors import (
     sticky_user_data,
     weight_user_data,
 )
-from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
+from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE, behind
 from ringleader.clients.descriptions import GroupDescription
 from ringleader.protocol.embedded import Subscription, WeightUserData
 from ringleader.protocol.errors import MalformedError
@@ -193,7 +193,7 @@ def _outcome(situation: Situation, assignor: Assignor, before: Situation) -> Out
         min(counts),
         max(counts),
         counts.count(0),
-        max(_lag(situation, topics) for topics in got.values()),
+        max(behind(situation.lags, topics) for topics in got.values()),
         rounds,
         seconds * 1000,
         got,
@@ -229,16 +229,6 @@ def _moves(before: Situation, got: Assignment) -> int:
         for member, topics in got.items()
         for topic, ps in topics.items()
         for partition in ps
-    )
-
-
-def _lag(situation: Situation, topics: Mapping[str, Sequence[int]]) -> int:
-    return sum(
-        behind[partition]
-        for topic, ps in topics.items()
-        if (behind := situation.lags.get(topic))
-        for partition in ps
-        if partition < len(behind)
     )
 
 

@@ -42,6 +42,17 @@ Lags = Mapping[str, Sequence[int]]
 """Topic -> records behind the end, for each partition. What is missing counts as 0."""
 
 
+def behind(lags: Lags, topics: Mapping[str, Sequence[int]]) -> int:
+    """The lag of these partitions together."""
+    return sum(
+        known[partition]
+        for topic, partitions in topics.items()
+        if (known := lags.get(topic))
+        for partition in partitions
+        if partition < len(known)
+    )
+
+
 def assign(
     members: Sequence[AssignorMember],
     partitions: PartitionCounts,

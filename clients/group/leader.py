@@ -17,14 +17,16 @@ from ringleader.clients.assignors import (
     lag_aware,
     sticky_user_data,
 )
+from ringleader.clients.assignors.lag import behind as behind_of
 from ringleader.clients.connection.aside import aside
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.overview import Overview, in_trouble, overview
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError
+from ringleader.clients.group.assignment import readable_topics
 from ringleader.clients.group.driver import Driver
-from ringleader.clients.group.lags import Lags, lags_of
+from ringleader.clients.group.lags import lags_of
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice, in_words
 from ringleader.clients.group.settings import COOPERATIVE, LAG_AWARE, MemberSettings, SubscriptionSettings
@@ -311,7 +313,7 @@ class Leading:
             MemberInfo(one.member_id, one.group_instance_id, one.member_metadata) for one in group.members
         ]
         members, topics = _read_members(infos)
-        assignments = {one.member_id: _partitions(one.member_assignment) for one in group.members}
+        assignments = {one.member_id: readable_topics(one.member_assignment) for one in group.members}
         self._by_rack = False
         counts = {
             topic: sum(len(assignment.get(topic, ())) for assignment in assignments.values())
@@ -358,10 +360,10 @@ class Leading:
         ]
         assignor = lag_aware(lags.behind, imbalance)
         after = await _aside(sum(counts.values()), lambda: assignor.assign(members, counts, None))
-        behind = {member: _sum(lags, assignment) for member, assignment in given.items()}
+        behind = {member: behind_of(lags.behind, assignment) for member, assignment in given.items()}
         most = max(behind, key=lambda member: (behind[member], member))
         mean = sum(behind.values()) / len(behind)
-        cured = behind[most] - max(_sum(lags, assignment) for assignment in after.values())
+        cured = behind[most] - max(behind_of(lags.behind, assignment) for assignment in after.values())
         if cured <= imbalance * mean:
             return ""
         moving = [
@@ -371,16 +373,6 @@ class Leading:
             for partition in sorted(set(partitions) - set(after[member].get(topic, ())))
         ]
         return f"{most} is {behind[most]} records behind, the mean is {mean:.0f}: moving {in_words(moving)}"
-
-
-def _sum(lags: Lags, assignment: Mapping[str, Sequence[int]]) -> int:
-    return sum(
-        behind[partition]
-        for topic, partitions in assignment.items()
-        if (behind := lags.behind.get(topic))
-        for partition in partitions
-        if partition < len(behind)
-    )
 
 
 def _differences(before: Mapping[str, _Known], after: Mapping[str, _Known]) -> list[str]:
@@ -446,10 +438,3 @@ def _owned(members: Sequence[AssignorMember]) -> Assignment:
     for (topic, partition), (_, member_id) in owners.items():
         found[member_id].setdefault(topic, []).append(partition)
     return found
-
-
-def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    try:
-        return AssignmentBytes.decode(assignment).partitions if assignment else {}
-    except MalformedError:
-        return {}

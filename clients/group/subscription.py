@@ -17,17 +17,17 @@ from ringleader.clients.assignors import (
     weight_user_data,
 )
 from ringleader.clients.checks import check
+from ringleader.clients.group.assignment import assigned_partitions, readable_topics
 from ringleader.clients.group.consumer_protocol import ConsumerProtocolMachine
 from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.machine import MemberMachine
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember, SyncGroupMember
 from ringleader.clients.group.settings import COOPERATIVE, LAG_AWARE, MemberSettings, SubscriptionSettings
-from ringleader.clients.model import Assigned, MemberProtocol, TopicPartition
+from ringleader.clients.model import Assigned, Lost, MemberProtocol, Revoked, TopicPartition
 from ringleader.clients.offsets.commits import Consumed
 from ringleader.clients.options import ConsumerMemberOptions, check_call
 from ringleader.protocol.embedded import Assignment, Subscription
-from ringleader.protocol.errors import MalformedError
 
 M = TypeVar("M", GroupMember, SyncGroupMember)
 
@@ -43,13 +43,10 @@ CLASSIC_OPTIONS = {
 """Without a meaning in the consumer protocol."""
 
 
-def partitions_of(assigned: Assigned) -> list[TopicPartition]:
-    """The partitions of an assignment, sorted. Raises MalformedError for bytes that are no consumer
-    assignment."""
-    if not assigned.assignment:
-        return []
-    topics = Assignment.decode(assigned.assignment).partitions
-    return sorted((topic, partition) for topic, ps in topics.items() for partition in ps)
+def partitions_of(change: Assigned | Revoked | Lost) -> list[TopicPartition]:
+    """The partitions of an assignment, or of what is given up or lost of one, sorted. Raises MalformedError
+    for bytes that are no consumer assignment."""
+    return assigned_partitions(change.assignment)
 
 
 def consumer_member(
@@ -119,17 +116,10 @@ def group_member(
 def partitions_given_up(before: bytes, after: bytes) -> bytes | None:
     """Of two consumer assignments, the partitions of the first that are not in the second, as an assignment;
     None if there are none. What cannot be read has no partitions."""
-    had, has = _readable(before), _readable(after)
+    had, has = readable_topics(before), readable_topics(after)
     gone = {topic: sorted(set(ps) - set(has.get(topic, ()))) for topic, ps in had.items()}
     moving = {topic: ps for topic, ps in gone.items() if ps}
     return Assignment(moving).encode() if moving else None
-
-
-def _readable(assignment: bytes) -> dict[str, list[int]]:
-    try:
-        return Assignment.decode(assignment).partitions if assignment else {}
-    except MalformedError:
-        return {}
 
 
 class _Subscriber:
@@ -186,7 +176,7 @@ class _Subscriber:
         held = last = None
         if self._machine is not None:
             held, last = self._machine.held, self._machine.last_held
-        owned = {} if held is None else _readable(held.assignment)
+        owned = {} if held is None else readable_topics(held.assignment)
         generation = -1 if last is None else last.generation
         data, rack = _user_data(assignor, self._settings.weight, last, owned), self._settings.rack
         return Subscription(list(self._choice.announce()), data, owned, generation, rack).encode()
@@ -195,7 +185,7 @@ class _Subscriber:
 def _user_data(
     assignor: str, weight: float, last: Assigned | None, owned: Mapping[str, Sequence[int]]
 ) -> bytes | None:
-    had = {} if last is None else _readable(last.assignment)
+    had = {} if last is None else readable_topics(last.assignment)
     generation = -1 if last is None else last.generation
     if assignor == "sticky":
         return sticky_user_data(had, generation)

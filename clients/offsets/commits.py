@@ -11,11 +11,11 @@ from typing import Protocol
 
 from ringleader.clients.checks import check
 from ringleader.clients.errors import ClientError, CommitFailedError, MembershipOverError
+from ringleader.clients.group.assignment import assigned_partitions
 from ringleader.clients.model import Lost, OffsetAndMetadata, Offsets, Revoked, TopicPartition, checked
 from ringleader.clients.offsets.commit_queue import Commit, CommitQueue
 from ringleader.clients.offsets.committing import Host, Positions
 from ringleader.clients.offsets.stored import Stored, StoredOffsets
-from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import MalformedError
 
 logger = logging.getLogger("ringleader.clients.group.membership")
@@ -209,10 +209,9 @@ class MemberCommits:
 
 def _partitions(assignment: bytes) -> list[TopicPartition] | None:
     try:
-        topics = Assignment.decode(assignment).partitions if assignment else {}
+        return assigned_partitions(assignment)
     except MalformedError:
         return None
-    return [(topic, partition) for topic, found in topics.items() for partition in found]
 
 
 def _client_error(error: Exception | None) -> ClientError | None:

@@ -11,7 +11,7 @@ from ringleader.clients.errors import ClientError, CommitFailedError
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.group.membership import GroupMember
-from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition, with_metadata
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
@@ -56,7 +56,7 @@ class ConsumedOffsets:
         states = self._revoked | self._states()
         for partition, value in offsets.items():
             if (state := states.get(partition)) is not None:
-                state.committed = value.offset if isinstance(value, OffsetAndMetadata) else value
+                state.committed = with_metadata(value).offset
 
     def _states(self) -> dict[TopicPartition, PartitionState]:
         return {} if self._reader is None else dict(self._reader.states)
@@ -105,9 +105,7 @@ class ConsumedOffsets:
                 if not await self._stayed(states, generation, left_s):
                     raise
         for partition, value in offsets.items():
-            states[partition].committed_by_application(
-                value if isinstance(value, OffsetAndMetadata) else OffsetAndMetadata(value)
-            )
+            states[partition].committed_by_application(with_metadata(value))
 
     def commit_nowait(
         self, member: GroupMember, offsets: Offsets, on_done: Callable[[ClientError | None], None] | None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ringleader.clients.connection.requests import Request, by_topic
-from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition, with_metadata
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -26,7 +26,7 @@ def offset_commit(
     """Commit for a member; generation -1 and member id "" for no member (only into a group without any)."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), value in offsets.items():
-        position = value if isinstance(value, OffsetAndMetadata) else OffsetAndMetadata(value)
+        position = with_metadata(value)
         entry = OffsetCommitRequestPartition(
             partition_index=partition,
             committed_offset=position.offset,

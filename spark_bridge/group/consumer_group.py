@@ -24,7 +24,6 @@ from ringleader.clients.group.membership import Assigned, Lost, Revoked, SyncGro
 from ringleader.clients.group.state import Phase
 from ringleader.clients.group.subscription import partitions_of, sync_consumer_member
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.protocol.embedded import Assignment
 from ringleader.protocol.errors import ErrorCode
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.group.membership import (
@@ -226,7 +225,7 @@ class ConsumerGroup:
         self._ownership.assigned(index, assigned.generation, assigned.member_id, partitions)
 
     def _revoked(self, index: int, revoked: Revoked) -> Future[None]:
-        partitions = _partitions(revoked.assignment) if revoked.partial else None
+        partitions = frozenset(partitions_of(revoked)) if revoked.partial else None
         began_s = time.monotonic()
         given_up = self._ownership.revoke(index, revoked.generation, partitions)
         if not self._left:
@@ -236,19 +235,12 @@ class ConsumerGroup:
         return given_up
 
     def _lost(self, index: int, lost: Lost) -> None:
-        gone = _partitions(lost.assignment)
+        gone = frozenset(partitions_of(lost))
         self._rebalances.lost(index, gone, lost.reason)
         self._ownership.lost(index, gone if lost.partial else None)
 
     def _failed(self, error: MembershipError) -> None:
         self._ownership.failed(SourceError(_sentence(self._options, error)))
-
-
-def _partitions(assignment: bytes) -> frozenset[TopicPartition]:
-    if not assignment:
-        return frozenset()
-    shares = Assignment.decode(assignment).partitions
-    return frozenset((topic, number) for topic, numbers in shares.items() for number in numbers)
 
 
 def _sentence(options: StreamOptions, error: MembershipError) -> str:
