@@ -123,7 +123,14 @@ def check_call(
 ) -> None:
     """What all calls that make a member take. `call` is what the user wrote, `known` the TypedDict of its
     options. Raises TypeError for an option that there is not, ValueError for values that cannot work."""
+    check("group_id", group_id, str, call)
+    check_client(call, bootstrap, options, known)
+
+
+def check_client(
+    call: str, bootstrap: str | Sequence[str], options: Mapping[str, object], known: type
+) -> None:
+    """What all calls that make a client take; see `check_call`."""
     check("bootstrap", bootstrap, str | Sequence[str], call)
     parse_bootstrap(bootstrap)
-    check("group_id", group_id, str, call)
     check_options(call, options, known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +18,7 @@ from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
+from ringleader.clients.options import ConnectionOptions
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
@@ -34,16 +35,21 @@ class BaseConsumer(ABC):
     """
 
     def __init__(
-        self, name: str, client_id: str, settings: ConsumerSettings, cluster: Callable[[], Cluster]
+        self,
+        name: str,
+        bootstrap: str | Sequence[str],
+        settings: ConsumerSettings,
+        connection: ConnectionOptions,
     ) -> None:
         """`name` begins the sentences of errors."""
         self.settings = settings
         self._name = name
-        self._client_id = client_id
-        self._make_cluster = cluster
+        self._bootstrap = bootstrap
+        self._client_id = connection.get("client_id", CLIENT_ID)
+        self._tls, self._sasl = connection.get("tls"), connection.get("sasl")
         self._reader: Reader | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping = self._stopped = False
+        self._stopping = False
         self._asker: asyncio.Task[Any] | None = None
         self._asking = False
         self._last_turn_s = 0.0
@@ -68,7 +74,13 @@ class BaseConsumer(ABC):
         if self._loop is not None:
             raise ConsumerClosedError(f"{self._name}: this consumer was started before")
         self._loop = asyncio.get_running_loop()
-        cluster = self._make_cluster()
+        cluster = Cluster(
+            self._bootstrap,
+            client_id=self._client_id,
+            request_timeout_ms=self.settings.request_timeout_ms,
+            tls=self._tls,
+            sasl=self._sasl,
+        )
         try:
             await cluster.ready(seconds(timeout_s))
             self._reader = Reader(cluster, self.settings, self._committed())
@@ -83,16 +95,16 @@ class BaseConsumer(ABC):
         """End, with all connections. A batch in hand does not count as processed. May be called more than
         once."""
         reader, again = self._reader, self._stopping
+        seconds(timeout_s)
         if reader is None:
             return
         self._check_loop()
         self._stopping = True
         reader.leave_alone()
         try:
-            await self._end(seconds(timeout_s))
+            await self._end(timeout_s)
         finally:
             if not again:
-                self._stopped = True
                 await reader.close()
 
     @abstractmethod
@@ -232,7 +244,7 @@ class BaseConsumer(ABC):
     def _running(self) -> Reader:
         """The reader of a consumer that runs. Raises what says why it does not."""
         reader = self._reader
-        if reader is None or ((self._stopped or self._stopping) and not self._in_callback()):
+        if reader is None or (self._stopping and not self._in_callback()):
             raise self._closed()
         self._check_loop()
         self._check(reader)

@@ -80,19 +80,9 @@ class GroupConsumer(BaseConsumer):
         self._on_assigned: OnPartitions | None = rest.pop("on_assigned", None)
         self._on_revoked: OnPartitions | None = rest.pop("on_revoked", None)
         self._on_lost: OnPartitions | None = rest.pop("on_lost", None)
-        client_id = rest.setdefault("client_id", CLIENT_ID)
+        rest.setdefault("client_id", CLIENT_ID)
         rest.setdefault("rebalance_timeout_ms", settings.max_poll_interval_ms)
-
-        def cluster() -> Cluster:
-            return Cluster(
-                bootstrap,
-                client_id=client_id,
-                request_timeout_ms=settings.request_timeout_ms,
-                tls=options.get("tls"),
-                sasl=options.get("sasl"),
-            )
-
-        super().__init__(f"group {group_id!r}", client_id, settings, cluster)
+        super().__init__(f"group {group_id!r}", bootstrap, settings, options)
         self.group_id = group_id
         self._consumed = ConsumedOffsets()
         self._callback: object | None = None
@@ -228,7 +218,7 @@ class GroupConsumer(BaseConsumer):
         """What is in hand is waited for; the member sets the bound, and tells the loss when it is over. Then
         it commits what is processed."""
         reader = self._read()
-        partitions = [tp for tp in _partitions(revoked) if tp in reader.states]
+        partitions = [tp for tp in partitions_of(revoked) if tp in reader.states]
         reader.suspend(partitions)
         await reader.until_processed(partitions)
         if partitions:
@@ -237,7 +227,7 @@ class GroupConsumer(BaseConsumer):
 
     async def _lost(self, lost: Lost) -> None:
         reader = self._read()
-        partitions = [tp for tp in _partitions(lost) if tp in reader.states]
+        partitions = [tp for tp in partitions_of(lost) if tp in reader.states]
         self._consumed.lost(reader.drop(partitions), lost.generation)
         if partitions:
             await self._call(self._on_lost, partitions)
@@ -264,7 +254,3 @@ class GroupConsumer(BaseConsumer):
         finally:
             _callback.reset(token)
             self._callback = None
-
-
-def _partitions(change: Revoked | Lost) -> list[TopicPartition]:
-    return partitions_of(Assigned(change.generation, change.member_id, "", "", change.assignment))

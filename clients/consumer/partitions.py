@@ -7,11 +7,10 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack
 
-from ringleader.clients.checks import check, check_options, seconds
+from ringleader.clients.checks import seconds
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.cluster import Cluster, parse_bootstrap, retrying
+from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.consumer.base import (
-    CLIENT_ID,
     LOOKUP_TIMEOUT_S,
     BaseConsumer,
     consumer_settings,
@@ -21,7 +20,7 @@ from ringleader.clients.fetch.model import ConsumerSettings, FetchMetrics
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.clients.options import PartitionConsumerOptions
+from ringleader.clients.options import PartitionConsumerOptions, check_client
 from ringleader.protocol.errors import ErrorCode, error_name
 
 
@@ -48,24 +47,10 @@ class PartitionConsumer(BaseConsumer):
         otherwise, reading begins where `auto_offset_reset` says.
         """
         call = "PartitionConsumer()"
-        check("bootstrap", bootstrap, str | Sequence[str], call)
-        check_options(call, options, PartitionConsumerOptions)
-        parse_bootstrap(bootstrap)
+        check_client(call, bootstrap, options, PartitionConsumerOptions)
         settings, _ = consumer_settings(call, settings, options)
         self._wanted = _checked(partitions)
-
-        client_id = options.get("client_id", CLIENT_ID)
-
-        def cluster() -> Cluster:
-            return Cluster(
-                bootstrap,
-                client_id=client_id,
-                request_timeout_ms=settings.request_timeout_ms,
-                tls=options.get("tls"),
-                sasl=options.get("sasl"),
-            )
-
-        super().__init__("a consumer of partitions", client_id, settings, cluster)
+        super().__init__("a consumer of partitions", bootstrap, settings, options)
         self._cluster: Cluster | None = None
 
     def _committed(self) -> Committed:

@@ -11,7 +11,6 @@ from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, Unpack
 
-from ringleader.clients.checks import check_options
 from ringleader.clients.consumer.base import (
     LOOKUP_TIMEOUT_S,
     START_TIMEOUT_S,
@@ -24,7 +23,13 @@ from ringleader.clients.errors import ClientError
 from ringleader.clients.fetch.errors import ConsumerClosedError
 from ringleader.clients.fetch.model import Batch, ConsumerMetrics, ConsumerSettings, FetchMetrics
 from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
-from ringleader.clients.options import ConsumerOptions, OnPartitions, PartitionConsumerOptions, check_call
+from ringleader.clients.options import (
+    ConsumerOptions,
+    OnPartitions,
+    PartitionConsumerOptions,
+    check_call,
+    check_client,
+)
 
 C = TypeVar("C", bound=BaseConsumer)
 T = TypeVar("T")
@@ -92,15 +97,11 @@ class _SyncConsumer(Generic[C]):
             loop.call_soon_threadsafe(loop.stop)
             self._thread.join()
 
-    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        loop = self._loop
-        if loop is None:
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if (loop := self._loop) is None:
             work.close()
             raise self._consumer._closed()
-        return asyncio.run_coroutine_threadsafe(work, loop)
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = self._submit(work)
+        future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
         except BaseException:
@@ -252,7 +253,7 @@ class SyncPartitionConsumer(_SyncConsumer[PartitionConsumer]):
         **options: Unpack[PartitionConsumerOptions],
     ) -> None:
         """As `PartitionConsumer`."""
-        check_options("SyncPartitionConsumer()", options, PartitionConsumerOptions)
+        check_client("SyncPartitionConsumer()", bootstrap, options, PartitionConsumerOptions)
         super().__init__(PartitionConsumer(bootstrap, partitions, settings=settings, **options))
 
     def assign(
