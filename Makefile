@@ -50,7 +50,7 @@ mutants: $(READY) ## Break the group machine on purpose, in each way that is kno
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow.
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
-	@$(if $(ARGS),,$(PY) -m pytest -n 2 --dist loadgroup tests/interop/clients)
+	@$(if $(ARGS),,$(PY) -m pytest -n 2 --dist loadgroup tests/interop/clients tests/interop/cluster)
 
 lint: $(READY) ## Check style, types, arrows, generated code
 	@echo "ruff: style"

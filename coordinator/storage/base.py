@@ -30,6 +30,7 @@ class Failure(Enum):
     LOCKED = "another ringleader uses this data directory"
     DEAD = "the thread that writes has ended"
     SILENT = "the store does not answer"
+    AWAY = "the cluster does not answer in time"
 
 
 FATAL = frozenset(
@@ -40,8 +41,9 @@ would succeed): the store refuses everything until it is started again, in anoth
 
 
 class StorageError(Exception):
-    """A store could not do what it was asked. Nothing of the request is in the log, unless `fatal`: then
-    nobody knows until the log is replayed."""
+    """A store could not do what it was asked. Nothing of the request is in the log, unless `fatal`, or, from
+    a store whose appends are not `together`, FENCED or AWAY: then nobody knows until the log is replayed by
+    whoever opens the partition next."""
 
     def __init__(self, failure: Failure, detail: str = "") -> None:
         super().__init__(f"{failure.value}: {detail}" if detail else failure.value)
@@ -57,22 +59,37 @@ class Storage(Protocol):
     """A log of 50 (or as configured) partitions that may forget every record but the last one of each key.
 
     All methods run on one event loop. An outcome that is not known (a connection was lost, say) is the
-    store's own business: it finds out, or fails fatally.
+    store's own business: it finds out, or fails: fatally, or with AWAY for one partition.
     """
 
     pipeline: int
-    """How many calls of `append` may be under way at once."""
+    """How many calls of `append` may be under way at once: of all partitions if `together`, else of each."""
+
+    together: bool
+    """Whether one call of `append` may hold batches of several partitions, which are appended all or none.
+    Else a call holds batches of one partition only, and partitions neither wait for each other nor fail with
+    each other."""
+
+    fenced_reads: bool
+    """Whether another process may open a partition at any time, unnoticed: what memory says is then true only
+    if an append that was called later succeeds."""
 
     async def start(self) -> None:
         """Take possession. Raises `StorageError`; then nothing was written."""
 
-    async def open(self, partition: int, epoch: int) -> None:
-        """Own a partition under an epoch: appends under an older one are refused from here on. Raises
-        `StorageError`; FENCED when the partition has seen a newer epoch."""
+    async def open(self, partition: int, epoch: int) -> int:
+        """Own a partition from here on, and return the epoch that counts: the one given or, where the store
+        gives them out itself, a newer one. Appends under an older one are refused. Opening again begins a new
+        ownership. Raises `StorageError`; FENCED when the partition has seen a newer epoch."""
+
+    async def release(self, partition: int) -> None:
+        """Give up a partition, when nothing of it is under way; no append until it is opened again. Never
+        raises."""
 
     def replay(self, partition: int) -> AsyncIterator[list[Row]]:
-        """What the partition holds, in chunks, positions increasing; at least the last record of each key
-        that has no tombstone. Raises `StorageError`."""
+        """What the partition, which is open, holds, in chunks, positions increasing; at least the last record
+        of each key that has no tombstone. Nothing of an owner from before a later one's `open` is missing,
+        and nothing that such an owner wrote after it is there. Raises `StorageError`."""
 
     async def append(self, batches: Sequence[Batch]) -> list[int]:
         """Append all batches, all or none, and return the log position of each batch's last record. On return

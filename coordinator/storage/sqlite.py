@@ -107,6 +107,8 @@ class SqliteStorage:
     """See `Storage`. Methods with an underscore run on the writer's thread and own the connection."""
 
     pipeline = 1
+    together = True
+    fenced_reads = False
 
     def __init__(
         self, path: Path, synchronous: Literal["full", "off"] = "full", *, partitions: int = 50
@@ -133,9 +135,13 @@ class SqliteStorage:
             await self.close()
             raise
 
-    async def open(self, partition: int, epoch: int) -> None:
+    async def open(self, partition: int, epoch: int) -> int:
         """See `Storage.open`."""
         await self._on_thread().run(self._own, partition, epoch)
+        return epoch
+
+    async def release(self, partition: int) -> None:
+        """See `Storage.release`: whoever has the file has all partitions."""
 
     async def append(self, batches: Sequence[Batch]) -> list[int]:
         """See `Storage.append`."""

@@ -77,6 +77,7 @@ class KafkaBroker:
     `properties` go over those that every broker here has. `cpus`: the processors that it may use.
     `listeners`: more of them beside the plain one, by name, with their security protocols; what each needs is
     up to `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
+    `cluster_id`: that of a cluster of several, which also call `choose_ports` and `format`.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class KafkaBroker:
         cpus: Sequence[int] | None = None,
         listeners: Mapping[str, str] | None = None,
         scram_users: Mapping[str, str] | None = None,
+        cluster_id: str | None = None,
     ) -> None:
         self.directory = directory
         self.host = "127.0.0.1"
@@ -102,6 +104,8 @@ class KafkaBroker:
         self._cpus = None if cpus is None else set(cpus)
         self._listeners = dict(listeners or {})
         self._scram_users = dict(scram_users or {})
+        self._cluster_id = cluster_id or fresh_cluster_id()
+        self._voters = ""
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._started = threading.Event()
@@ -116,6 +120,16 @@ class KafkaBroker:
         return f"{self.host}:{self.ports[listener]}"
 
     @property
+    def controller(self) -> str:
+        """HOST:PORT of its controller."""
+        return f"{self.host}:{self._controller_port}"
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and neither stopped nor killed by us."""
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         """Of the running process."""
         assert self._process is not None
@@ -128,14 +142,43 @@ class KafkaBroker:
                 raise InteropError(self._why())
             return
         for _ in range(_ATTEMPTS):
-            self.port, self._controller_port, *others = free_ports(2 + len(self._listeners))
-            self.ports = dict(zip(self._listeners, others, strict=True))
-            shutil.rmtree(self.directory, ignore_errors=True)
-            self._format()
+            self.choose_ports()
+            self.format()
             if self._run():
                 return
         # Somebody else took the ports each time, or there is another reason: the log says.
         raise InteropError(self._why())
+
+    def choose_ports(self) -> None:
+        """Those that it will have, free at the moment."""
+        self.port, self._controller_port, *others = free_ports(2 + len(self._listeners))
+        self.ports = dict(zip(self._listeners, others, strict=True))
+
+    def format(self, voters: str = "") -> None:
+        """Make its directory anew. `voters`: all controllers of its cluster, ID@HOST:PORT each; default:
+        itself alone. Raises `InteropError`."""
+        self._voters = voters or f"1@{self.controller}"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        (self.directory / "log4j2.xml").write_text(_LOG4J)
+        lines = [f"{key}={value}" for key, value in self._all_properties().items()]
+        (self.directory / "server.properties").write_text("\n".join(lines) + "\n")
+        users = [
+            f"--add-scram=SCRAM-{kind}=[name={name},password={password}]"
+            for kind in ("SHA-256", "SHA-512")
+            for name, password in self._scram_users.items()
+        ]
+        format_it = (
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            self._cluster_id,
+            "-c",
+            self._properties_file(),
+        )
+        done = tool(*format_it, *users)
+        if done.returncode:
+            raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
 
     def stop(self) -> None:
         """SIGTERM, and wait for a clean end."""
@@ -156,23 +199,6 @@ class KafkaBroker:
 
     # ---- inside ----
 
-    def _format(self) -> None:
-        self.directory.mkdir(parents=True)
-        (self.directory / "log4j2.xml").write_text(_LOG4J)
-        lines = [f"{key}={value}" for key, value in self._all_properties().items()]
-        (self.directory / "server.properties").write_text("\n".join(lines) + "\n")
-        cluster = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        if cluster.startswith("-"):
-            cluster = "A" + cluster[1:]  # the tool would take it for an option
-        users = [
-            f"--add-scram=SCRAM-{kind}=[name={name},password={password}]"
-            for kind in ("SHA-256", "SHA-512")
-            for name, password in self._scram_users.items()
-        ]
-        done = tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._properties_file(), *users)
-        if done.returncode:
-            raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
-
     def _properties_file(self) -> str:
         return str(self.directory / "server.properties")
 
@@ -183,9 +209,9 @@ class KafkaBroker:
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@{self.host}:{self._controller_port}",
+            "controller.quorum.voters": self._voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"{advertised},CONTROLLER://{self.host}:{self._controller_port}",
+            "listeners": f"{advertised},CONTROLLER://{self.controller}",
             "advertised.listeners": advertised,
             "listener.security.protocol.map": ",".join(f"{name}:{of}" for name, of in protocols.items()),
             "log.dirs": str(self.directory / "data"),
@@ -253,6 +279,12 @@ class KafkaBroker:
     def _why(self) -> str:
         last = "\n".join(self.log[-10:])
         return f"Apache Kafka did not start; the last it said:\n{last}"
+
+
+def fresh_cluster_id() -> str:
+    """As Kafka makes them."""
+    made = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+    return "A" + made[1:] if made.startswith("-") else made  # the tool would take it for an option
 
 
 def free_ports(count: int) -> list[int]:

@@ -18,9 +18,18 @@ class MemoryStorage:
     drops is then what a crash of the machine would have dropped.
     """
 
-    def __init__(self, *, synchronous: bool = True, pipeline: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        synchronous: bool = True,
+        pipeline: int = 1,
+        together: bool = True,
+        fenced_reads: bool = False,
+    ) -> None:
         self.synchronous = synchronous
         self.pipeline = pipeline
+        self.together = together
+        self.fenced_reads = fenced_reads
         self.rows: list[tuple[int, Row]] = []
         """Partition and row."""
         self.synced = 0
@@ -50,17 +59,22 @@ class MemoryStorage:
         self._failures[self.appends + nth] = failure
 
     def hold(self) -> None:
-        """Appends are written but neither synced nor acknowledged until `release`; without it, the store
+        """Appends are written but neither synced nor acknowledged until `resume`; without it, the store
         never answers."""
         self._gate.clear()
 
-    def release(self) -> None:
+    def resume(self) -> None:
         """Let held appends go on."""
         self._gate.set()
 
     def power_loss(self) -> MemoryStorage:
         """The store that the machine finds when it is back: only what was synced."""
-        survivor = MemoryStorage(synchronous=self.synchronous, pipeline=self.pipeline)
+        survivor = MemoryStorage(
+            synchronous=self.synchronous,
+            pipeline=self.pipeline,
+            together=self.together,
+            fenced_reads=self.fenced_reads,
+        )
         survivor.rows = self.rows[: self.synced]
         survivor.synced = self.synced
         for partition, (_, epoch, _, _) in survivor.rows:
@@ -73,12 +87,16 @@ class MemoryStorage:
         """See `Storage.start`."""
         self.is_open = True
 
-    async def open(self, partition: int, epoch: int) -> None:
+    async def open(self, partition: int, epoch: int) -> int:
         """See `Storage.open`."""
         self._check_open()
         if epoch < self._epochs.get(partition, epoch):
             raise StorageError(Failure.FENCED)
         self._own(partition, epoch)
+        return epoch
+
+    async def release(self, partition: int) -> None:
+        """See `Storage.release`."""
 
     async def append(self, batches: Sequence[Batch]) -> list[int]:
         """See `Storage.append`."""

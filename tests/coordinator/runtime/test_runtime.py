@@ -62,7 +62,7 @@ async def test_acknowledgement_waits_for_the_sync() -> None:
         assert not waiting.done()
         assert not reading.done(), "what is not durable was read"
         assert (await other.call(member.heartbeat(), 3)).error_code == 0, "it depends on the group only"
-        storage.release()
+        storage.resume()
         await waiting
         assert await reading == 42
 
@@ -92,7 +92,7 @@ async def test_commits_that_arrive_together_are_one_transaction() -> None:
         for client, member in zip(clients[1:], members[1:], strict=True):
             client.send(member.commit(1), COMMIT_VERSION)
         await settle()
-        storage.release()
+        storage.resume()
         for client in clients:
             await client.frame()
         assert storage.appends == before + 1
@@ -293,7 +293,7 @@ async def test_stop_answers_what_waits_and_keeps_what_was_written() -> None:
         served.server.stop_accepting()
         stopping = asyncio.ensure_future(served.runtime.stop())
         await settle()
-        storage.release()
+        storage.resume()
         await stopping
         assert error_of((await client.receive(OffsetCommitRequest, COMMIT_VERSION))[1]) == 0
         parked = await other.receive(type(join_request("group")), JOIN_VERSION)

@@ -42,7 +42,7 @@ async def test_what_is_read_depends_on_what_was_written_before_it_and_on_nothing
         await turns()
         assert not written.future.done()
         assert not read.future.done()
-        runtime.storage.release()
+        runtime.storage.resume()
         assert await written.result() == 0
         assert await read.result() == (1,)
 
@@ -111,7 +111,7 @@ async def test_what_overlaps_a_failed_append_fails_with_it() -> None:
         for number in range(2, 5):
             asked += [runtime.put(0, b"a", number), runtime.get(0, b"a")]
             await turns()
-        storage.release()
+        storage.resume()
         assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 6
         await runtime.served(0)
         assert await runtime.get(0, b"a").result() == (1,)
@@ -188,7 +188,7 @@ async def test_records_of_the_former_life_that_are_on_their_way_are_loaded_too()
         assert await first.result() == await second.result() == NOT_COORDINATOR
         await turns()
         assert runtime.shards[0].phase is Phase.LOADING, "they may still come"
-        runtime.storage.release()
+        runtime.storage.resume()
         await runtime.served(0)
         assert await runtime.get(0, b"a").result() == (1,), "nobody was told, and it happened"
         assert await runtime.put(0, b"a", 3).result() == 0
@@ -203,7 +203,7 @@ async def test_records_of_the_former_life_that_are_not_on_their_way_are_never_wr
         await turns()
         runtime.broken[0]["put"] = 1
         assert await runtime.put(0, b"b", 2).result() == await gathered.result() == NOT_COORDINATOR
-        runtime.storage.release()
+        runtime.storage.resume()
         assert await elsewhere.result() == 0
         await runtime.served(0)
         assert await runtime.get(0, b"a").result() == (-1,)
@@ -220,7 +220,7 @@ async def test_a_life_that_is_over_is_told_nothing() -> None:
             asked.append(runtime.put(0, b"a", number))
             await turns()
         runtime.broken[0]["durable"] = 3
-        runtime.storage.release()
+        runtime.storage.resume()
         assert [await ticket.result() for ticket in asked] == [NOT_COORDINATOR] * 3
         await runtime.served(0)
         runtime.broken[0].clear()
@@ -464,7 +464,7 @@ async def test_stop_finishes_what_is_on_its_way_and_refuses_what_waits() -> None
         stopping = asyncio.ensure_future(runtime.stop())
         await turns()
         assert not stopping.done()
-        runtime.storage.release()
+        runtime.storage.resume()
         await stopping
         assert await written.result() == await gathered.result() == 0
         assert await parked.result() == NOT_COORDINATOR

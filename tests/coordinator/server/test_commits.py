@@ -187,7 +187,7 @@ async def test_peer_that_goes_away_during_a_plain_commit_harms_nobody() -> None:
             storage.hold()
             client.send(member.commit(2), 7)
             await other.call(member.heartbeat(), 3)
-        storage.release()
+        storage.resume()
         while (await fetched(other))[0] != 2:
             pass
         assert served.events("answer not sent") == []

@@ -235,7 +235,7 @@ async def test_fetch_of_several_groups_waits_for_each_groups_commits() -> None:
         async with served.connect() as other:
             seen = await other.call(OffsetFetchRequest(groups=groups[:1]), 8)
         assert seen.groups[0].topics[0].partitions[0].committed_offset == 5
-        storage.release()
+        storage.resume()
         answer = (await reader.receive(OffsetFetchRequest, 8))[1]
         assert [group.topics[0].partitions[0].committed_offset for group in answer.groups] == [5, 6]
 

@@ -108,7 +108,7 @@ async def test_memory_keeps_order_when_appends_overlap_and_fails_what_was_called
     store.fail_append(2, Failure.BUSY)
     calls = [asyncio.ensure_future(store.append([(0, 0, [(key, b"1")])])) for key in (b"a", b"b", b"c")]
     await asyncio.sleep(0)
-    store.release()
+    store.resume()
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [list, StorageError, StorageError]
     await store.append([(0, 0, [(b"d", b"1")])])

@@ -215,7 +215,7 @@ async def test_a_decision_that_is_not_durable_is_none() -> None:
         async with coordinator(world.storage.power_loss()) as after:
             assert after.runtime.verify("t", producer, ("a", 0)) == 0, "still open"
             assert after.log.markers == []
-        world.storage.release()
+        world.storage.resume()
         assert await answer == 0
         assert (await begun).error == ErrorCode.CONCURRENT_TRANSACTIONS
 
