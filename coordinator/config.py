@@ -86,7 +86,21 @@ def _unique(topics: tuple[TopicSpec, ...]) -> tuple[TopicSpec, ...]:
     return topics
 
 
+def parse_bootstrap(value: Any) -> Any:
+    """HOST:PORT, or a comma separated text or a sequence of these. Raises ValueError."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        return value
+    parts = [part for entry in value for part in (entry.split(",") if isinstance(entry, str) else [entry])]
+    addresses = tuple(Address(*parse_address(part)) for part in parts)
+    if any(address.port == 0 for address in addresses):
+        raise ValueError("a broker's port is not 0")
+    return addresses
+
+
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
+BootstrapField = Annotated[tuple[Address, ...], BeforeValidator(parse_bootstrap)]
 TopicsField = Annotated[tuple[TopicSpec, ...], BeforeValidator(parse_topics), AfterValidator(_unique)]
 
 
@@ -137,6 +151,44 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         ge=0,
         le=600_000,
         description="How long a clean stop waits for clients to take their last answers.",
+    )
+
+    # --- more than one node: groups here, their records and all topics in a Kafka cluster ---
+    cluster: BootstrapField = Field(
+        (),
+        description="HOST:PORT of brokers of the Kafka cluster that holds all records, separated by commas. "
+        "This node is then one of several and keeps nothing in `data.dir`. Default: one node by itself.",
+    )
+    cluster_properties: Path | None = Field(
+        None,
+        description="A file of Kafka client properties (`security.protocol`, `sasl.jaas.config`, ...): how "
+        "this node proves who it is to the cluster.",
+    )
+    cluster_groups_topic: str = Field(
+        "__ringleader_groups",
+        pattern=r"^[a-zA-Z0-9._-]{1,249}$",
+        description="The compacted topic on the cluster that holds the groups of all nodes; made when it is "
+        "missing, with `offsets.topic.num.partitions`.",
+    )
+    cluster_replication_factor: int = Field(
+        3, ge=1, le=32_767, description="Replicas of `cluster.groups.topic` when it is made."
+    )
+    cluster_transactional_id_prefix: str = Field(
+        "__ringleader",
+        pattern=r"^\S{1,200}$",
+        description="The owner of partition P fences its predecessor under the transactional id PREFIX-P.",
+    )
+    cluster_group_id: str = Field(
+        "__ringleader_nodes",
+        pattern=r"^\S{1,200}$",
+        description="The nodes are members of this group on the cluster; its leader gives out partitions.",
+    )
+    cluster_session_timeout_ms: int = Field(
+        6_000,
+        ge=1_000,
+        le=600_000,
+        description="A node that the cluster has not heard of for so long is no member any more, and its "
+        "partitions go to others, if its fellows did not notice earlier.",
     )
 
     # --- connections ---
@@ -271,4 +323,6 @@ def load_settings(
         raise SettingsError(one_sentence(error, origin)) from None
     if settings.group_min_session_timeout_ms > settings.group_max_session_timeout_ms:
         raise SettingsError("group.min.session.timeout.ms is larger than group.max.session.timeout.ms.")
+    if settings.cluster and "node_id" not in values:
+        raise SettingsError("cluster needs node.id: give each node of the cluster a number of its own.")
     return settings

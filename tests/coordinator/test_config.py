@@ -64,6 +64,15 @@ def test_file_environment_and_flags_win_in_this_order(tmp_path: Path, name: str,
     assert (settings.group_max_size, settings.topic) == (7, (TopicSpec("d", 4),))
 
 
+def test_brokers_of_a_cluster(tmp_path: Path) -> None:
+    assert Settings().cluster == ()
+    expected = (Address("k1", 9092), Address("::1", 9093))
+    for given in ("k1:9092, [::1]:9093", ["k1:9092", "[::1]:9093"]):
+        assert load_settings({"cluster": given, "node_id": "2"}).cluster == expected
+    environ = {"RINGLEADER_CLUSTER": "k1:9092,[::1]:9093", "RINGLEADER_NODE_ID": "2"}
+    assert load_settings(environ=environ).cluster == expected
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
@@ -72,6 +81,10 @@ def test_file_environment_and_flags_win_in_this_order(tmp_path: Path, name: str,
         ({"topic": ["orders"]}, "--topic: give a topic as NAME:PARTITIONS"),
         ({"topic": ["orders:0"]}, "--topic: give a topic as NAME:PARTITIONS"),
         ({"topic": ["a:1", "a:2"]}, "--topic: topic a is given more than once"),
+        ({"cluster": "k1:9092,k2"}, "--cluster: give it as HOST:PORT"),
+        ({"cluster": "k1:0"}, "--cluster: a broker's port is not 0"),
+        ({"cluster": "k1:9092"}, "cluster needs node.id: give each node"),
+        ({"cluster_groups_topic": "a b"}, "--cluster-groups-topic: "),
         ({"group_max_size": "0"}, "--group-max-size: should be greater than or equal to 1, got '0'."),
         ({"group_max_size": "many"}, "--group-max-size: should be a valid integer"),
         ({"storage_sync": "sometimes"}, "--storage-sync: should be 'full' or 'off'"),

@@ -18,7 +18,7 @@ import structlog
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Handler, Services, groups, offsets, versions
+from ringleader.coordinator.server.handlers import Directory, Handler, Services, groups, offsets, versions
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.frames import decode_response, encode_request, response_class
@@ -149,6 +149,7 @@ def spawn(call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
 async def serving(
     storage: Storage | None = None,
     handlers: Callable[[Services], dict[int, Handler]] | None = None,
+    directory: Directory | None = None,
     **settings: Any,
 ) -> AsyncIterator[Served]:
     """A server on a free port. `handlers` adds to those of groups and offsets."""
@@ -182,6 +183,7 @@ async def serving(
         spawn=spawn,
         transactions=None,  # type: ignore[arg-type]
         now_ms=clock,
+        cluster=directory,
     )
     found = {**groups.register(services), **offsets.register(services)}
     if handlers is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from ringleader.coordinator.runtime.transactions import TransactionRuntime
     from ringleader.coordinator.topics import Topics
 
-__all__ = ["NO_ANSWER", "Call", "Handler", "Message", "NoAnswer", "Services", "Slices", "once", "tell"]
+__all__ = [
+    "NO_ANSWER",
+    "Call",
+    "Directory",
+    "Handler",
+    "Message",
+    "NoAnswer",
+    "NodeAddress",
+    "Services",
+    "Slices",
+    "once",
+    "tell",
+]
 
 T = TypeVar("T")
 
@@ -30,6 +42,24 @@ Synchronous, on the loop's thread; asynchronous work is started with `Services.s
 within the version range of the message class. An exception is contained: logged with its traceback, and
 answered by closing the connection.
 """
+
+
+class NodeAddress(NamedTuple):
+    """A node as clients see it: a broker."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class Directory(Protocol):
+    """Who the nodes are, and which of them owns a partition of groups. Answers at once, from memory."""
+
+    def owner(self, partition: int) -> NodeAddress | None:
+        """Where the groups of that partition are; None while nobody has them."""
+
+    def nodes(self) -> Sequence[NodeAddress]:
+        """All nodes, by node id."""
 
 
 @dataclass(slots=True)
@@ -53,6 +83,26 @@ class Services:
     wall_ms: WallClock = wall_ms
     run_queue: RunQueue = field(default_factory=RunQueue)
     """For what is long and not in the handler itself."""
+    cluster: Directory | None = None
+    """Of several nodes; None: this one is the only one."""
+
+    @property
+    def directory(self) -> Directory:
+        """Who the nodes are, and who owns what."""
+        return self.cluster or _Alone(self)
+
+
+class _Alone:
+    """The directory of the only node."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def owner(self, partition: int) -> NodeAddress | None:
+        return self.nodes()[0]
+
+    def nodes(self) -> Sequence[NodeAddress]:
+        return (NodeAddress(self._services.node_id, self._services.host, self._services.port),)
 
 
 def once(asked: Sequence[T], key: Callable[[T], Hashable]) -> list[tuple[T, bool]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
@@ -32,6 +33,7 @@ _UNKNOWN_KEY_TYPE = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
     "sent to an incompatible broker. See the broker logs for more details."
 )
+_NO_OWNER = "The coordinator is not available."
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -55,22 +57,39 @@ class _Groups:
         self._runtime = services.runtime
 
     def find_coordinator(self, call: Call, request: kafka.FindCoordinatorRequest) -> Message:
-        """This node coordinates everything there is."""
-        node, host, port = self._services.node_id, self._services.host, self._services.port
-        # Before v4 Kafka answers the word NONE on success; clients show it at most.
-        error, text = ErrorCode.NONE, "NONE" if call.api_version < 4 else ""
-        if request.key_type not in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE):
-            node, host, port, error, text = -1, "", -1, ErrorCode.INVALID_REQUEST, _UNKNOWN_KEY_TYPE
-        if call.api_version < 4:
-            return kafka.FindCoordinatorResponse(
-                error_code=error, error_message=text, node_id=node, host=host, port=port
-            )
-        return kafka.FindCoordinatorResponse(
+        """The owner of a group's partition. With several nodes any passes on what is asked about a
+        transaction: the same one for a transactional id, whoever is asked."""
+        answers = kafka.FindCoordinatorResponse(
             coordinators=[
-                kafka.FindCoordinatorResponseCoordinator(key, node, host, port, error, text)
-                for key in request.coordinator_keys
+                self._coordinator(key, request.key_type, call.api_version)
+                for key in (request.coordinator_keys if call.api_version >= 4 else [request.key])
             ]
         )
+        if call.api_version >= 4:
+            return answers
+        [one] = answers.coordinators
+        return kafka.FindCoordinatorResponse(
+            error_code=one.error_code,
+            error_message=one.error_message,
+            node_id=one.node_id,
+            host=one.host,
+            port=one.port,
+        )
+
+    def _coordinator(self, key: str, key_type: int, version: int) -> kafka.FindCoordinatorResponseCoordinator:
+        answer = kafka.FindCoordinatorResponseCoordinator
+        if key_type not in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE):
+            return answer(key, -1, "", -1, ErrorCode.INVALID_REQUEST, _UNKNOWN_KEY_TYPE)
+        directory = self._services.directory
+        if key_type == GROUP_KEY_TYPE:
+            node = directory.owner(self._runtime.partition_of(key))
+        else:
+            nodes = directory.nodes()
+            node = nodes[partition_for(key, len(nodes))] if nodes else None
+        if node is None:
+            return answer(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_OWNER)
+        # Before v4 Kafka answers the word NONE on success; clients show it at most.
+        return answer(key, *node, ErrorCode.NONE, "NONE" if version < 4 else "")
 
     def join(self, call: Call, request: kafka.JoinGroupRequest | kafka.SyncGroupRequest) -> Message | None:
         """Parks until the join phase is over."""

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.server.handlers import NodeAddress
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     DeleteGroupsRequest,
@@ -51,6 +53,41 @@ async def test_several_coordinators_are_found_in_the_order_of_the_request() -> N
         answer = await client.call(FindCoordinatorRequest(coordinator_keys=["b", "a", "b"]), 4)
         assert [one.key for one in answer.coordinators] == ["b", "a", "b"]
         assert {(one.node_id, one.port, one.error_code) for one in answer.coordinators} == {(7, 9_092, 0)}
+
+
+class TwoNodes:
+    """Node 3 has partition 0, nobody the others."""
+
+    def owner(self, partition: int) -> NodeAddress | None:
+        return self.nodes()[0] if partition == 0 else None
+
+    def nodes(self) -> list[NodeAddress]:
+        return [NodeAddress(3, "three.example", 9_093), NodeAddress(5, "five.example", 9_095)]
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+async def test_of_several_nodes_the_owner_of_the_groups_partition_is_named(version: int) -> None:
+    async with serving(directory=TwoNodes()) as served, served.connect() as client:
+
+        async def find(key: str, key_type: int = 0) -> tuple[int, str, int, int]:
+            request = FindCoordinatorRequest(key_type=key_type)
+            if version < 4:
+                request.key = key
+                one = await client.call(request, version)
+            else:
+                request.coordinator_keys = [key]
+                [one] = (await client.call(request, version)).coordinators
+            return one.node_id, one.host, one.port, one.error_code
+
+        assert partition_for("g12") != 0
+        assert await find("g12") == (-1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        [mine] = [name for name in map("g{}".format, range(100)) if partition_for(name) == 0][:1]
+        assert await find(mine) == (3, "three.example", 9_093, 0)
+        if version:
+            assert {await find(f"t{number}", 1) for number in range(9)} == {
+                (3, "three.example", 9_093, 0),
+                (5, "five.example", 9_095, 0),
+            }
 
 
 @pytest.mark.parametrize("version", [1, 4])

@@ -1,0 +1,168 @@
+"""The map of the cluster: its nodes, and which of them owns each partition of groups.
+
+The controller writes it, every node gets the whole of it as its assignment in the nodes' group. It helps to
+find the owner; it is never what makes a write safe: that is the fence in the store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ringleader.coordinator.server.handlers import NodeAddress
+from ringleader.protocol.wire import INT32_MAX, INT64_MAX
+
+FORMAT = 1
+"""The newest format that this version writes and reads."""
+
+MAX_BYTES = 1_048_576
+MAX_NODES = 1_000
+MAX_PARTITIONS = 1_000
+"""As `offsets.topic.num.partitions`."""
+MAX_TEXT_CHARACTERS = 255
+
+NOBODY = -1
+"""The owner of a partition that no node has."""
+
+
+class MapError(ValueError):
+    """Bytes that are no map, or one of a version that this one does not know. The text is one sentence."""
+
+
+class NodeInfo(NamedTuple):
+    """A node: where clients reach it, and which version it runs."""
+
+    node_id: int
+    host: str
+    port: int
+    version: str
+
+    @property
+    def address(self) -> NodeAddress:
+        """As clients see it."""
+        return NodeAddress(self.node_id, self.host, self.port)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMap:
+    """Who owns what, as of one generation of the nodes' group."""
+
+    generation: int
+    controller: int
+    """Node id of who made it."""
+    nodes: tuple[NodeInfo, ...]
+    """By node id."""
+    owners: tuple[int, ...]
+    """Of each partition the node id of its owner, or `NOBODY`."""
+    drained: frozenset[int] = frozenset()
+    """Node ids that are to own nothing."""
+    pinned: Mapping[int, int] | None = None
+    """Partition -> node id, where an operator said so."""
+    format: int = FORMAT
+
+    def node(self, node_id: int) -> NodeInfo | None:
+        """The node of that id, if it is there."""
+        return next((node for node in self.nodes if node.node_id == node_id), None)
+
+    def owner(self, partition: int) -> NodeInfo | None:
+        """The node that owns this partition, if one does."""
+        return self.node(self.owners[partition]) if partition < len(self.owners) else None
+
+    def owned_by(self, node_id: int) -> frozenset[int]:
+        """The partitions of that node."""
+        return frozenset(partition for partition, owner in enumerate(self.owners) if owner == node_id)
+
+    def encode(self) -> bytes:
+        """As the nodes' group carries it."""
+        return _json(
+            {
+                "format": self.format,
+                "generation": self.generation,
+                "controller": self.controller,
+                "nodes": [list(node) for node in self.nodes],
+                "owners": list(self.owners),
+                "drained": sorted(self.drained),
+                "pinned": sorted((self.pinned or {}).items()),
+            }
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> ClusterMap:
+        """The map in these bytes. Raises `MapError`."""
+        values = read_json(data, "map of the cluster")
+        try:
+            nodes = tuple(read_node(entry) for entry in some(values["nodes"], MAX_NODES))
+            owners = tuple(
+                number(owner, NOBODY, INT32_MAX) for owner in some(values["owners"], MAX_PARTITIONS)
+            )
+            pinned = {
+                number(partition, 0, MAX_PARTITIONS): number(node_id, 0, INT32_MAX)
+                for partition, node_id in some(values["pinned"], MAX_PARTITIONS)
+            }
+            return cls(
+                generation=number(values["generation"], -1, INT32_MAX),
+                controller=number(values["controller"], NOBODY, INT32_MAX),
+                nodes=nodes,
+                owners=owners,
+                drained=frozenset(
+                    number(node_id, 0, INT32_MAX) for node_id in some(values["drained"], MAX_NODES)
+                ),
+                pinned=pinned or None,
+                format=values["format"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise MapError(f"the map of the cluster cannot be read: {error!r}") from None
+
+
+# ---- reading what other nodes wrote ----
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values, separators=(",", ":")).encode()
+
+
+def read_json(data: bytes, what: str) -> dict[str, Any]:
+    """An object with a known format number. Raises `MapError`."""
+    if len(data) > MAX_BYTES:
+        raise MapError(f"the {what} has {len(data):,} bytes, more than {MAX_BYTES:,}")
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise MapError(f"the {what} cannot be read: {error}") from None
+    if not isinstance(values, dict):
+        raise MapError(f"the {what} cannot be read: it is no object")
+    found = values.get("format")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise MapError(f"the {what} cannot be read: it has no format number")
+    if found > FORMAT:
+        raise MapError(f"the {what} has format {found}, and this version reads up to {FORMAT}: upgrade it")
+    return values
+
+
+def read_node(entry: Any) -> NodeInfo:
+    """A node out of a list of its fields. Raises ValueError or TypeError."""
+    node_id, host, port, version = some(entry, 4)
+    return NodeInfo(number(node_id, 0, INT32_MAX), text(host), number(port, 1, 65_535), text(version))
+
+
+def number(value: Any, low: int, high: int = INT64_MAX) -> int:
+    """A whole number within these bounds. Raises ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"{value!r:.40} is no number from {low} to {high}")
+    return value
+
+
+def text(value: Any) -> str:
+    """A text that is not too long. Raises ValueError."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARACTERS:
+        raise ValueError(f"{value!r:.40} is no text of up to {MAX_TEXT_CHARACTERS} characters")
+    return value
+
+
+def some(value: Any, most: int) -> list[Any]:
+    """A list that is not too long. Raises ValueError."""
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError(f"{value!r:.40} is no list of up to {most} entries")
+    return value
