@@ -8,10 +8,11 @@ import math
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
+from ringleader.clients.checks import check_options
 from ringleader.clients.connection.backoff import Backoff
-from ringleader.clients.connection.cluster import Cluster, retrying
+from ringleader.clients.connection.cluster import retrying
 from ringleader.clients.connection.metadata import ClusterMetadata, TopicMetadata
 from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.connection.security.sasl import Sasl
@@ -34,6 +35,7 @@ from ringleader.clients.errors import (
 from ringleader.clients.model import EARLIEST, LATEST, Node, OffsetAndMetadata, Offsets, TopicPartition
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
+from ringleader.clients.options import CoordinatorOptions, check_bootstraps, cluster_of
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     ConsumerGroupDescribeRequest,
@@ -83,12 +85,15 @@ class Admin:
         timeout_ms: int = 10_000,
         tls: ssl.SSLContext | None = None,
         sasl: Sasl | None = None,
+        **coordinators: Unpack[CoordinatorOptions],
     ) -> None:
+        """With `coordinator_bootstrap` groups are asked for there, topics and records at `bootstrap`."""
+        check_options("Admin()", coordinators, CoordinatorOptions)
+        check_bootstraps("Admin()", bootstrap, coordinators)
         self._timeout_s = timeout_ms / 1000
         self._until_s = math.inf
-        self._cluster = Cluster(
-            bootstrap, client_id=client_id, request_timeout_ms=timeout_ms, tls=tls, sasl=sasl
-        )
+        options = {"tls": tls, "sasl": sasl, **coordinators}
+        self._cluster = cluster_of(bootstrap, options, client_id=client_id, request_timeout_ms=timeout_ms)
 
     async def __aenter__(self) -> Admin:
         return self
@@ -277,10 +282,11 @@ class Admin:
         deadline_s = self._deadline_s()
 
         async def ask() -> list[GroupListing]:
-            metadata = await self._cluster.metadata([], deadline_s=deadline_s)
+            groups = self._cluster.groups
+            metadata = await groups.metadata([], deadline_s=deadline_s)
             found = {}
             for broker in metadata.brokers.values():
-                response = await self._cluster.send(broker, request, deadline_s=deadline_s)
+                response = await groups.send(broker, request, deadline_s=deadline_s)
                 _check(response.error_code, f"list the groups of {broker}")
                 for one in response.groups:
                     found[one.group_id] = GroupListing(
@@ -450,8 +456,9 @@ class Admin:
         ends_s = self._deadline_s() if deadline_s is None else deadline_s
 
         async def ask() -> T:
-            node = await self._cluster.coordinator(group_id, deadline_s=ends_s)
-            return read(await self._cluster.send(node, request, deadline_s=ends_s), node)
+            groups = self._cluster.groups
+            node = await groups.coordinator(group_id, deadline_s=ends_s)
+            return read(await groups.send(node, request, deadline_s=ends_s), node)
 
         return await self._retry(ask, ends_s)
 

@@ -19,7 +19,7 @@ _WORDS = {
     type(None): "None",
 }
 _SHOWN = (bool, int, float, str, type(None))
-_SECRETS = frozenset({"sasl", "tls"})
+_SECRETS = frozenset({"sasl", "tls", "coordinator_sasl", "coordinator_tls"})
 
 
 def check(name: str, value: object, hint: Any, call: str = "") -> None:

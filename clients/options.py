@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ringleader.clients.checks import check, check_options
-from ringleader.clients.connection.cluster import parse_bootstrap
+from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import MembershipError
 from ringleader.clients.fetch.model import Deserializer, Isolation
@@ -34,7 +34,19 @@ class ConnectionOptions(TypedDict, total=False):
     request_timeout_ms: int
 
 
-class MembershipOptions(ConnectionOptions, total=False):
+class CoordinatorOptions(TypedDict, total=False):
+    """Where groups are coordinated, if not at the brokers that have the records."""
+
+    coordinator_bootstrap: str | Sequence[str] | None
+    """Group requests (FindCoordinator, JoinGroup, OffsetCommit, ...) go to the coordinators that are found
+    from here, all others to the brokers that are found from `bootstrap`. None: it is one cluster."""
+    coordinator_tls: ssl.SSLContext | None
+    """In place of `tls`, for the coordinators."""
+    coordinator_sasl: Sasl | None
+    """In place of `sasl`, for the coordinators."""
+
+
+class MembershipOptions(CoordinatorOptions, ConnectionOptions, total=False):
     """What every kind of member takes: fields of `MemberSettings`."""
 
     group_instance_id: str | None
@@ -131,6 +143,38 @@ def check_client(
     call: str, bootstrap: str | Sequence[str], options: Mapping[str, object], known: type
 ) -> None:
     """What all calls that make a client take; see `check_call`."""
-    check("bootstrap", bootstrap, str | Sequence[str], call)
-    parse_bootstrap(bootstrap)
     check_options(call, options, known)
+    check_bootstraps(call, bootstrap, options)
+
+
+def check_bootstraps(call: str, bootstrap: str | Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raises ValueError for addresses that are none, and names which of the two they are."""
+    check("bootstrap", bootstrap, str | Sequence[str], call)
+    beside: str | Sequence[str] | None = options.get("coordinator_bootstrap")
+    given = {"bootstrap": bootstrap}
+    if beside is not None:
+        given["coordinator_bootstrap"] = beside
+    for name, servers in given.items():
+        try:
+            parse_bootstrap(servers)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    alone = [name for name in ("coordinator_tls", "coordinator_sasl") if name in options]
+    if beside is None and alone:
+        raise ValueError(f"{call}: {' and '.join(alone)} without coordinator_bootstrap: leave it out")
+
+
+def cluster_of(bootstrap: str | Sequence[str], options: Mapping[str, Any], **settings: Any) -> Cluster:
+    """The cluster that these options mean, and its coordinators beside it where they have an address of their
+    own. `settings`: what both are made with."""
+    tls, sasl, beside = options.get("tls"), options.get("sasl"), options.get("coordinator_bootstrap")
+    groups = None
+    if beside is not None:
+        groups = Cluster(
+            beside,
+            name="coordinator_bootstrap",
+            tls=options.get("coordinator_tls", tls),
+            sasl=options.get("coordinator_sasl", sasl),
+            **settings,
+        )
+    return Cluster(bootstrap, tls=tls, sasl=sasl, groups=groups, **settings)

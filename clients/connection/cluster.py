@@ -98,7 +98,11 @@ class Cluster:
         tls: ssl.SSLContext | None = None,
         sasl: Sasl | None = None,
         chance: Callable[[], float] = random.random,
+        name: str = "bootstrap",
+        groups: Cluster | None = None,
     ) -> None:
+        """`groups`: who coordinates groups, where that is another address than the brokers'; it is closed
+        with this one. `name`: what errors call the bootstrap addresses."""
         check("bootstrap", bootstrap, str | Sequence[str])
         check("client_id", client_id, str | None)
         check("tls", tls, ssl.SSLContext | None)
@@ -106,6 +110,9 @@ class Cluster:
         check_numbers(1, request_timeout_ms=request_timeout_ms, connect_timeout_ms=connect_timeout_ms)
         self.bootstrap = parse_bootstrap(bootstrap)
         self.request_timeout_ms = request_timeout_ms
+        self.groups = self if groups is None else groups
+        """Whom to ask about groups."""
+        self._name = name
         self._client_id = client_id
         self._connect_timeout_s = connect_timeout_ms / 1000
         self._backoff_ms = (reconnect_backoff_ms, reconnect_backoff_max_ms)
@@ -129,6 +136,8 @@ class Cluster:
     async def close(self) -> None:
         """Close all connections. What is in flight fails."""
         self._closed = True
+        if self.groups is not self:
+            await self.groups.close()
         opening = list(self._opening.values())
         for task in opening:
             task.cancel()
@@ -175,7 +184,8 @@ class Cluster:
         return await connection.ask(request, deadline_s - now_s(), request_timeout_s=timeout_s)
 
     async def ready(self, timeout_s: float) -> None:
-        """Wait until a broker answers, trying all bootstrap addresses again and again.
+        """Wait until a broker answers, and one that coordinates groups, trying all bootstrap addresses again
+        and again.
 
         Raises ConnectionLostError with all of them and what is the matter with each, when none answers in
         time; AuthenticationError, UnsupportedVersionError and BrokerError at once.
@@ -184,8 +194,10 @@ class Cluster:
         try:
             await retrying(deadline_s, Backoff(50, 500, self._chance), lambda: self._any("", deadline_s))
         except ConnectionLostError as error:
-            text = f"none of the bootstrap servers could be reached within {timeout_s:g} s: {error}"
+            text = f"none of the {self._name} servers could be reached within {timeout_s:g} s: {error}"
             raise ConnectionLostError(text) from None
+        if self.groups is not self:
+            await self.groups.ready(max(0.0, deadline_s - asyncio.get_running_loop().time()))
 
     async def _any(self, purpose: str, deadline_s: float) -> Connection:
         """The one with the fewest requests on their way: so one that hangs is asked last."""

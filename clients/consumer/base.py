@@ -18,7 +18,7 @@ from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
-from ringleader.clients.options import ConnectionOptions
+from ringleader.clients.options import ConnectionOptions, MembershipOptions, cluster_of
 
 TURN_S = 0.001
 """An application that never waits lets the loop do its other work so often."""
@@ -39,14 +39,14 @@ class BaseConsumer(ABC):
         name: str,
         bootstrap: str | Sequence[str],
         settings: ConsumerSettings,
-        connection: ConnectionOptions,
+        connection: MembershipOptions | ConnectionOptions,
     ) -> None:
         """`name` begins the sentences of errors."""
         self.settings = settings
         self._name = name
         self._bootstrap = bootstrap
+        self._connection = connection
         self._client_id = connection.get("client_id", CLIENT_ID)
-        self._tls, self._sasl = connection.get("tls"), connection.get("sasl")
         self._reader: Reader | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
@@ -68,21 +68,23 @@ class BaseConsumer(ABC):
     async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
         """Connect, and begin; does not wait for records.
 
-        Raises ConnectionLostError when none of the bootstrap addresses can be reached within that time,
+        Raises ConnectionLostError when none of the bootstrap addresses can be reached within that time (nor
+        those of `coordinator_bootstrap`: it says which),
         AuthenticationError, BrokerError for a topic that does not exist (PartitionConsumer).
         """
         if self._loop is not None:
             raise ConsumerClosedError(f"{self._name}: this consumer was started before")
         self._loop = asyncio.get_running_loop()
-        cluster = Cluster(
+        cluster = cluster_of(
             self._bootstrap,
+            self._connection,
             client_id=self._client_id,
             request_timeout_ms=self.settings.request_timeout_ms,
-            tls=self._tls,
-            sasl=self._sasl,
         )
         try:
             await cluster.ready(seconds(timeout_s))
+            if cluster.groups is not cluster:
+                await cluster.groups.close()  # the member has connections of its own
             self._reader = Reader(cluster, self.settings, self._committed())
             await self._begin(cluster, self._reader)
         except BaseException:

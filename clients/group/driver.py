@@ -42,6 +42,7 @@ from ringleader.clients.group.work import WorkGate
 from ringleader.clients.metrics import MemberMetrics, member_metrics
 from ringleader.clients.model import MemberInfo, Node, OffsetAndMetadata, TopicPartition, checked_partitions
 from ringleader.clients.offsets.commits import Consumed, MemberCommits
+from ringleader.protocol.messages import MetadataRequest
 
 logger = logging.getLogger("ringleader.clients.group.membership")
 
@@ -271,7 +272,7 @@ class Driver:
         assert self._cluster is not None
         purpose = JOINING if self.machine.phase in JOINING_PHASES else GROUP
         deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
-        return await self._cluster.send(node, request, deadline_s=deadline_s, purpose=purpose)
+        return await self._cluster.groups.send(node, request, deadline_s=deadline_s, purpose=purpose)
 
     async def change(self) -> None:
         """Wait until the machine has moved."""
@@ -345,7 +346,7 @@ class Driver:
             case Send():
                 self._spawn(self._send(self._cluster, action))
             case Disconnect():
-                self._cluster.disconnect(action.node, GROUP)
+                self._cluster.groups.disconnect(action.node, GROUP)
             case ComputeAssignment():
                 self._compute(action)
             case PrepareJoin():
@@ -373,8 +374,9 @@ class Driver:
 
     async def _send(self, cluster: Cluster, action: Send) -> None:
         purpose = "" if action.node is None else GROUP
+        asked = cluster if action.request.message is MetadataRequest else cluster.groups
         try:
-            response = await cluster.send(
+            response = await asked.send(
                 action.node, action.request, request_timeout_ms=action.timeout_ms, purpose=purpose
             )
         except (UnsupportedVersionError, AuthenticationError) as error:
@@ -451,7 +453,7 @@ class Driver:
         assert self._cluster is not None
         link, deadline_s = self.machine.link, asyncio.get_running_loop().time() + timeout_s
         if not link.found:
-            await self._cluster.ready(timeout_s)
+            await self._cluster.groups.ready(timeout_s)
         try:
             async with asyncio.timeout_at(deadline_s):
                 while not link.found:

@@ -98,9 +98,10 @@ class _Question:
         """All committed offsets of the group; None if they cannot be learned."""
 
         async def ask() -> Offsets:
-            node = await self._cluster.coordinator(group_id, deadline_s=self._deadline_s)
+            groups = self._cluster.groups
+            node = await groups.coordinator(group_id, deadline_s=self._deadline_s)
             request = offset_fetch(group_id, None, require_stable=False)
-            answer: RawAnswer = await self._cluster.send(node, _raw(request), deadline_s=self._deadline_s)
+            answer: RawAnswer = await groups.send(node, _raw(request), deadline_s=self._deadline_s)
             fetched = await aside(lambda: _fetched(answer))
             if fetched.code:
                 text = f"offsets of group {group_id!r}: {error_name(fetched.code)}"

@@ -303,9 +303,9 @@ class Leading:
     async def _take_over(self, cluster: Cluster) -> None:
         """A static leader that came back leads on without having computed anything (KIP-814): the group tells
         what it subscribes to, and what was given out."""
-        node = await cluster.coordinator(self._group_id)
+        node = await cluster.groups.coordinator(self._group_id)
         request = plain(DescribeGroupsRequest(groups=[self._group_id]))
-        group = (await cluster.send(node, request)).groups[0]
+        group = (await cluster.groups.send(node, request)).groups[0]
         if group.error_code:
             text = f"group {self._group_id!r} cannot be described: {error_name(group.error_code)}"
             raise BrokerError(text, group.error_code)

@@ -18,7 +18,7 @@ from ringleader.clients.group.settings import GivenUp, MemberSettings
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import Assigned, MemberInfo, MemberProtocol, Offsets
 from ringleader.clients.offsets.commits import Consumed
-from ringleader.clients.options import MemberOptions, check_call
+from ringleader.clients.options import MemberOptions, check_call, cluster_of
 
 COMMIT_TIMEOUT_S = 30.0
 READY_TIMEOUT_S = 30.0
@@ -78,13 +78,12 @@ class Member:
         client_id = options.get("client_id", CLIENT_ID)
 
         def make_cluster() -> Cluster:
-            return Cluster(
+            return cluster_of(
                 bootstrap,
+                options,
                 client_id=client_id,
                 request_timeout_ms=self.settings.request_timeout_ms,
                 connect_timeout_ms=min(10_000, self.settings.session_timeout_ms // 3),
-                tls=options.get("tls"),
-                sasl=options.get("sasl"),
             )
 
         self._assign = assign
