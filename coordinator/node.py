@@ -16,7 +16,7 @@ from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Services, build
+from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
@@ -135,7 +135,7 @@ class Node:
                     has=info.partitions,
                     asked=partitions,
                 )
-        services = Services(
+        services = LocalServices(
             settings=settings,
             runtime=self.runtime,
             topics=self.topics,

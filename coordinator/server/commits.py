@@ -22,7 +22,7 @@ from ringleader.protocol.messages import (
 
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
-    from ringleader.coordinator.topics import Topics
+    from ringleader.coordinator.server.handlers import TopicDirectory
 
 API_KEY = OffsetCommitRequest.API_KEY
 
@@ -123,7 +123,7 @@ class PlainCommit(Call):
 class CommitCache:
     """What is remembered of plain commits, for all connections of a server."""
 
-    def __init__(self, runtime: GroupRuntime, topics: Topics) -> None:
+    def __init__(self, runtime: GroupRuntime, topics: TopicDirectory) -> None:
         self._runtime = runtime
         self._topics = topics
         self._known: tuple[BoundedCache[bytes, Plan], ...] = tuple(

@@ -12,7 +12,7 @@ from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
-from ringleader.coordinator.server.handlers import Handler
+from ringleader.coordinator.server.handlers import Handler, TopicDirectory
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.routes import Route, build_routes
 from ringleader.coordinator.server.run_queue import RunQueue
@@ -22,7 +22,6 @@ from ringleader.protocol.frames import API_VERSIONS_KEY
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
-    from ringleader.coordinator.topics import Topics
 
 SWEEPS_PER_IDLE_TIME = 8
 """How often within `connections.max.idle.ms` idle connections are looked for."""
@@ -60,7 +59,7 @@ class Server:
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def start(self, handlers: dict[int, Handler], topics: Topics) -> tuple[str, int]:
+    async def start(self, handlers: dict[int, Handler], topics: TopicDirectory) -> tuple[str, int]:
         """Listen; returns host and port as bound. Raises OSError."""
         self.commits = CommitCache(self.runtime, topics)
         self.routes = build_routes(handlers, self.limits)

@@ -15,7 +15,7 @@ from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
-from ringleader.coordinator.server.handlers import Services, build
+from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.routes import build_routes
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.topics.catalog import TopicInfo
@@ -229,7 +229,7 @@ class SimulatedWorld:
         await self.runtime.start()
         await self._transactions.start()
         topics: Any = self._catalogue
-        services = Services(
+        services = LocalServices(
             settings=settings,
             runtime=self.runtime,
             topics=topics,

@@ -175,13 +175,12 @@ async def serving(
     services = Services(
         settings=chosen,
         runtime=runtime,
-        topics=table,  # type: ignore[arg-type]
+        topics=table,
         node_id=7,
         host="advertised.example",
         port=9_092,
         cluster_id="cluster",
         spawn=spawn,
-        transactions=None,  # type: ignore[arg-type]
         now_ms=clock,
         cluster=directory,
     )
@@ -189,7 +188,7 @@ async def serving(
     if handlers is not None:
         found.update(handlers(services))
     found.update(versions.register(services, tuple(found)))
-    host, port = await server.start(found, table)  # type: ignore[arg-type]
+    host, port = await server.start(found, table)
     try:
         yield Served(server, runtime, store, table, lines, host, port, clock)
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -23,11 +23,13 @@ __all__ = [
     "Call",
     "Directory",
     "Handler",
+    "LocalServices",
     "Message",
     "NoAnswer",
     "NodeAddress",
     "Services",
     "Slices",
+    "TopicDirectory",
     "once",
     "tell",
 ]
@@ -62,13 +64,33 @@ class Directory(Protocol):
         """All nodes, by node id."""
 
 
-@dataclass(slots=True)
+class KnownTopic(Protocol):
+    """A topic that exists."""
+
+    @property
+    def partitions(self) -> int:
+        """How many it has."""
+
+
+class TopicDirectory(Protocol):
+    """Which topics there are. Answers at once, from memory."""
+
+    def describe(self, name: str) -> KnownTopic | None:
+        """The topic; None: there is none, as far as is known."""
+
+
+FindTopics = Callable[[Sequence[str]], Awaitable[None]]
+"""Asks who knows whether these topics exist; afterwards the directory of topics knows it, too. Raises
+KafkaError when that cannot be found out now."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Services:
     """Everything a handler may use."""
 
     settings: Settings
     runtime: GroupRuntime
-    topics: Topics
+    topics: TopicDirectory
     node_id: int
     host: str
     """The advertised address: what Metadata and FindCoordinator answer."""
@@ -78,18 +100,27 @@ class Services:
     spawn: Callable[[Call | None, Coroutine[Any, Any, None]], None]
     """Run a coroutine in the node's task group. With a call: cancelled when the call's peer goes away, and an
     exception is logged and closes the call. Without: it lives as long as the node."""
-    transactions: TransactionRuntime
     now_ms: Clock = monotonic_ms
     wall_ms: WallClock = wall_ms
     run_queue: RunQueue = field(default_factory=RunQueue)
     """For what is long and not in the handler itself."""
     cluster: Directory | None = None
     """Of several nodes; None: this one is the only one."""
+    find_topics: FindTopics | None = None
+    """Where topics live elsewhere. None: `topics` knows all there are."""
 
     @property
     def directory(self) -> Directory:
         """Who the nodes are, and who owns what."""
         return self.cluster or _Alone(self)
+
+
+@dataclass(slots=True, kw_only=True)
+class LocalServices(Services):
+    """Those of a node that keeps topics and transactions itself."""
+
+    topics: Topics
+    transactions: TransactionRuntime
 
 
 class _Alone:
@@ -116,8 +147,8 @@ def tell(result: Any, error: KafkaError) -> None:
     result.error_code, result.error_message = error.code, error.detail or None
 
 
-def build(services: Services) -> dict[int, Handler]:
-    """All handlers by API key. ApiVersions answers with exactly these."""
+def build(services: LocalServices) -> dict[int, Handler]:
+    """All handlers of a node by itself, by API key. ApiVersions answers with exactly these."""
     # Here, as these modules need the names above.
     from ringleader.coordinator.server.handlers.admin import register as admin
     from ringleader.coordinator.server.handlers.data import register as data

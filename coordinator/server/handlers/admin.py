@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, tell
 from ringleader.coordinator.server.handlers.configs import broker_entries, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
@@ -37,7 +37,7 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-def register(services: Services) -> dict[int, Handler]:
+def register(services: LocalServices) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Admin(services)
     return {
@@ -50,7 +50,7 @@ def register(services: Services) -> dict[int, Handler]:
 
 
 class _Admin:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: LocalServices) -> None:
         self._services = services
         self._topics = services.topics
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from ringleader.coordinator.config import options
-from ringleader.coordinator.server.handlers import Services
+from ringleader.coordinator.server.handlers import LocalServices
 from ringleader.coordinator.topics.configs import KEYS, ConfigKey, ConfigType
 from ringleader.protocol import messages as kafka
 
@@ -25,12 +25,12 @@ class ConfigSource(IntEnum):
 _BROKER_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG, str: ConfigType.STRING}
 
 
-def topic_entries(configs: Mapping[str, str], services: Services) -> list[Entry]:
+def topic_entries(configs: Mapping[str, str], services: LocalServices) -> list[Entry]:
     """All keys of a topic with these configurations, with synonyms and documentation."""
     return [_topic_entry(key, configs, services) for key in KEYS.values()]
 
 
-def _topic_entry(key: ConfigKey, configs: Mapping[str, str], services: Services) -> Entry:
+def _topic_entry(key: ConfigKey, configs: Mapping[str, str], services: LocalServices) -> Entry:
     default = key.default(services.topics.settings)
     broker_source = _broker_source(key.broker_key, services)
     synonyms = []
@@ -48,13 +48,13 @@ def _topic_entry(key: ConfigKey, configs: Mapping[str, str], services: Services)
     )
 
 
-def _broker_source(key: str | None, services: Services) -> ConfigSource:
+def _broker_source(key: str | None, services: LocalServices) -> ConfigSource:
     if key is not None and key.replace(".", "_") in services.settings.model_fields_set:
         return ConfigSource.STATIC_BROKER
     return ConfigSource.DEFAULT
 
 
-def broker_entries(services: Services) -> list[Entry]:
+def broker_entries(services: LocalServices) -> list[Entry]:
     """All settings of the node. None can be changed while it runs."""
     entries = []
     for option in options():

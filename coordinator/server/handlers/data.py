@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from ringleader.coordinator.server.call import NO_ANSWER
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, once, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
@@ -33,7 +33,7 @@ _ATTRIBUTES_LOW = 22
 _CODEC_MASK = 7
 
 
-def register(services: Services) -> dict[int, Handler]:
+def register(services: LocalServices) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Data(services)
     return {
@@ -45,7 +45,7 @@ def register(services: Services) -> dict[int, Handler]:
 
 
 class _Data:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: LocalServices) -> None:
         self._services = services
         self._topics = services.topics
 
@@ -200,7 +200,7 @@ class _Produce:
 
     __slots__ = ("_call", "_left", "_request", "_response", "_topics", "_transactions")
 
-    def __init__(self, services: Services, call: Call, request: kafka.ProduceRequest) -> None:
+    def __init__(self, services: LocalServices, call: Call, request: kafka.ProduceRequest) -> None:
         self._topics = services.topics
         self._transactions = services.transactions
         self._call = call

@@ -3,18 +3,21 @@ the group machine knows groups, not topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.runtime import GroupRuntime
-from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.gather import Gather
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices
-from ringleader.coordinator.topics import Topics
-from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.server.handlers import Services, TopicDirectory
 
 ANY_PARTITION = 2**31
 """Of names that are no topics: one more than the largest number that the wire can carry."""
@@ -25,8 +28,54 @@ Refused = dict[str, list[Any]]
 """Answers of refused entries, by topic."""
 
 
+def found_first(
+    services: Services, call: Call, request: Any, then: Callable[[], Message | Slices | None]
+) -> Message | Slices | None:
+    """`then()`, after those who know were asked about topics and partitions of the request that do not exist
+    as far as is known here."""
+    find = services.find_topics
+    missing = [] if find is None else missing_topics(services.topics, request)
+    if find is None or not missing:
+        return then()
+
+    async def find_and_go_on() -> None:
+        try:
+            await find(missing)
+        except KafkaError as error:
+            call.refuse(error.code)
+            return
+        response = then()
+        if isinstance(response, Generator):
+            response = await _sliced(response)
+        if response is not None:
+            call.answer(response)
+
+    services.spawn(call, find_and_go_on())
+    return None
+
+
+async def _sliced(slices: Slices) -> Any:
+    while True:
+        try:
+            next(slices)
+        except StopIteration as stop:
+            return stop.value
+        await asyncio.sleep(0)
+
+
+def missing_topics(topics: TopicDirectory, request: Any) -> list[str]:
+    """Topics of a request that do not exist, or not with all the partitions that it names."""
+    missing = []
+    for topic in request.topics:
+        info = topics.describe(topic.name)
+        count = 0 if info is None else info.partitions
+        if not all(0 <= entry.partition_index < count for entry in topic.partitions):
+            missing.append(topic.name)
+    return missing
+
+
 def split(
-    topics: Topics,
+    topics: TopicDirectory,
     request: Any,
     refused_class: type[Any],
     unknown: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleader.coordinator.server.handlers import Call, Services, Slices
+from ringleader.coordinator.server.handlers import Call, LocalServices, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Partition, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
@@ -24,7 +24,7 @@ together in one turn of the loop. One batch larger than that still comes whole."
 READ_COMMITTED = 1
 
 
-def fetch(services: Services, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
+def fetch(services: LocalServices, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
     """Answered when there is enough, when an error must be told, or when the wait is over."""
     if request.session_epoch > 0:
         return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -61,7 +61,7 @@ class _Fetch:
         "_waiter",
     )
 
-    def __init__(self, services: Services, call: Call, request: kafka.FetchRequest) -> None:
+    def __init__(self, services: LocalServices, call: Call, request: kafka.FetchRequest) -> None:
         self._services = services
         self._topics = services.topics
         self._call = call

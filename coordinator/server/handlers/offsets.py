@@ -30,6 +30,7 @@ def register(services: Services) -> dict[int, Handler]:
 
 class _Offsets:
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._topics = services.topics
         self._runtime = services.runtime
         self._max_own = services.settings.group_max_own_offsets
@@ -38,13 +39,9 @@ class _Offsets:
 
     def commit(self, call: Call, request: kafka.OffsetCommitRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
-        describe = self._topics.describe
-        for topic in request.topics:
-            info = describe(topic.name)
-            count = 0 if info is None else info.partitions
-            for entry in topic.partitions:
-                if not 0 <= entry.partition_index < count:
-                    return self._commit_apart(call, request)
+        if existing.missing_topics(self._topics, request):
+            then = partial(self._commit_apart, call, request)
+            return existing.found_first(self._services, call, request, then)
         if existing.is_long(request.topics):
             return existing.commit(self._runtime, call, request)
         return self._runtime.handle(request, call)
@@ -73,8 +70,13 @@ class _Offsets:
 
     # ---- OffsetDelete ----
 
-    def delete(self, call: Call, request: kafka.OffsetDeleteRequest) -> Message | None:
+    def delete(self, call: Call, request: kafka.OffsetDeleteRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
+        return existing.found_first(
+            self._services, call, request, partial(self._delete_existing, call, request)
+        )
+
+    def _delete_existing(self, call: Call, request: kafka.OffsetDeleteRequest) -> Message | None:
         unknown = self._unknown(request.group_id, deleting=True)
         accepted, refused = existing.split(
             self._topics, request, kafka.OffsetDeleteResponsePartition, unknown

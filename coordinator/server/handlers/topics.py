@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, once, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
 from ringleader.coordinator.server.handlers.configs import topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name
@@ -29,14 +29,14 @@ CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """Likewise for the cluster: create, alter, describe, cluster action, configurations, idempotent write."""
 
 
-def register(services: Services) -> dict[int, Handler]:
+def register(services: LocalServices) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Topics(services)
     return {3: family.metadata, 19: family.create, 20: family.delete, 37: family.create_partitions}
 
 
 class _Topics:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: LocalServices) -> None:
         self._services = services
         self._topics = services.topics
 

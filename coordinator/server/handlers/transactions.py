@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices, existing
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Message, Slices, existing
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
 from ringleader.protocol import messages as kafka
@@ -23,7 +23,7 @@ LOADING_VERSION = 2
 """The first version of TxnOffsetCommit whose clients know COORDINATOR_LOAD_IN_PROGRESS."""
 
 
-def register(services: Services) -> dict[int, Handler]:
+def register(services: LocalServices) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Transactions(services)
     return {
@@ -56,7 +56,7 @@ class _Ticket:
 
 
 class _Transactions:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: LocalServices) -> None:
         self._services = services
         self._topics = services.topics
         self._transactions = services.transactions

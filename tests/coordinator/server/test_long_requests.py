@@ -134,7 +134,7 @@ class Catalogue:
 
 def more(services: Services) -> dict[int, Handler]:
     """Handlers of topics and records."""
-    own = replace(services, topics=Catalogue())  # type: ignore[arg-type]
+    own: Any = replace(services, topics=Catalogue())
     return {**data.register(own), **topics.register(own)}
 
 

@@ -12,7 +12,7 @@ import pytest
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
+from ringleader.coordinator.server.handlers import LocalServices, admin, data, security, topics, transactions
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
 from tests.support.handled import handled
@@ -50,7 +50,7 @@ class NoOffsets:
 class Ask:
     """Sends requests to handlers as a connection does."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: LocalServices) -> None:
         self.services = services
         self.topics = services.topics
         self.handlers = {
@@ -129,7 +129,7 @@ async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[A
 
     coordinator = TransactionRuntime(settings, MemoryStorage(), log, NoOffsets(), wall_ms=log.wall_ms)
     await coordinator.start()
-    services = Services(
+    services = LocalServices(
         settings=settings,
         runtime=Deleted(),  # type: ignore[arg-type]
         topics=log,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Services, admin, data, security, topics, transactions
+from ringleader.coordinator.server.handlers import LocalServices, admin, data, security, topics, transactions
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import request_class, response_class
 from tests.support.handled import handled
@@ -74,7 +74,17 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
     await groups.start()
     coordinator = TransactionRuntime(config, MemoryStorage(), log, groups)
     await coordinator.start()
-    services = Services(config, groups, log, 1, "host", 9092, "cluster", spawn, coordinator)
+    services = LocalServices(
+        settings=config,
+        runtime=groups,
+        topics=log,
+        node_id=1,
+        host="host",
+        port=9092,
+        cluster_id="cluster",
+        spawn=spawn,
+        transactions=coordinator,
+    )
     handlers = {}
     for family in (topics, data, admin, transactions, security):
         handlers.update(family.register(services))
