@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ringleader.coordinator.server.handlers import NodeAddress
@@ -56,11 +56,14 @@ class ClusterMap:
     """By node id."""
     owners: tuple[int, ...]
     """Of each partition the node id of its owner, or `NOBODY`."""
+    moving: Mapping[int, int] = field(default_factory=dict)
+    """Planned moves that are still to come: partition -> its next owner."""
     drained: frozenset[int] = frozenset()
-    """Node ids that are to own nothing."""
-    pinned: Mapping[int, int] | None = None
-    """Partition -> node id, where an operator said so."""
-    format: int = FORMAT
+    """Nodes that are to own nothing, as an operator said."""
+    leaving: frozenset[int] = frozenset()
+    """Nodes that hand over everything, as they are about to stop."""
+    pinned: Mapping[int, int] = field(default_factory=dict)
+    """Partition -> node that is to own it, as an operator said."""
 
     def node(self, node_id: int) -> NodeInfo | None:
         """The node of that id, if it is there."""
@@ -76,15 +79,17 @@ class ClusterMap:
 
     def encode(self) -> bytes:
         """As the nodes' group carries it."""
-        return _json(
+        return write_json(
             {
-                "format": self.format,
+                "format": FORMAT,
                 "generation": self.generation,
                 "controller": self.controller,
-                "nodes": [list(node) for node in self.nodes],
-                "owners": list(self.owners),
+                "nodes": self.nodes,
+                "owners": self.owners,
+                "moving": sorted(self.moving.items()),
                 "drained": sorted(self.drained),
-                "pinned": sorted((self.pinned or {}).items()),
+                "leaving": sorted(self.leaving),
+                "pinned": sorted(self.pinned.items()),
             }
         )
 
@@ -93,24 +98,17 @@ class ClusterMap:
         """The map in these bytes. Raises `MapError`."""
         values = read_json(data, "map of the cluster")
         try:
-            nodes = tuple(read_node(entry) for entry in some(values["nodes"], MAX_NODES))
-            owners = tuple(
-                number(owner, NOBODY, INT32_MAX) for owner in some(values["owners"], MAX_PARTITIONS)
-            )
-            pinned = {
-                number(partition, 0, MAX_PARTITIONS): number(node_id, 0, INT32_MAX)
-                for partition, node_id in some(values["pinned"], MAX_PARTITIONS)
-            }
             return cls(
-                generation=number(values["generation"], -1, INT32_MAX),
+                generation=number(values["generation"], 0, INT32_MAX),
                 controller=number(values["controller"], NOBODY, INT32_MAX),
-                nodes=nodes,
-                owners=owners,
-                drained=frozenset(
-                    number(node_id, 0, INT32_MAX) for node_id in some(values["drained"], MAX_NODES)
+                nodes=tuple(read_node(entry) for entry in some(values["nodes"], MAX_NODES)),
+                owners=tuple(
+                    number(owner, NOBODY, INT32_MAX) for owner in some(values["owners"], MAX_PARTITIONS)
                 ),
-                pinned=pinned or None,
-                format=values["format"],
+                moving=_partitions(values["moving"]),
+                drained=_nodes(values["drained"]),
+                leaving=_nodes(values["leaving"]),
+                pinned=_partitions(values["pinned"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise MapError(f"the map of the cluster cannot be read: {error!r}") from None
@@ -119,7 +117,20 @@ class ClusterMap:
 # ---- reading what other nodes wrote ----
 
 
-def _json(values: Mapping[str, Any]) -> bytes:
+def _partitions(value: Any) -> dict[int, int]:
+    """Partition -> node."""
+    return {
+        number(partition, 0, MAX_PARTITIONS): number(node_id, 0, INT32_MAX)
+        for partition, node_id in some(value, MAX_PARTITIONS)
+    }
+
+
+def _nodes(value: Any) -> frozenset[int]:
+    return frozenset(number(node_id, 0, INT32_MAX) for node_id in some(value, MAX_NODES))
+
+
+def write_json(values: Mapping[str, Any]) -> bytes:
+    """As short as it gets."""
     return json.dumps(values, separators=(",", ":")).encode()
 
 

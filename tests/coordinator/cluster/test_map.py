@@ -13,18 +13,20 @@ from ringleader.coordinator.cluster.map import MAX_BYTES, NOBODY, ClusterMap, Ma
 from ringleader.coordinator.server.handlers import NodeAddress
 
 NODES = (NodeInfo(1, "one.example", 9092, "0.1.0"), NodeInfo(4, "::1", 9093, "0.1.0"))
-MAP = ClusterMap(7, 1, NODES, (1, 4, NOBODY, 1), frozenset({4}), {2: 1})
+MAP = ClusterMap(7, 1, NODES, (1, 4, NOBODY, 1), {1: 1}, frozenset({4}), frozenset({1}), {2: 1})
 
 node_ids = st.integers(0, 2**31 - 1)
 nodes = st.builds(NodeInfo, node_ids, st.text(max_size=40), st.integers(1, 65_535), st.text(max_size=10))
 maps = st.builds(
     ClusterMap,
-    generation=st.integers(-1, 2**31 - 1),
+    generation=st.integers(0, 2**31 - 1),
     controller=st.just(NOBODY) | node_ids,
     nodes=st.lists(nodes, max_size=5).map(tuple),
     owners=st.lists(st.just(NOBODY) | node_ids, max_size=60).map(tuple),
+    moving=st.dictionaries(st.integers(0, 60), node_ids, max_size=3),
     drained=st.frozensets(node_ids, max_size=3),
-    pinned=st.none() | st.dictionaries(st.integers(0, 60), node_ids, min_size=1, max_size=3),
+    leaving=st.frozensets(node_ids, max_size=3),
+    pinned=st.dictionaries(st.integers(0, 60), node_ids, max_size=3),
 )
 
 
@@ -73,7 +75,7 @@ def test_what_cannot_be_read_is_refused(data: bytes, says: str) -> None:
 
 def test_what_is_missing_is_named() -> None:
     values = json.loads(MAP.encode())
-    for name in ("nodes", "owners", "generation", "controller", "drained", "pinned"):
+    for name in ("nodes", "owners", "generation", "controller", "moving", "drained", "leaving", "pinned"):
         rest = {key: value for key, value in values.items() if key != name}
         with pytest.raises(MapError, match=name):
             ClusterMap.decode(json.dumps(rest).encode())

@@ -1,0 +1,60 @@
+"""What the leader of the nodes' group decides: from what all members told, the next map. Pure.
+
+It needs no memory of its own: every member brings the newest map that it knows. So whoever leads next goes on
+where the last one was, and it makes no difference to be led by a node that has just started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ringleader.coordinator.cluster.map import NOBODY, ClusterMap
+from ringleader.coordinator.cluster.placement import place, step
+from ringleader.coordinator.cluster.state import MemberState
+
+
+def next_map(states: Iterable[MemberState], controller: int, partitions: int) -> ClusterMap:
+    """The map that follows. `controller`: node id of who leads, or `NOBODY`; `partitions`: how many there
+    are."""
+    states = list(states)
+    nodes = {state.node.node_id: state.node for state in states if state.node is not None}
+    known = [state.known for state in states if state.known is not None]
+    before = max(known, key=lambda one: one.generation, default=None)
+    owners = [NOBODY] * partitions if before is None else list(before.owners[:partitions])
+    owners += [NOBODY] * (partitions - len(owners))
+    serving = {
+        partition: state.node.node_id
+        for state in states
+        if state.node is not None
+        for partition in state.loads
+    }
+    drained = set(before.drained) if before is not None else set()
+    pinned = dict(before.pinned) if before is not None else {}
+    for state in states:
+        for node_id, on in state.drains:
+            (drained.add if on else drained.discard)(node_id)
+        pinned.update({partition: node_id for partition, node_id in state.pins if partition < partitions})
+    # Who comes back after it was gone begins anew.
+    drained &= nodes.keys()
+    pinned = {partition: node_id for partition, node_id in pinned.items() if node_id in nodes}
+    leaving = {state.node.node_id for state in states if state.leaving and state.node is not None}
+    able = (nodes.keys() - drained - leaving) or (nodes.keys() - leaving)
+    loads: dict[int, float] = {}
+    for state in states:
+        for partition, load in state.loads.items():
+            loads[partition] = max(load, loads.get(partition, 0))
+    # Planned moves count as done, so that the way once begun is kept, whatever the load does meanwhile.
+    planned = before.moving if before is not None else {}
+    base = [planned.get(partition, owner) for partition, owner in enumerate(owners)]
+    goal = place(base, able, loads, pinned) if able else tuple(owners)
+    now, moving = step(owners, goal, nodes.keys(), serving)
+    return ClusterMap(
+        generation=1 if before is None else before.generation + 1,
+        controller=controller,
+        nodes=tuple(nodes[node_id] for node_id in sorted(nodes)),
+        owners=now,
+        moving=moving,
+        drained=frozenset(drained),
+        leaving=frozenset(leaving),
+        pinned=pinned,
+    )

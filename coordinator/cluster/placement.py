@@ -1,0 +1,155 @@
+"""Which node is to own which partition of groups: pure functions from what is to what should be.
+
+What can be relied on (tests/coordinator/cluster/test_placement.py):
+
+- Nodes own equally many partitions, give or take one, unless an operator pinned some; and no fewer moves
+  would do: a node that goes moves its own, one that comes gets its share, nothing moves between others.
+- Load alone moves something only if the heaviest node carries `IMBALANCE` of the mean more than the lightest:
+  then `LOAD_SWAPS` partitions at most change places with as many lighter ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from ringleader.coordinator.cluster.map import NOBODY
+
+IMBALANCE = 0.25
+LOAD_SWAPS = 2
+MOVES_AT_A_TIME = 2
+"""Planned moves to one node that are under way at once."""
+
+
+def place(
+    owners: Sequence[int],
+    able: Collection[int],
+    loads: Mapping[int, float] | None = None,
+    pinned: Mapping[int, int] | None = None,
+) -> tuple[int, ...]:
+    """The owners as they should be. `owners`: as they are; `able`: the nodes that may own something; `loads`:
+    of each partition that has some, in any unit; `pinned`: partition -> node that shall have it, if able."""
+    if not able:
+        return tuple(NOBODY for _ in owners)
+    weights = _weights(len(owners), loads or {})
+    goal = [owner if owner in able else NOBODY for owner in owners]
+    fixed = {partition for partition, node in (pinned or {}).items() if node in able}
+    for partition in fixed:
+        if partition < len(goal):
+            goal[partition] = (pinned or {})[partition]
+    carried = dict.fromkeys(sorted(able), 0.0)
+    count = Counter(owner for owner in goal if owner != NOBODY)
+    for partition, owner in enumerate(goal):
+        if owner != NOBODY:
+            carried[owner] += weights[partition]
+    # The heaviest first, each to who has fewest, and of those to who carries least.
+    for partition in sorted(_of(goal, NOBODY), key=lambda partition: -weights[partition]):
+        heir = min(carried, key=lambda node: (count[node], carried[node]))
+        goal[partition] = heir
+        count[heir] += 1
+        carried[heir] += weights[partition]
+    _even_counts(goal, carried, count, weights, fixed)
+    moved = {partition for partition, owner in enumerate(owners) if goal[partition] != owner}
+    _even_loads(goal, carried, weights, fixed | moved)
+    return tuple(goal)
+
+
+def _weights(partitions: int, loads: Mapping[int, float]) -> list[float]:
+    """A partition counts 1, and its share of all load, so that both count alike."""
+    total = sum(loads.values())
+    share = partitions / total if total > 0 else 0.0
+    return [1 + loads.get(partition, 0.0) * share for partition in range(partitions)]
+
+
+def _of(goal: Sequence[int], node: int) -> list[int]:
+    return [partition for partition, owner in enumerate(goal) if owner == node]
+
+
+def _even_counts(
+    goal: list[int], carried: dict[int, float], count: Counter[int], weights: Sequence[float], fixed: set[int]
+) -> None:
+    """From who has most to who has fewest, until they differ by one at most."""
+    givers = dict.fromkeys(carried)
+    while givers:
+        giver = max(givers, key=lambda node: (count[node], carried[node]))
+        heir = min(carried, key=lambda node: (count[node], carried[node]))
+        if count[giver] - count[heir] <= 1:
+            return
+        own = [partition for partition in _of(goal, giver) if partition not in fixed]
+        if not own:
+            del givers[giver]  # all that it has was pinned to it
+            continue
+        wish = (carried[giver] - carried[heir]) / 2
+        partition = min(own, key=lambda one: abs(weights[one] - wish))
+        _move(partition, giver, heir, goal, carried, weights)
+        count[giver] -= 1
+        count[heir] += 1
+
+
+def _even_loads(
+    goal: list[int], carried: dict[int, float], weights: Sequence[float], fixed: set[int]
+) -> None:
+    """Some of the heaviest node change places with lighter ones of the lightest, if these differ by a lot."""
+    mean = sum(carried.values()) / len(carried)
+    enough = IMBALANCE * mean
+    fixed = set(fixed)
+    for _ in range(LOAD_SWAPS):
+        giver, heir = max(carried, key=carried.__getitem__), min(carried, key=carried.__getitem__)
+        gap = carried[giver] - carried[heir]
+        if gap <= enough:
+            return
+        enough = IMBALANCE * mean / 2  # so that it does not begin again soon
+        pairs = [
+            (weights[one] - weights[other], one, other)
+            for one in _of(goal, giver)
+            for other in _of(goal, heir)
+            if one not in fixed and other not in fixed and 0 < weights[one] - weights[other] < gap
+        ]
+        if not pairs:
+            return
+        _, one, other = min(pairs, key=lambda pair: abs(pair[0] - gap / 2))
+        _move(one, giver, heir, goal, carried, weights)
+        _move(other, heir, giver, goal, carried, weights)
+        fixed |= {one, other}
+
+
+def _move(
+    partition: int,
+    giver: int,
+    heir: int,
+    goal: list[int],
+    carried: dict[int, float],
+    weights: Sequence[float],
+) -> None:
+    goal[partition] = heir
+    carried[giver] -= weights[partition]
+    carried[heir] += weights[partition]
+
+
+def step(
+    owners: Sequence[int],
+    goal: Sequence[int],
+    there: Collection[int],
+    serving: Mapping[int, int],
+) -> tuple[tuple[int, ...], dict[int, int]]:
+    """The owners as of now on the way to the goal, and what is still to move: partition -> its next owner.
+
+    What belongs to a node that is not `there` moves at once; of the rest a few to each node, so that none is
+    without an owner for long. `serving`: partition -> the node that says that it serves it; what a node was
+    given and does not serve yet counts as under way.
+    """
+    now, moving = list(owners), dict[int, int]()
+    under_way = Counter(
+        owner for partition, owner in enumerate(owners) if owner in there and serving.get(partition) != owner
+    )
+    for partition, (owner, heir) in enumerate(zip(owners, goal, strict=True)):
+        if owner == heir:
+            continue
+        if owner not in there or heir == NOBODY:
+            now[partition] = heir
+        elif under_way[heir] < MOVES_AT_A_TIME:
+            under_way[heir] += 1
+            now[partition] = heir
+        else:
+            moving[partition] = heir
+    return tuple(now), moving

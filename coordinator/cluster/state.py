@@ -1,0 +1,98 @@
+"""What a member of the nodes' group tells its controller at each join: who it is, what it serves, its wishes.
+
+A node tells all of it. The command line is a member for a moment, without a node: it brings wishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ringleader.coordinator.cluster.map import (
+    FORMAT,
+    MAX_PARTITIONS,
+    ClusterMap,
+    MapError,
+    NodeInfo,
+    number,
+    read_json,
+    read_node,
+    some,
+    write_json,
+)
+from ringleader.protocol.wire import INT32_MAX
+
+MAX_WISHES = 1_000
+
+
+class Drain(NamedTuple):
+    """A node is to own nothing; or it may again."""
+
+    node_id: int
+    drained: bool
+
+
+class Pin(NamedTuple):
+    """A partition is to be on this node."""
+
+    partition: int
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """One member as of its last join."""
+
+    node: NodeInfo | None = None
+    """None: it is no node, and only wishes."""
+    known: ClusterMap | None = None
+    """The newest map that it knows."""
+    loads: Mapping[int, int] = field(default_factory=dict)
+    """The partitions that it serves, and what each costs: members and commits per second."""
+    leaving: bool = False
+    """It wants to hand over everything."""
+    drains: tuple[Drain, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+    def encode(self) -> bytes:
+        """As the nodes' group carries it."""
+        return write_json(
+            {
+                "format": FORMAT,
+                "node": self.node,
+                "known": None if self.known is None else self.known.encode().decode(),
+                "loads": sorted(self.loads.items()),
+                "leaving": self.leaving,
+                "drains": self.drains,
+                "pins": self.pins,
+            }
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> MemberState:
+        """The state in these bytes. Raises `MapError`."""
+        values = read_json(data, "state of a node")
+        try:
+            node, known = values["node"], values["known"]
+            return cls(
+                node=None if node is None else read_node(node),
+                known=None if known is None else ClusterMap.decode(str(known).encode()),
+                loads={
+                    number(partition, 0, MAX_PARTITIONS): number(load, 0)
+                    for partition, load in some(values["loads"], MAX_PARTITIONS)
+                },
+                leaving=values["leaving"] is True,
+                drains=tuple(
+                    Drain(number(node_id, 0, INT32_MAX), drained is True)
+                    for node_id, drained in some(values["drains"], MAX_WISHES)
+                ),
+                pins=tuple(
+                    Pin(number(partition, 0, MAX_PARTITIONS), number(node_id, 0, INT32_MAX))
+                    for partition, node_id in some(values["pins"], MAX_WISHES)
+                ),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, MapError):
+                raise
+            raise MapError(f"the state of a node cannot be read: {error!r}") from None

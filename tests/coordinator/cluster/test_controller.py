@@ -1,0 +1,190 @@
+"""The next map follows from what the members tell, whoever leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.coordinator.cluster.controller import next_map
+from ringleader.coordinator.cluster.map import NOBODY, ClusterMap, MapError, NodeInfo
+from ringleader.coordinator.cluster.state import Drain, MemberState, Pin
+
+PARTITIONS = 12
+
+
+def info(node_id: int) -> NodeInfo:
+    return NodeInfo(node_id, f"node-{node_id}", 9092, "0.1.0")
+
+
+@dataclass
+class Nodes:
+    """Nodes that do what the map says, at once."""
+
+    cluster: ClusterMap | None = None
+
+    def turn(self, there: Iterable[int], *wishes: MemberState, leaving: Iterable[int] = ()) -> ClusterMap:
+        """One generation with these nodes."""
+        known = self.cluster
+        states = [
+            MemberState(
+                info(node_id),
+                known,
+                dict.fromkeys(known.owned_by(node_id) if known else (), 0),
+                node_id in leaving,
+            )
+            for node_id in there
+        ]
+        self.cluster = next_map([*states, *wishes], min(there, default=NOBODY), PARTITIONS)
+        assert ClusterMap.decode(self.cluster.encode()) == self.cluster
+        return self.cluster
+
+    def settle(self, there: Iterable[int], *wishes: MemberState, leaving: Iterable[int] = ()) -> ClusterMap:
+        """Until nothing is to move any more."""
+        cluster = self.turn(there, *wishes, leaving=leaving)
+        for _ in range(PARTITIONS):
+            if not cluster.moving:
+                return cluster
+            cluster = self.turn(there, leaving=leaving)
+        raise AssertionError(f"it does not come to rest: {cluster}")
+
+
+def counts(cluster: ClusterMap) -> dict[int, int]:
+    return {node.node_id: len(cluster.owned_by(node.node_id)) for node in cluster.nodes}
+
+
+def test_the_first_map_gives_out_everything_at_once() -> None:
+    cluster = Nodes().turn([1, 2, 3])
+    assert (cluster.generation, cluster.controller, cluster.moving) == (1, 1, {})
+    assert counts(cluster) == {1: 4, 2: 4, 3: 4}
+
+
+def test_what_a_dead_node_had_moves_at_once_and_nothing_else() -> None:
+    nodes = Nodes()
+    before = nodes.turn([1, 2, 3])
+    after = nodes.turn([2, 3])
+    assert counts(after) == {2: 6, 3: 6}
+    assert not after.moving
+    for partition in range(PARTITIONS):
+        if before.owners[partition] != 1:
+            assert after.owners[partition] == before.owners[partition]
+
+
+def test_a_node_that_joins_gets_its_share_a_few_at_a_time() -> None:
+    nodes = Nodes()
+    nodes.turn([1, 2])
+    first = nodes.turn([1, 2, 3])
+    assert len(first.owned_by(3)) == 2
+    assert len(first.moving) == 2
+    assert counts(nodes.settle([1, 2, 3])) == {1: 4, 2: 4, 3: 4}
+
+
+def test_who_leads_next_goes_on_where_the_last_one_was() -> None:
+    nodes = Nodes()
+    nodes.turn([1, 2])
+    half = nodes.turn([1, 2, 3])
+    newcomer = MemberState(info(3), None, dict.fromkeys(half.owned_by(3), 0))
+    old = replace(half, generation=half.generation - 1, owners=(NOBODY,) * PARTITIONS)
+    others = [MemberState(info(1), old, dict.fromkeys(half.owned_by(1), 0)), MemberState(info(2), half)]
+    cluster = next_map([newcomer, *others], 3, PARTITIONS)
+    assert (cluster.generation, cluster.controller) == (half.generation + 1, 3)
+    assert [
+        one for one, (a, b) in enumerate(zip(half.owners, cluster.owners, strict=True)) if a != b
+    ] == list(half.moving), "the rest of what was planned, as the newest map says"
+
+
+def test_who_leaves_hands_over_everything_a_few_at_a_time() -> None:
+    nodes = Nodes()
+    nodes.turn([1, 2, 3])
+    nodes.turn([1, 2])
+    nodes.turn([1, 2, 3])
+    first = nodes.turn([1, 2, 3], leaving=[2])
+    assert first.leaving == {2}
+    assert first.moving, "not all at once"
+    assert first.owned_by(2)
+    cluster = nodes.settle([1, 2, 3], leaving=[2])
+    assert counts(cluster) == {1: 6, 2: 0, 3: 6}
+
+
+def test_the_last_node_keeps_what_it_has_when_it_leaves() -> None:
+    nodes = Nodes()
+    before = nodes.turn([1])
+    assert nodes.turn([1], leaving=[1]).owners == before.owners
+
+
+def test_a_drained_node_is_empty_until_it_is_wanted_again_or_was_gone() -> None:
+    nodes = Nodes()
+    nodes.turn([1, 2, 3])
+    assert counts(nodes.settle([1, 2, 3], MemberState(drains=(Drain(3, True),)))) == {1: 6, 2: 6, 3: 0}
+    assert counts(nodes.settle([1, 2, 3])) == {1: 6, 2: 6, 3: 0}, "it needs no reminder"
+    assert counts(nodes.settle([1, 2, 3], MemberState(drains=(Drain(3, False),))))[3] == 4
+    nodes.settle([1, 2, 3], MemberState(drains=(Drain(3, True),)))
+    nodes.turn([1, 2])
+    assert counts(nodes.settle([1, 2, 3]))[3] == 4
+
+
+def test_when_all_are_drained_somebody_must_own_the_partitions_all_the_same() -> None:
+    nodes = Nodes()
+    cluster = nodes.settle([1, 2], MemberState(drains=(Drain(1, True), Drain(2, True))))
+    assert counts(cluster) == {1: 6, 2: 6}
+
+
+def test_a_partition_goes_where_the_operator_wants_it_and_stays() -> None:
+    nodes = Nodes()
+    cluster = nodes.turn([1, 2])
+    [partition, *_] = cluster.owned_by(1)
+    cluster = nodes.settle([1, 2], MemberState(pins=(Pin(partition, 2), Pin(999, 2))))
+    assert cluster.owners[partition] == 2
+    assert cluster.pinned == {partition: 2}
+    assert nodes.settle([1, 2]).owners[partition] == 2
+    assert nodes.turn([1]).owners[partition] == 1
+    assert nodes.turn([1]).pinned == {}
+
+
+def test_a_node_that_has_not_taken_over_what_it_was_given_gets_no_more() -> None:
+    nodes = Nodes()
+    nodes.turn([1])
+    half = nodes.turn([1, 2])
+    busy = [
+        MemberState(info(1), half, dict.fromkeys(half.owned_by(1), 0)),
+        MemberState(info(2), half, {}),
+    ]
+    assert next_map(busy, 1, PARTITIONS).owners == half.owners
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(1, 5)), st.sets(st.integers(1, 5))), max_size=12))
+def test_whatever_happens_it_comes_to_rest_with_everything_owned(
+    turns: list[tuple[set[int], set[int]]],
+) -> None:
+    nodes = Nodes()
+    for there, leaving in turns:
+        nodes.turn(there, leaving=leaving)
+    cluster = nodes.settle([1, 2, 3])
+    assert counts(cluster) == {1: 4, 2: 4, 3: 4}
+
+
+def test_what_a_member_tells_reads_back_as_it_was_written() -> None:
+    known = Nodes().turn([1, 2])
+    state = MemberState(info(1), known, {3: 70, 1: 0}, True, (Drain(2, True),), (Pin(0, 1),))
+    assert MemberState.decode(state.encode()) == state
+    assert MemberState.decode(MemberState().encode()) == MemberState()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (b'"format":1', b'"format":2', "state of a node has format 2"),
+        (b'"loads":[]', b'"loads":[[-1,1]]', "no number from 0"),
+        (b'"node":null', b'"node":[1]', "not enough values"),
+        (b'"known":null', b'"known":{}', "map of the cluster cannot be read"),
+        (b'"pins":[]', b'"pins":7', "no list"),
+    ],
+)
+def test_what_is_no_state_is_refused(old: bytes, new: bytes, says: str) -> None:
+    data = MemberState().encode()
+    assert old in data
+    with pytest.raises(MapError, match=says):
+        MemberState.decode(data.replace(old, new))

@@ -1,0 +1,126 @@
+"""Who is to own what: even, sticky, with no more moves than needed; and the way there, a few at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleader.coordinator.cluster.map import NOBODY
+from ringleader.coordinator.cluster.placement import IMBALANCE, LOAD_SWAPS, MOVES_AT_A_TIME, place, step
+
+able_nodes = st.sets(st.integers(1, 6), min_size=1)
+owners_before = st.lists(st.sampled_from([NOBODY, 1, 2, 3, 4, 5, 6, 7]), min_size=1, max_size=60)
+some_loads = st.dictionaries(st.integers(0, 59), st.floats(0, 1e6), max_size=60)
+
+
+def moved(before: Sequence[int], after: Sequence[int]) -> int:
+    return sum(one != other for one, other in zip(before, after, strict=True))
+
+
+def fewest_moves(owners: Sequence[int], able: set[int]) -> int:
+    """What belongs to nobody able, and what nodes own above an even share."""
+    counts = sorted(
+        (Counter(owner for owner in owners if owner in able)[node] for node in able), reverse=True
+    )
+    share, more = divmod(len(owners), len(able))
+    above = sum(max(0, count - share - (rank < more)) for rank, count in enumerate(counts))
+    return sum(owner not in able for owner in owners) + above
+
+
+@given(owners_before, able_nodes)
+def test_without_load_nodes_own_equally_many_with_the_fewest_moves(owners: list[int], able: set[int]) -> None:
+    goal = place(owners, able)
+    counts = [goal.count(node) for node in able]
+    assert sum(counts) == len(goal), "every partition has an able owner"
+    assert max(counts) - min(counts) <= 1
+    assert moved(owners, goal) == fewest_moves(owners, able)
+    assert place(goal, able) == goal, "what is even stays"
+
+
+@given(owners_before, able_nodes, some_loads)
+def test_load_moves_a_few_at_most_and_comes_to_rest(
+    owners: list[int], able: set[int], loads: dict[int, float]
+) -> None:
+    loads = {partition: load for partition, load in loads.items() if partition < len(owners)}
+    goal = place(owners, able, loads)
+    counts = [goal.count(node) for node in able]
+    assert max(counts) - min(counts) <= 1
+    assert moved(owners, goal) <= fewest_moves(owners, able) + 2 * LOAD_SWAPS
+    for _ in range(200):
+        again = place(goal, able, loads)
+        if again == goal:
+            return
+        goal = again
+    raise AssertionError("with the same loads it goes on moving")
+
+
+def test_two_hot_partitions_of_one_node_are_parted() -> None:
+    owners = [1] * 10 + [2] * 10
+    goal = place(owners, {1, 2}, {0: 500.0, 1: 500.0})
+    assert goal[0] != goal[1]
+    assert moved(owners, goal) == 2, "one goes, and a light one comes back for it"
+
+
+def test_what_differs_little_stays() -> None:
+    owners = [1] * 10 + [2] * 10
+    loads = {partition: 100.0 if partition < 10 else 80.0 for partition in range(20)}
+    assert IMBALANCE > 0.2
+    assert place(owners, {1, 2}, loads) == tuple(owners)
+
+
+@given(owners_before, able_nodes, st.dictionaries(st.integers(0, 59), st.integers(1, 7), max_size=60))
+def test_pinned_partitions_are_where_they_were_pinned(
+    owners: list[int], able: set[int], pinned: dict[int, int]
+) -> None:
+    goal = place(owners, able, pinned=pinned)
+    for partition, node in pinned.items():
+        if node in able and partition < len(goal):
+            assert goal[partition] == node
+    assert set(goal) <= able
+
+
+def test_nobody_able_means_no_owner() -> None:
+    assert place([1, 2, NOBODY], set()) == (NOBODY,) * 3
+
+
+def serving(owners: Sequence[int]) -> dict[int, int]:
+    return dict(enumerate(owners))
+
+
+@given(owners_before, able_nodes, st.sets(st.integers(1, 7)))
+def test_the_goal_is_reached_a_few_moves_at_a_time(
+    owners: list[int], able: set[int], there: set[int]
+) -> None:
+    there |= able
+    now, goal = tuple(owners), place(owners, able)
+    after, moving = step(now, goal, there, serving(now))
+    for partition, owner in enumerate(owners):
+        if owner not in there:
+            assert after[partition] == goal[partition], "what nobody serves moves at once"
+    rounds = 0
+    while True:
+        after, moving = step(now, goal, there, serving(now))
+        planned = Counter(
+            heir
+            for one, (owner, heir) in enumerate(zip(now, after, strict=True))
+            if owner != heir and owner in there
+        )
+        assert all(count <= MOVES_AT_A_TIME for count in planned.values())
+        assert moving == {one: goal[one] for one in range(len(goal)) if after[one] != goal[one]}
+        if after == now:
+            break
+        now = after
+        rounds += 1
+    assert now == goal
+    assert rounds <= 1 + len(owners)
+
+
+def test_who_has_not_taken_over_yet_gets_no_more() -> None:
+    now, goal = [1, 1, 1, 2], [2, 2, 2, 2]
+    after, moving = step(now, goal, {1, 2}, {0: 1, 1: 1, 2: 1, 3: 2})
+    assert (after, moving) == ((2, 2, 1, 2), {2: 2})
+    assert step(after, goal, {1, 2}, {2: 1, 3: 2, 0: 1}) == (after, moving)
+    assert step(after, goal, {1, 2}, {2: 1, 3: 2, 0: 2}) == ((2, 2, 2, 2), {})
