@@ -173,3 +173,65 @@ class TxnOffsetCommitResponse(Message):
 
     throttle_time_ms: int = field("int32", default=0)
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic, factory=list)
+
+
+@struct
+class DescribeProducersRequestTopicRequest:
+    """One of `DescribeProducersRequest.topics`."""
+
+    name: str = field("string", default="")
+    partition_indexes: list[int] = array("int32", factory=list)
+
+
+@message(key=61, versions=(0, 0), flexible=0, kind="request")
+class DescribeProducersRequest(Message):
+    """Ask the leaders of partitions which producers they know (DescribeProducers, API 61, v0; KIP-664)."""
+
+    topics: list[DescribeProducersRequestTopicRequest] = array(
+        DescribeProducersRequestTopicRequest, factory=list
+    )
+
+
+@struct
+class DescribeProducersResponseProducerState:
+    """One of `DescribeProducersResponsePartitionResponse.active_producers`."""
+
+    producer_id: int = field("int64", default=0)
+    producer_epoch: int = field("int32", default=0)
+    last_sequence: int = field("int32", default=-1)
+    last_timestamp: int = field("int64", default=-1)
+    coordinator_epoch: int = field("int32", default=0)
+    current_txn_start_offset: int = field("int64", default=-1)
+
+
+@struct
+class DescribeProducersResponsePartitionResponse:
+    """One of `DescribeProducersResponseTopicResponse.partitions`."""
+
+    partition_index: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+    error_message: str | None = field("string", nullable=(0, LAST), default=None)
+    active_producers: list[DescribeProducersResponseProducerState] = array(
+        DescribeProducersResponseProducerState, factory=list
+    )
+
+
+@struct
+class DescribeProducersResponseTopicResponse:
+    """One of `DescribeProducersResponse.topics`."""
+
+    name: str = field("string", default="")
+    partitions: list[DescribeProducersResponsePartitionResponse] = array(
+        DescribeProducersResponsePartitionResponse, factory=list
+    )
+
+
+@message(key=61, versions=(0, 0), flexible=0, kind="response")
+class DescribeProducersResponse(Message):
+    """Producers that wrote within `producer.id.expiration.ms`, with the last epoch and sequence of each
+    (DescribeProducers, API 61, v0; KIP-664)."""
+
+    throttle_time_ms: int = field("int32", default=0, ignorable=True)
+    topics: list[DescribeProducersResponseTopicResponse] = array(
+        DescribeProducersResponseTopicResponse, factory=list
+    )
