@@ -90,6 +90,11 @@ class Shard:
         """Where it is in its life."""
         return self._core.phase
 
+    @property
+    def refusal(self) -> int:
+        """What it answers to most requests while it does not serve; 0 when it serves."""
+        return self._core.refusal
+
     # ---- life ----
 
     def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:

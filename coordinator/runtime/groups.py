@@ -16,7 +16,8 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.machine import Notice, Phase, Ticket
-from ringleader.coordinator.runtime.shards import ShardRuntime, Waiting
+from ringleader.coordinator.runtime.moving import MovingShards
+from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -38,7 +39,7 @@ def _nobody(group_id: str, generation: int, member_id: str, instance_id: str | N
     return ErrorCode.NOT_COORDINATOR
 
 
-class GroupRuntime(ShardRuntime[Shard]):
+class GroupRuntime(MovingShards[Shard]):
     """All partitions of __consumer_offsets on one node, with their store.
 
     A request's answer is returned, or None: then the ticket gets `answer(...)`, or `refuse(error code)`,
@@ -54,7 +55,7 @@ class GroupRuntime(ShardRuntime[Shard]):
         ids: Callable[[str], str] = fresh_id,
         **more: Any,
     ) -> None:
-        """`more`: see `ShardRuntime`."""
+        """`more`: see `MovingShards`."""
         self._settings = settings
         self._ids = ids
         self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
@@ -146,6 +147,10 @@ class GroupRuntime(ShardRuntime[Shard]):
         return self.call_for(
             group_id, "DeleteGroups", ticket, lambda shard, _: shard.delete_group(group_id, ticket)
         )
+
+    def refusal(self, group_id: str) -> int:
+        """See `Shard.refusal`, of the shard of a group."""
+        return self.shards[self.partition_of(group_id)].refusal
 
     def own_offsets(self, group_id: str) -> int | None:
         """See `Shard.own_offsets`."""

@@ -17,7 +17,8 @@ GATHER_TURNS = 2
 clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
 
 EPOCH = 0
-"""One node owns all partitions for ever, so there is one epoch."""
+"""What is given to `Storage.open`. Where one process owns all partitions for ever, it is all that there is; a
+store that has other owners gives out epochs itself."""
 
 M = TypeVar("M", bound=Machine)
 R = TypeVar("R")
@@ -38,10 +39,11 @@ class _Flight(Generic[M]):
 
 
 class ShardLog(Generic[M]):
-    """The store, as the shards of one log use it.
+    """The store, as shards use it: all shards of a store whose appends go `together`, or one life of one.
 
-    `landed(entries, error)` is called for each transaction, in the order of their starts: it is durable, or
-    has failed. A store that does not answer in time, or fails in a way of its own, has failed fatally.
+    `landed(entries, error)` is called for each append, in the order of their starts: it is durable, or has
+    failed. A store that does not answer in time has failed: for good where all go together, else for this
+    shard (AWAY). One that fails in a way of its own has failed for good.
     """
 
     def __init__(
@@ -58,6 +60,8 @@ class ShardLog(Generic[M]):
         self._gathered: list[Entry[M]] = []
         self._gathering = False
         self._flights: deque[_Flight[M]] = deque()
+        self._epochs: dict[int, int] = {}
+        """Of the partitions that were loaded."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: asyncio.TimerHandle | None = None
         """One for all flights, as one for each costs a twentieth of a small transaction."""
@@ -69,15 +73,19 @@ class ShardLog(Generic[M]):
 
     async def close(self) -> None:
         """See `Storage.close`. One that does not answer is not waited for once more."""
-        if self._watch is not None:
-            self._watch.cancel()
-        if not self._silent:
+        self.forget()
+        if not self._silent or not self._storage.together:
             await self._storage.close()
 
+    def forget(self) -> None:
+        """Nothing is on its way, and nothing will be."""
+        if self._watch is not None:
+            self._watch.cancel()
+
     async def load(self, partition: int, shard: M) -> int:
-        """Replay a partition into a new machine; how many records. Raises `StorageError`, and whatever the
-        machine raises."""
-        await self._in_time("open", self._storage.open(partition, EPOCH))
+        """Own a partition, and replay it into a new machine; how many records. Raises `StorageError`, and
+        whatever the machine raises."""
+        self._epochs[partition] = await self._in_time("open", self._storage.open(partition, EPOCH))
         replay = self._storage.replay(partition)
         records = 0
         while (rows := await self._in_time("replay", anext(replay, None))) is not None:
@@ -129,7 +137,8 @@ class ShardLog(Generic[M]):
         if self._watch is None:
             self._watch = loop.call_later(self._timeout_ms / 1000, self._look)
         self.write()
-        batches = [(partition, EPOCH, append.records) for partition, _, append in entries]
+        epochs = self._epochs
+        batches = [(partition, epochs[partition], append.records) for partition, _, append in entries]
         try:
             await self._storage.append(batches)
         except StorageError as error:
@@ -176,7 +185,7 @@ class ShardLog(Generic[M]):
     def _too_late(self, doing: str) -> StorageError:
         self._silent = True
         limit = f"{doing} took longer than storage.timeout.ms ({self._timeout_ms})"
-        return StorageError(Failure.SILENT, limit)
+        return StorageError(Failure.SILENT if self._storage.together else Failure.AWAY, limit)
 
     def _unforeseen(self, doing: str, error: Exception) -> StorageError:
         self._log.exception("store failed", doing=doing)

@@ -1,17 +1,20 @@
 """Runs the shard machines of one log: time and durability go to them, what they write to the store.
 
 All shards run on the event loop's thread. What the requests of one loop turn write is one transaction of the
-store; while it is on its way to the disk, the next turns' records gather for the next one.
+store (of each shard, where the store takes each by itself); while it is on its way to the disk, the next
+turns' records gather for the next one.
 
 A shard's life ends when an append of it fails or an exception leaves its machine: whoever waits is refused
 with NOT_COORDINATOR, a new machine is loaded from the store, and serves; the others go on. A second exception
 of the same shard within a minute, or a store that cannot be trusted any more, ends all of them: the node has
-to stop, and the next process replays what the store really holds.
+to stop, and the next process replays what the store really holds. (Where a node has some of the shards only,
+it is otherwise: see `moving`.)
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
@@ -48,7 +51,7 @@ class Counters:
     """Exceptions that left a machine."""
     failed_appends: int = 0
     reloads: int = 0
-    """Shards whose life ended, whatever ended it."""
+    """Shards whose life ended, whatever ended it; releases are not counted."""
 
 
 class Waiting:
@@ -98,7 +101,11 @@ class ShardRuntime(ABC, Generic[M]):
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._log = log or get_log()
-        self._store = ShardLog[M](storage, storage_timeout_ms, self._landed, self._log)
+        self._storage = storage
+        self._storage_timeout_ms = storage_timeout_ms
+        self._store = self._new_log()
+        self._logs = [self._store if storage.together else self._new_log() for _ in range(partitions)]
+        """By partition: its way to the store."""
         self._on_failed = on_failed
         self._serving = False
         self._failed = False
@@ -132,7 +139,7 @@ class ShardRuntime(ABC, Generic[M]):
         await self._store.start()
         records = 0
         for partition, shard in enumerate(self.shards):
-            records += await self._store.load(partition, shard)
+            records += await self._logs[partition].load(partition, shard)
         self._serving = True
         for partition in range(self.partitions):
             self._serve(partition)
@@ -147,12 +154,17 @@ class ShardRuntime(ABC, Generic[M]):
             # end to wait for.
             for _ in range(2):
                 self._drain()
-                await self._store.settled()
+                await self._settled()
         self._end()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await self._store.settled()
+        await self._settled()
+        for log in self._logs:
+            log.forget()
         await self._store.close()
+
+    async def _settled(self) -> None:
+        await asyncio.gather(*(log.settled() for log in dict.fromkeys(self._logs)))
 
     def _end(self) -> None:
         """No shard serves from here on; whoever waits is told."""
@@ -165,7 +177,8 @@ class ShardRuntime(ABC, Generic[M]):
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        self._store.drop_all()
+        for log in self._logs:
+            log.drop_all()
         self._dirty.clear()
         for partition in range(self.partitions):
             self._unload(partition)
@@ -181,6 +194,9 @@ class ShardRuntime(ABC, Generic[M]):
             self._on_failed(error)
 
     # ---- the life of one shard ----
+
+    def _new_log(self) -> ShardLog[M]:
+        return ShardLog[M](self._storage, self._storage_timeout_ms, self._landed, self._log)
 
     def _serve(self, partition: int) -> None:
         now = self._now_ms()
@@ -199,12 +215,12 @@ class ShardRuntime(ABC, Generic[M]):
             self._log.exception("shard failed", partition=partition, doing="unload")
         self._refuse(self._take_pending(partition))
 
-    def _reload(self, partition: int) -> None:
+    def _over(self, partition: int, error: BaseException) -> None:
         """The end of a shard's life, and the beginning of the next one."""
         self.counters.reloads += 1
         self._loaded[partition] = False
         self.shards[partition] = self._make(partition)
-        self._store.drop(partition)
+        self._logs[partition].drop(partition)
         refused = self._take_pending(partition)
         if refused:
             # Not from within whatever is being asked right now.
@@ -217,8 +233,9 @@ class ShardRuntime(ABC, Generic[M]):
     async def _load_again(self, partition: int, shard: M) -> None:
         try:
             # The records of the former life that are still on their way: they count, or they fail.
-            await self._store.settled()
-            records = await self._store.load(partition, shard)
+            log = self._logs[partition]
+            await log.settled()
+            records = await log.load(partition, shard)
             if self.shards[partition] is shard:
                 self._serve(partition)
                 self._log.info("shard loaded again", partition=partition, records=records)
@@ -238,10 +255,14 @@ class ShardRuntime(ABC, Generic[M]):
         self._log.exception("shard failed", partition=partition, doing=doing, subject=subject)
         if ticket is not None:
             self.pending[partition][ticket] = None
-        self._reload(partition)
+        self._over(partition, sys.exception() or RuntimeError(doing))
         if before is not None and now - before < FAULT_WINDOW_MS:
-            error = RuntimeError(f"shard {partition} failed twice within a minute")
-            self._loop.call_soon(self._fail, "shard failed again", error)
+            self._again(partition)
+
+    def _again(self, partition: int) -> None:
+        """A shard's machine failed for the second time within a minute."""
+        error = RuntimeError(f"shard {partition} failed twice within a minute")
+        self._loop.call_soon(self._fail, "shard failed again", error)
 
     def _take_pending(self, partition: int) -> dict[Any, None]:
         tickets, self.pending[partition] = self.pending[partition], {}
@@ -316,28 +337,34 @@ class ShardRuntime(ABC, Generic[M]):
         dirty, self._dirty = self._dirty, {}
         answers: list[Answer] = []
         for partition in dirty:
-            shard = self.shards[partition]
             try:
-                box = shard.drain()
+                answers += self._take(partition, self.shards[partition], self.pending[partition])
             except Exception:
                 self.fault(partition, "drain")
                 continue
-            if box.answers:
-                pending = self.pending[partition]
-                for answer in box.answers:
-                    pending.pop(answer.ticket, None)
-                answers += box.answers
-            for append in box.appends:
-                self._store.add((partition, shard, append))
-            for event in box.events:
-                try:
-                    self._event(partition, event)
-                except Exception:
-                    self._log.exception("event lost", partition=partition)
             self._watch(partition)
         # The disk first: it works while the answers are encoded and sent.
         if self._serving:
-            self._store.write()
+            logs = [self._store] if self._storage.together else [self._logs[partition] for partition in dirty]
+            for log in logs:
+                log.write()
+        self._answer(answers)
+
+    def _take(self, partition: int, shard: M, pending: dict[Any, None]) -> list[Answer]:
+        """What a machine wants done goes on its way; its answers. Raises what the machine raises."""
+        box = shard.drain()
+        for answer in box.answers:
+            pending.pop(answer.ticket, None)
+        for append in box.appends:
+            self._logs[partition].add((partition, shard, append))
+        for event in box.events:
+            try:
+                self._event(partition, event)
+            except Exception:
+                self._log.exception("event lost", partition=partition)
+        return box.answers
+
+    def _answer(self, answers: Iterable[Answer]) -> None:
         for answer in answers:
             try:
                 answer.ticket.answer(answer.response)
@@ -362,7 +389,8 @@ class ShardRuntime(ABC, Generic[M]):
         last = {partition: (shard, append.position) for partition, shard, append in entries}
         for partition, (shard, position) in last.items():
             if self.shards[partition] is not shard:
-                continue  # that life is over
+                self._former_durable(partition, shard, position, now)
+                continue
             try:
                 shard.durable(position, now)
             except Exception:
@@ -371,6 +399,9 @@ class ShardRuntime(ABC, Generic[M]):
             if shard.dirty:
                 self._dirty[partition] = None
         self._drain()
+
+    def _former_durable(self, partition: int, shard: M, position: int, now: int) -> None:
+        """What a life that is over wrote is durable: nobody waits for it."""
 
     def _append_failed(self, entries: list[Entry[M]], error: StorageError) -> None:
         self.counters.failed_appends += 1
@@ -381,7 +412,7 @@ class ShardRuntime(ABC, Generic[M]):
             return
         for partition, shard in {entry[0]: entry[1] for entry in entries}.items():
             if self.shards[partition] is shard:
-                self._reload(partition)
+                self._over(partition, error)
         if error.failure is Failure.DISK_FULL and not self._full:
             self._set_full(True)
             self._spawn(self._probe())

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from ringleader.coordinator.machine import NOTHING, Outbox, Outgoing, Phase
-from ringleader.coordinator.runtime.shards import ShardRuntime
+from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.protocol.errors import ErrorCode
 from tests.support.memory_store import MemoryStorage
 from tests.support.served import WAIT_S, until
@@ -136,12 +136,14 @@ class DeafTicket(Ticket):
         raise BugError("refuse")
 
 
-class Tables(ShardRuntime[Table]):
+class Tables(MovingShards[Table]):
     """The runtime, and what tests ask of it."""
 
     kind = Table
 
-    def __init__(self, storage: MemoryStorage, **more: Any) -> None:
+    storage: MemoryStorage
+
+    def __init__(self, storage: Any, **more: Any) -> None:
         self.broken: list[dict[str, int]] = [{} for _ in range(PARTITIONS)]
         """By partition: how often which method raises."""
         self.storage = storage

@@ -64,8 +64,9 @@ class _Offsets:
     def _unknown(self, group_id: str, deleting: bool = False) -> ErrorCode:
         """The code for topics that do not exist."""
         count = self._runtime.own_offsets(group_id) if self._max_own else None
-        if count is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if count is None:  # unless it only seems so, for the group is not here, or not yet
+            refusal = self._runtime.refusal(group_id) if self._max_own else ErrorCode.NONE
+            return ErrorCode(refusal) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE if deleting or count < self._max_own else ErrorCode.POLICY_VIOLATION
 
     # ---- OffsetDelete ----

@@ -13,10 +13,16 @@ from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.storage.base import Failure
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
+    DeleteGroupsRequest,
     DescribeGroupsRequest,
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
+    SyncGroupRequest,
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.memory_store import MemoryStorage
@@ -239,6 +245,50 @@ async def test_store_that_cannot_be_trusted_ends_the_service_of_groups() -> None
         assert error_of(await client.call(member.commit(2), COMMIT_VERSION)) == ErrorCode.NOT_COORDINATOR
         [line] = served.events("storage failed")
         assert line["level"] == "critical"
+
+
+# ---- shards that come and go ----
+
+
+async def test_a_shard_that_was_released_answers_not_coordinator_on_every_path() -> None:
+    async with serving() as served, served.connect() as client, served.connect() as other:
+        member = await form(client, "group")
+        partition = served.runtime.partition_of("group")
+        for offset in range(1, 4):  # from now on heartbeats and commits take their short ways
+            assert error_of(await client.call(member.commit(offset), COMMIT_VERSION)) == 0
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        other.send(join_request("group"), JOIN_VERSION)
+        await settle()
+        await served.runtime.release(partition)
+        parked = await other.receive(type(join_request("group")), JOIN_VERSION)
+        assert parked[1].error_code == ErrorCode.NOT_COORDINATOR
+        away = ErrorCode.NOT_COORDINATOR
+        assert error_of(await client.call(member.commit(4), COMMIT_VERSION)) == away
+        assert error_of(await client.call(member.commit(4, topic="own"), COMMIT_VERSION)) == away
+        assert (await client.call(member.heartbeat(), 3)).error_code == away
+        client.send(member.heartbeat(), 3)
+        client.send(member.heartbeat(), 3)
+        for _ in range(2):
+            assert (await client.receive(HeartbeatRequest, 3))[1].error_code == away
+        for request, version in (
+            (join_request("group"), JOIN_VERSION),
+            (OffsetFetchRequest(group_id="group", topics=None), FETCH_VERSION),
+            (SyncGroupRequest(group_id="group", generation_id=1, member_id=member.member_id), 3),
+            (LeaveGroupRequest(group_id="group", member_id=member.member_id), 2),
+            (OffsetDeleteRequest(group_id="group"), 0),
+        ):
+            assert (await client.call(request, version)).error_code == away, request
+        described = await client.call(DescribeGroupsRequest(groups=["group"]), 4)
+        assert described.groups[0].error_code == away
+        deleted = await client.call(DeleteGroupsRequest(groups_names=["group"]), 1)
+        assert deleted.results[0].error_code == away
+        listed = await client.call(ListGroupsRequest(), 3)
+        assert (listed.error_code, listed.groups) == (0, []), "those that are here"
+        assert await served.runtime.acquire(partition) > 0
+        assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        assert await committed(client, "group") == 3
+        assert error_of(await client.call(member.commit(5), COMMIT_VERSION)) == 0
+        assert await committed(client, "group") == 5
 
 
 # ---- time ----
