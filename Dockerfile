@@ -3,6 +3,16 @@ FROM python:3.11-slim AS build
 COPY . /src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /src
 
+# Beside it the demo's producer and members, for the cluster profile of docker-compose.yml.
+FROM python:3.11-slim AS demo
+COPY . /src
+RUN pip install --no-cache-dir --constraint /src/constraints.txt "/src[clients]" \
+    && useradd --system --uid 10001 ringleader \
+    && install --directory --owner ringleader /out /src/.cache
+USER ringleader
+WORKDIR /src
+ENTRYPOINT ["python", "-m"]
+
 FROM python:3.11-slim
 COPY constraints.txt /tmp/constraints.txt
 COPY --from=build /wheels /wheels

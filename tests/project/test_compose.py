@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import jsonschema
 import yaml
+
+from ringleader.coordinator.config import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,3 +43,39 @@ def test_image_starts_the_command_that_is_installed() -> None:
     }
     assert json.loads(commands["ENTRYPOINT"]) == ["ringleader"]
     assert json.loads(commands["CMD"])[0] == "serve"
+
+
+def test_the_daemon_takes_the_settings_of_every_node() -> None:
+    services = _compose()["services"]
+    nodes = {name: service for name, service in services.items() if name.startswith("node-")}
+    brokers = {name for name in services if name.startswith("kafka-")}
+    assert len(nodes) == len(brokers) == 3
+    seen = set()
+    for name, service in nodes.items():
+        flags = dict(one.removeprefix("--").split("=", 1) for one in service["command"][1:])
+        settings = load_settings(
+            {flag.replace("-", "_"): value for flag, value in flags.items()}, service["environment"]
+        )
+        assert {address.host for address in settings.cluster} <= brokers
+        assert settings.advertised_address == (name, settings.listen.port)
+        assert service["ports"] == [f"127.0.0.1:{settings.listen.port}:{settings.listen.port}"]
+        seen.add((settings.node_id, settings.listen.port))
+    assert len(seen) == 3
+
+
+def test_all_that_the_cluster_profile_starts_is_started_by_it_alone() -> None:
+    services = _compose()["services"]
+    with_profile = {name for name, service in services.items() if service.get("profiles") == ["cluster"]}
+    assert with_profile == set(services) - {"ringleader"}
+
+
+def test_the_demo_image_runs_the_demo_s_own_programs() -> None:
+    members = {
+        name: service["command"]
+        for name, service in _compose()["services"].items()
+        if service.get("build") == {"context": ".", "target": "demo"}
+    }
+    assert len(members) == 3
+    assert " AS demo\n" in (ROOT / "Dockerfile").read_text()
+    for command in members.values():
+        assert importlib.util.find_spec(command[0]) is not None
