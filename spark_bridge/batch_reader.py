@@ -19,7 +19,7 @@ from ringleader.spark_bridge.batch.starting import first_positions, last_positio
 from ringleader.spark_bridge.errors import DataLossError, SourceError
 from ringleader.spark_bridge.fetching.fetch import read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
-from ringleader.spark_bridge.network.group_offsets import GroupOffsets
+from ringleader.spark_bridge.network.coordinator import GroupCoordinator
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.network.ports import Lookup
 from ringleader.spark_bridge.options import BatchOptions, batch_options
@@ -108,6 +108,6 @@ def _starts(
     if timed or options.starting_offsets != "committed":
         return first_positions(options, known, log)
     timeout_s = options.api_timeout_ms / 1000
-    with GroupOffsets(fetch.endpoint, options.group_id or "", timeout_s) as offsets:
-        committed = offsets.fetch(known)
+    with GroupCoordinator(fetch.endpoint, options.group_id or "", timeout_s) as offsets:
+        committed = {tp: found.offset for tp, found in offsets.fetch(known).items()}
     return first_positions(options, [tp for tp in known if tp not in committed], log) | committed

@@ -6,7 +6,7 @@ Spark tells a batch source nothing of how a job ended, so a read by itself can n
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ringleader.clients.model import TopicPartition
@@ -14,7 +14,7 @@ from ringleader.spark_bridge.batch.starting import listed
 from ringleader.spark_bridge.batch_reader import batch_bounds
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching.settings import FetchSettings
-from ringleader.spark_bridge.network.group_offsets import GroupOffsets
+from ringleader.spark_bridge.network.coordinator import GroupCoordinator
 from ringleader.spark_bridge.network.log import KafkaLog
 from ringleader.spark_bridge.options import OptionsError, batch_options
 from ringleader.spark_bridge.values import OffsetRange, by_topic
@@ -47,8 +47,8 @@ class PlannedRead:
         Raises SourceError when the group has members, or its offsets are not those that the read began
         with: then somebody else has worked on the same ranges, and nothing is committed.
         """
-        with GroupOffsets(self._fetch.endpoint, self.group_id, self._timeout_s) as group:
-            now = group.fetch(self.ranges)
+        with GroupCoordinator(self._fetch.endpoint, self.group_id, self._timeout_s) as group:
+            now = _offsets(group, self.ranges)
             if moved := [tp for tp in self.ranges if now.get(tp) != self.committed.get(tp)]:
                 raise SourceError(
                     f"the offsets of group {self.group_id} were changed meanwhile for {listed(moved)}; "
@@ -78,14 +78,18 @@ def plan_read(options: Mapping[str, str]) -> PlannedRead:
     if not starts:
         raise SourceError(f"there is nothing to read: no partition of {parsed.subscription}")
     ranges = {tp: OffsetRange(start, max(start, ends.get(tp, start))) for tp, start in starts.items()}
-    with GroupOffsets(fetch.endpoint, parsed.group_id, timeout_s) as group:
-        committed = group.fetch(ranges)
+    with GroupCoordinator(fetch.endpoint, parsed.group_id, timeout_s) as group:
+        committed = _offsets(group, ranges)
     said = {"subscribe", "subscribepattern", "assign", "startingoffsets", "startingtimestamp"}
     said |= {"startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"}
     said |= {"endingoffsets", "endingtimestamp", "endingoffsetsbytimestamp"}
     fixed = {name: value for name, value in options.items() if name.lower() not in said}
     fixed |= _exactly(ranges)
     return PlannedRead(parsed.group_id, ranges, fixed, committed, fetch, timeout_s)
+
+
+def _offsets(group: GroupCoordinator, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    return {tp: found.offset for tp, found in group.fetch(partitions).items()}
 
 
 def _exactly(ranges: Mapping[TopicPartition, OffsetRange]) -> dict[str, str]:

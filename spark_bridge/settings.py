@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options import StreamOptions
 
-_DERIVED = ("bootstrap", "endpoint", "member_count", "security", "strategy", "subscription")
+_DERIVED = (
+    "bootstrap",
+    "chooses_protocol",
+    "endpoint",
+    "member_count",
+    "security",
+    "strategy",
+    "subscription",
+)
 
 
 class StreamSettings:

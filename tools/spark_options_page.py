@@ -189,7 +189,14 @@ CONSUMER_SETTINGS = (
         "i",
         "There the consumers never join a group; here it is static membership.",
     ),
-    Option("kafka.group.protocol", "`classic`", "classic", other="consumer"),
+    Option(
+        "kafka.group.protocol",
+        "`classic`",
+        "consumer",
+        "There no group is joined; here it counts. By default a query that is alone in its group looks "
+        "whether the coordinator serves `consumer`, which lets it begin at once.",
+    ),
+    Option("kafka.group.remote.assignor", "none", "", "There no group is joined; here it counts."),
     Option(
         "kafka.partition.assignment.strategy",
         "without effect",

@@ -73,6 +73,11 @@ class Connection:
             raise ConnectionLostError(f"{self.name} serves {request.NAME} {low} to {high}; no version fits")
         return best
 
+    def serves(self, request: type[Message]) -> bool:
+        """Whether both sides know a version of an API."""
+        low, high = self._versions.get(request.API_KEY, (0, -1))
+        return min(high, request.MAX_VERSION) >= max(low, request.MIN_VERSION)
+
     def send(self, request: Message, version: int) -> None:
         """Send without waiting for the answer."""
         correlation = next(self._correlation)

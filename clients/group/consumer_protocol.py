@@ -220,8 +220,9 @@ class ConsumerProtocolMachine(MemberMachine):
         return Told(tuple(self._topics()), self._partitions)
 
     def _rebalance(self, reason: str, hold_until_ms: int, now_ms: int) -> None:
-        """The coordinator shall know what this member subscribes to now; the rest is its business."""
-        self._tell_news(now_ms)
+        """The coordinator is told what this member subscribes to now, and asked what is new, soon again
+        too: it may compute a little later."""
+        self._beat_at_ms, self._beat_after_ms = now_ms, FOLLOW_UP_MS
 
     # ---- from the assignment to what is owned ----
 

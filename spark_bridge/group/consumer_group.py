@@ -17,6 +17,7 @@ from ringleader.clients.errors import (
     FencedInstanceIdError,
     InconsistentGroupProtocolError,
     MembershipError,
+    MembershipUnsupportedError,
     RebalanceInProgressError,
     RetriableError,
 )
@@ -33,6 +34,7 @@ from ringleader.spark_bridge.group.membership import (
     Ownership,
 )
 from ringleader.spark_bridge.group.rebalances import Rebalances
+from ringleader.spark_bridge.network.coordinator import Described, GroupCoordinator
 from ringleader.spark_bridge.values import Committed, CommitToken
 
 if TYPE_CHECKING:
@@ -58,15 +60,26 @@ class ConsumerGroup:
         self._rebalances = Rebalances(options.group_id, 1)
         self._pool: ThreadPoolExecutor | None = None
         self._left = False
+        self._coordinator = GroupCoordinator(options.endpoint, options.group_id, CALL_TIMEOUT_S)
+        self._consumer_protocol = options.group_protocol == "consumer"
 
     def empty(self) -> bool:
         """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
-        return not self.others()
+        return not self._describe().group.members
 
-    def start(self, ownership: Ownership) -> None:
-        """Join with as many members as ``ownership`` counts. Returns at once."""
+    def start(self, ownership: Ownership, alone: bool) -> None:
+        """Join with as many members as ``ownership`` counts. Returns at once.
+
+        ``alone``: one member, of the consumer protocol where that may be: its coordinator assigns at once,
+        where that of the classic one waits for more members of a new group
+        (group.initial.rebalance.delay.ms).
+        """
         self._ownership = ownership
-        self._rebalances = Rebalances(self._options.group_id, ownership.member_count)
+        if alone and self._options.chooses_protocol:
+            self._consumer_protocol = self._offered()
+        self._rebalances = Rebalances(
+            self._options.group_id, ownership.member_count, together=not self._consumer_protocol
+        )
         self._members = [self._member(index) for index in range(ownership.member_count)]
         if ownership.member_count > 1:
             self._pool = ThreadPoolExecutor(ownership.member_count, "ringleader-commit")
@@ -86,9 +99,10 @@ class ConsumerGroup:
             self._members[index].start()
 
     def rebalance(self, reason: str) -> None:
-        """Rebalance when a member of this query leads the group; other leaders look for themselves."""
+        """Rebalance when a member of this query leads the group; other leaders look for themselves. In the
+        consumer protocol, ask the coordinator what is new."""
         for member in self._members:
-            if member.is_leader:
+            if member.is_leader or self._consumer_protocol:
                 member.rejoin(reason)
 
     def commit(self, parts: Sequence[MemberCommit]) -> list[Outcome]:
@@ -119,39 +133,65 @@ class ConsumerGroup:
     def stable(self) -> bool:
         """Whether all members of this query are in one generation with nothing under way."""
         machines = [member.machine for member in self._members]
+        if not all(machine.phase is Phase.STABLE for machine in machines):
+            return False
+        if self._consumer_protocol:
+            return self._reconciled()
         generations = {machine.generation for machine in machines}
         heard = {self._ownership.generation(index) for index in range(len(machines))}
-        stable = all(machine.phase is Phase.STABLE for machine in machines)
-        return stable and len(generations) == 1 and generations == heard
+        return len(generations) == 1 and generations == heard
+
+    def newest_generation(self) -> int:
+        """The newest that a member is in; -1: none yet."""
+        return max((member.generation for member in self._members), default=-1)
 
     def others(self) -> list[str]:
         """The members that are not of this query, in words. Raises GroupUnavailableError."""
-        import asyncio
-
-        from ringleader.clients.admin import Admin
-
         ours = {member.member_id for member in self._members}
-        options = self._options
+        return [
+            f"{member.client_id} on {member.client_host}"
+            for member in self._describe().group.members
+            if member.member_id not in ours
+        ]
 
-        async def ask() -> list[str]:
-            async with Admin(options.bootstrap, **_security(options.security)) as admin:
-                (found,) = await admin.describe_groups([options.group_id])
-            return [
-                f"{member.client_id} on {member.client_host}"
-                for member in found.members
-                if member.member_id not in ours
-            ]
-
+    def _describe(self) -> Described:
         try:
-            return asyncio.run(ask())
-        except ClientError as error:
+            return self._coordinator.describe()
+        except SourceError as error:
             raise GroupUnavailableError(str(error)) from error
+
+    def _offered(self) -> bool:
+        """Whether the coordinator serves the consumer protocol, and the group is not of the classic one: an
+        empty group is of either."""
+        try:
+            group, served = self._describe()
+        except GroupUnavailableError:
+            return False
+        return served and (group.group_type == "consumer" or not group.members)
+
+    def _reconciled(self) -> bool:
+        """Consumer protocol: whether all members of the group have what they are to have, and those of this
+        query have heard it. A member that was killed counts until its session ends."""
+        owned = self._ownership.members()
+        for member in self._members:
+            held = member.machine.held
+            if held is None or owned.get(member.member_id) != partitions_of(held):
+                return False
+        try:
+            group, _ = self._describe()
+        except GroupUnavailableError as error:
+            logger.debug("the group cannot be described now: %s", error)
+            return False
+        epochs = {member.member_id: member.member_epoch for member in group.members}
+        heard = all(epochs.get(member.member_id) == member.generation for member in self._members)
+        return group.state == "Stable" and heard
 
     def leave(self, reason: str, for_good: bool = False) -> None:
         """End all threads, leaving at once. Static members stay in the group until their session ends
         unless it is ``for_good``. May be called twice, and before ``start``."""
         members, self._members = self._members, []
         self._left = True
+        self._coordinator.close()
         if self._options.group_instance_id is None or for_good:
             _at_once([partial(member.leave, reason, timeout_s=LEAVE_TIMEOUT_S) for member in members])
         else:
@@ -171,11 +211,17 @@ class ConsumerGroup:
             settings["pattern"] = options.subscribe_pattern
         else:
             settings["topics"] = options.subscribe
+        if self._consumer_protocol:
+            settings["group_protocol"] = "consumer"
+            settings["group_remote_assignor"] = options.group_remote_assignor
+        else:
+            settings["assignors"] = options.strategy
+            settings["weight"] = options.weight or 1.0
+            settings["session_timeout_ms"] = options.session_timeout_ms
+            settings["heartbeat_interval_ms"] = options.heartbeat_interval_ms
         return sync_consumer_member(
             options.bootstrap,
             options.group_id,
-            assignors=options.strategy,
-            weight=options.weight or 1.0,
             auto_offset_reset="latest" if options.starting_offsets == "latest" else "earliest",
             rack=options.client_rack,
             group_instance_id=instance if instance is None or member_count == 1 else f"{instance}-{index}",
@@ -183,9 +229,7 @@ class ConsumerGroup:
             on_revoked=partial(self._revoked, index),
             on_lost=partial(self._lost, index),
             on_failed=self._failed,
-            session_timeout_ms=options.session_timeout_ms,
             rebalance_timeout_ms=options.rebalance_timeout_ms,
-            heartbeat_interval_ms=options.heartbeat_interval_ms,
             request_timeout_ms=options.request_timeout_ms,
             metadata_max_age_ms=options.metadata_max_age_ms,
             client_id=options.client_id,
@@ -212,9 +256,8 @@ class ConsumerGroup:
 
     def _assigned(self, index: int, assigned: Assigned) -> None:
         partitions = frozenset(partitions_of(assigned))
-        self._rebalances.assigned(
-            index, assigned.generation, assigned.protocol, assigned.is_leader, partitions
-        )
+        protocol = assigned.protocol or "assigned by the coordinator"
+        self._rebalances.assigned(index, assigned.generation, protocol, assigned.is_leader, partitions)
         if self._options.weight is not None and assigned.protocol != "weighted":
             logger.warning(
                 "group %s uses the assignor %s, as a member does not know weighted: the weight does not "
@@ -240,10 +283,10 @@ class ConsumerGroup:
         self._ownership.lost(index, gone if lost.partial else None)
 
     def _failed(self, error: MembershipError) -> None:
-        self._ownership.failed(SourceError(_sentence(self._options, error)))
+        self._ownership.failed(SourceError(_sentence(self._options, error, self._consumer_protocol)))
 
 
-def _sentence(options: StreamOptions, error: MembershipError) -> str:
+def _sentence(options: StreamOptions, error: MembershipError, consumer_protocol: bool) -> str:
     """What ended a membership, and what to do about it."""
     said = f"the membership in group {options.group_id} ended: {error}"
     if isinstance(error, FencedInstanceIdError):
@@ -251,6 +294,10 @@ def _sentence(options: StreamOptions, error: MembershipError) -> str:
             f"{said}. Another query or process runs with kafka.group.instance.id "
             f"{options.group_instance_id}: only one may at a time. Stop the other one, or give each its own."
         )
+    if consumer_protocol and error.code == ErrorCode.UNSUPPORTED_ASSIGNOR:
+        return f"{said}. Set kafka.group.remote.assignor to one that it has, or leave it out."
+    if consumer_protocol and isinstance(error, MembershipUnsupportedError | InconsistentGroupProtocolError):
+        return f"{said}. Set kafka.group.protocol=classic."
     if isinstance(error, InconsistentGroupProtocolError):
         return (
             f"{said}. This query offers {', '.join(options.strategy)}; every member of a group has to know "

@@ -167,7 +167,7 @@ class SourceDriver:
         return {
             "avgOffsetsBehindLatest": sum(lags) / len(lags),
             "ends": by_topic(self._ends),
-            "generation": self._generation(),
+            "generation": self._group.newest_generation(),
             "lag": sum(behind.values()),
             "lagByPartition": by_topic(behind),
             "maxOffsetsBehindLatest": max(lags),
@@ -224,7 +224,8 @@ class SourceDriver:
         self._positions.known = frozenset() if document.number else self._topics.partitions
         self._positions.token = CommitToken(document.query or secrets.token_hex(8), document.number)
         self._other_members.start()
-        self._group.start(self._ownership)
+        alone = self._members == 1 and (self._targets is not None or not self._options.shared_group)
+        self._group.start(self._ownership, alone)
 
     def _member_count(self) -> int:
         given, partitions = self._options.member_count, len(self._topics.partitions)
@@ -333,9 +334,6 @@ class SourceDriver:
             )
         return False
 
-    def _generation(self) -> int:
-        return max(self._ownership.generation(index) for index in range(self._ownership.member_count))
-
     def _patience_s(self) -> float:
         return self._options.rebalance_timeout_ms / 1000 + 60
 
@@ -353,7 +351,7 @@ class SourceDriver:
     # -- planning
 
     def _plan(self, document: OffsetDocument, max_rows: int | None) -> OffsetDocument | None:
-        if not self._other_members.look(self._generation()):
+        if not self._other_members.look(self._group.newest_generation()):
             return None
         self._follow_topics()
         owned = self._ownership.owned()

@@ -66,8 +66,11 @@ class Group(Protocol):
     def empty(self) -> bool:
         """Before ``start``: whether nobody is in the group. Raises GroupUnavailableError."""
 
-    def start(self, ownership: Ownership) -> None:
-        """Join; from now on ``ownership`` is told of assignments and revocations. Returns at once."""
+    def start(self, ownership: Ownership, alone: bool) -> None:
+        """Join; from now on ``ownership`` is told of assignments and revocations. Returns at once.
+
+        ``alone``: the query is one member and waits for no others, so the group need not either.
+        """
 
     def grow(self, member_count: int) -> None:
         """Join with more members: ``member_count`` in all. ``ownership`` grows with them."""
@@ -86,6 +89,9 @@ class Group(Protocol):
 
     def stable(self) -> bool:
         """Whether all members of this query are in one generation with nothing under way."""
+
+    def newest_generation(self) -> int:
+        """The newest that a member of this query is in; -1: none yet."""
 
     def others(self) -> list[str]:
         """The members that are not of this query, in words. Raises GroupUnavailableError."""

@@ -12,13 +12,15 @@ logger = logging.getLogger("ringleader.spark")
 
 
 class Rebalances:
-    """Collects what the query's members hear, and tells it when the last of them has its assignment.
+    """Collects what the query's members hear, and tells it when the last of them has its assignment; of
+    members that are not assigned ``together`` (in the consumer protocol), as it comes.
 
     Thread-safe: each member calls from its own thread.
     """
 
-    def __init__(self, group: str, member_count: int) -> None:
+    def __init__(self, group: str, member_count: int, together: bool = True) -> None:
         self._group = group
+        self._together = together
         self._lock = threading.Lock()
         self._assignments: list[tuple[int, frozenset[TopicPartition]]] = [(-1, frozenset())] * member_count
         self._had: frozenset[TopicPartition] = frozenset()
@@ -57,10 +59,10 @@ class Rebalances:
     def assigned(
         self, index: int, generation: int, protocol: str, leads: bool, partitions: frozenset[TopicPartition]
     ) -> None:
-        """A member has its assignment. The line is written when all of the query are in that generation."""
+        """A member has its assignment."""
         with self._lock:
             self._assignments[index] = (generation, partitions)
-            if any(found != generation for found, _ in self._assignments):
+            if self._together and any(found != generation for found, _ in self._assignments):
                 return
             now = frozenset().union(*(owned for _, owned in self._assignments))
             came, went = now - self._had, self._had - now

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,7 @@ from ringleader.spark_bridge.options.kafka import CONSUMER
 from ringleader.spark_bridge.options.values import (
     Assignors,
     Duration,
+    GroupProtocol,
     Members,
     Millis,
     Offsets,
@@ -144,8 +145,22 @@ class StreamOptions(Reading):
         "understood. With only cooperative ones, partitions that stay are read on while the group "
         "rebalances. Default with `weight`: weighted.",
     )
-    group_protocol: Literal["classic"] = Field(
-        "classic", alias="kafka.group.protocol", description="Only the classic protocol is spoken."
+    group_protocol: GroupProtocol = Field(
+        "auto",
+        alias="kafka.group.protocol",
+        description="classic, or consumer (KIP-848: the coordinator assigns; Apache Kafka 4.0 and newer). "
+        "auto: consumer for a query that is one member, with `sharedGroup=false` or "
+        "`trigger(availableNow=True)`, where the coordinator serves it and nobody is in the group or it is "
+        "of that protocol already, as such a query need not wait for others to join; else classic. So it is "
+        "with `weight` and the options that only the classic one knows, and with `kafka.group.instance.id`.",
+    )
+    group_remote_assignor: str | None = Field(
+        None,
+        alias="kafka.group.remote.assignor",
+        min_length=1,
+        max_length=200,
+        description="With `kafka.group.protocol=consumer`: the coordinator's assignor that this query votes "
+        "for, uniform or range; none leaves it to the coordinator.",
     )
     group_instance_id: str | None = Field(
         None,
@@ -197,6 +212,11 @@ class StreamOptions(Reading):
         given = "assignors" in self.model_fields_set
         return ("weighted",) if self.weight is not None and not given else self.assignors
 
+    @property
+    def chooses_protocol(self) -> bool:
+        """Whether the group protocol is up to the query."""
+        return self.group_protocol == "auto" and not self._classic_only() and self.group_instance_id is None
+
     @model_validator(mode="after")
     def _fit(self) -> StreamOptions:
         check_one({"subscribe": bool(self.subscribe), "subscribePattern": self.subscribe_pattern is not None})
@@ -214,6 +234,7 @@ class StreamOptions(Reading):
         if low is not None and high is not None and low > high:
             raise ValueError(f"minOffsetsPerTrigger ({low}) must not exceed maxOffsetsPerTrigger ({high})")
         self._check_members()
+        self._check_protocol()
         if self.subscribe:
             check_topics(self.starting_offsets, self.subscribe, "startingOffsets")
         self.check_start(self.subscribe)
@@ -229,6 +250,20 @@ class StreamOptions(Reading):
                 "weight needs the assignor weighted in kafka.partition.assignment.strategy: no other asks "
                 "for it"
             )
+
+    def _check_protocol(self) -> None:
+        if self.group_protocol == "consumer" and (given := self._classic_only()):
+            raise ValueError(
+                f"{', '.join(given)} is for the classic protocol: with kafka.group.protocol=consumer the "
+                "coordinator decides it. Leave it out, or set kafka.group.protocol=classic"
+            )
+        if self.group_remote_assignor is not None and self.group_protocol != "consumer":
+            raise ValueError("kafka.group.remote.assignor needs kafka.group.protocol=consumer")
+
+    def _classic_only(self) -> list[str]:
+        """Of the options that were given those that the consumer protocol does not know."""
+        names = ("assignors", "weight", "session_timeout_ms", "heartbeat_interval_ms")
+        return [str(type(self).model_fields[name].alias) for name in names if name in self.model_fields_set]
 
 
 class BatchOptions(Reading):

@@ -198,6 +198,7 @@ Offsets: TypeAlias = Annotated[
     Literal["earliest", "latest", "committed"] | dict[TopicPartition, int], BeforeValidator(_json_offsets)
 ]
 Strategy: TypeAlias = Annotated[Literal["error", "latest"], BeforeValidator(_word)]
+GroupProtocol: TypeAlias = Annotated[Literal["auto", "classic", "consumer"], BeforeValidator(_word)]
 Members: TypeAlias = Annotated[Literal["auto"] | int, BeforeValidator(_members)]
 Assignors: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_assignors)]
 SecurityProtocol: TypeAlias = Annotated[

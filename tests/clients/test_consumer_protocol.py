@@ -354,6 +354,21 @@ def test_other_topics_are_told_at_once() -> None:
     assert script.kinds() == ["TellAssigned"]
 
 
+def test_a_rejoin_asks_at_once_what_is_new_and_soon_again() -> None:
+    """The coordinator may hear of new partitions a little later than the member."""
+    script = ConsumerProtocolScript(["t"]).settled({"t": [0]})
+    script.calm()
+    script.rejoin()
+    told = script.heartbeat()
+    assert (told.member_epoch, told.subscribed_topic_names, owned(told)) == (1, None, None)
+    script.beaten(1)
+    assert script.due_ms() - script.now_ms == 10
+    script.rejoin()
+    script.rejoin()
+    script.beaten(2, {"t": [0, 1]})
+    assert places(script.told_last(TellAssigned).assigned) == [("t", 0), ("t", 1)]
+
+
 def test_a_stale_epoch_in_a_commit_brings_a_heartbeat_and_costs_nothing() -> None:
     script = ConsumerProtocolScript().settled({"t": [0]})
     script.machine.offsets_refused("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH, 1, "me", script.now_ms)

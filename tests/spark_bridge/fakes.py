@@ -55,7 +55,7 @@ class FakeGroup:
     def empty(self) -> bool:
         return self.nobody
 
-    def start(self, ownership: Ownership) -> None:
+    def start(self, ownership: Ownership, alone: bool) -> None:
         assert self.ownership is None, "joined twice"
         self.ownership = ownership
         if self._first is not None:
@@ -103,6 +103,9 @@ class FakeGroup:
 
     def stable(self) -> bool:
         return not self.between
+
+    def newest_generation(self) -> int:
+        return self.generation
 
     def others(self) -> list[str]:
         return self.strangers

@@ -185,7 +185,7 @@ class Members:
     def empty(self) -> bool:
         return not self._group.members
 
-    def start(self, ownership: Ownership) -> None:
+    def start(self, ownership: Ownership, alone: bool) -> None:
         self.members = [
             Member(f"{self._name}-{index}", index, ownership) for index in range(ownership.member_count)
         ]
@@ -213,6 +213,9 @@ class Members:
 
     def stable(self) -> bool:
         return self._group.stable() and not any(member.out for member in self.members)
+
+    def newest_generation(self) -> int:
+        return max((member.generation for member in self.members), default=-1)
 
     def others(self) -> list[str]:
         return [member.name for member in self._group.members if member not in self.members]

@@ -15,7 +15,7 @@ from ringleader.spark_bridge.committing import PlannedRead, plan_read
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.settings import FetchSettings
-from ringleader.spark_bridge.network.group_offsets import GroupOffsets
+from ringleader.spark_bridge.network.coordinator import GroupCoordinator
 from ringleader.spark_bridge.options import OptionsError, batch_options
 from ringleader.testing.coordinator import Coordinator
 
@@ -55,9 +55,9 @@ def read(options: dict[str, str]) -> list[tuple[int, int]]:
     return sorted(rows)
 
 
-def group_offsets(coordinator: Coordinator) -> GroupOffsets:
+def group_offsets(coordinator: Coordinator) -> GroupCoordinator:
     host, port = coordinator.bootstrap.split(":")
-    return GroupOffsets(Endpoint(((host, int(port)),)), "g", 10)
+    return GroupCoordinator(Endpoint(((host, int(port)),)), "g", 10)
 
 
 def test_reads_follow_one_another_by_commits(coordinator: Coordinator) -> None:
@@ -69,7 +69,8 @@ def test_reads_follow_one_another_by_commits(coordinator: Coordinator) -> None:
     assert read(dict(first.options)) == [(p, n) for p in (0, 1) for n in range(5)]
     first.commit()
     with group_offsets(coordinator) as group:
-        assert group.fetch([("t", 0), ("t", 1), ("empty", 0)]) == {("t", 0): 5, ("t", 1): 5, ("empty", 0): 0}
+        offsets = {tp: found.offset for tp, found in group.fetch([("t", 0), ("t", 1), ("empty", 0)]).items()}
+        assert offsets == {("t", 0): 5, ("t", 1): 5, ("empty", 0): 0}
     assert read(given(coordinator)) == [(p, n) for p in (0, 1) for n in (5, 6)]
     second = plan_read(given(coordinator))
     second.commit()
@@ -121,7 +122,7 @@ def test_a_plan_needs_a_group_and_something_to_read(coordinator: Coordinator) ->
 
 def test_a_coordinator_that_cannot_be_had_is_a_sentence() -> None:
     with (
-        GroupOffsets(Endpoint((("127.0.0.1", 1),)), "g", 0.05) as group,
+        GroupCoordinator(Endpoint((("127.0.0.1", 1),)), "g", 0.05) as group,
         pytest.raises(SourceError, match=r"coordinator of group g could not be had .*cannot connect"),
     ):
         group.fetch([("t", 0)])

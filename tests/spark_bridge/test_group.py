@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 from kafka import KafkaProducer
@@ -12,6 +14,7 @@ from kafka import KafkaProducer
 from ringleader.clients.admin import Admin
 from ringleader.clients.group.subscription import sync_consumer_member
 from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
+from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.group.membership import CommitRefusedError, GroupUnavailableError, MemberCommit
 from ringleader.spark_bridge.reader import RingleaderStreamReader
@@ -28,10 +31,17 @@ def coordinator() -> Iterator[Coordinator]:
     fetch.close_clusters()
 
 
+class Broker(Protocol):
+    """Any that a query can be pointed at."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+
 class SparkLike:
     """One query's reader, called as Spark calls it; the checkpoint is ``start``."""
 
-    def __init__(self, coordinator: Coordinator, **options: str) -> None:
+    def __init__(self, coordinator: Broker, **options: str) -> None:
         given = {"kafka.bootstrap.servers": coordinator.bootstrap, "subscribe": "t", "kafka.group.id": "g"}
         given |= {"startingOffsets": "earliest", "members": "1", "kafka.heartbeat.interval.ms": "50"}
         self.reader = RingleaderStreamReader(
@@ -77,6 +87,15 @@ def committed(coordinator: Coordinator) -> dict[int, int]:
     async def ask() -> dict[int, int]:
         async with Admin(coordinator.bootstrap) as admin:
             return {tp[1]: place.offset for tp, place in (await admin.group_offsets("g")).items()}
+
+    return asyncio.run(ask())
+
+
+def group_type(coordinator: Coordinator) -> str:
+    async def ask() -> str:
+        async with Admin(coordinator.bootstrap) as admin:
+            (found,) = await admin.describe_groups(["g"])
+        return found.group_type
 
     return asyncio.run(ask())
 
@@ -193,3 +212,28 @@ def test_a_batch_read_starts_at_a_group_s_offsets(coordinator: Coordinator) -> N
     offsets = [arrow["offset"].to_pylist() for task in reader.partitions() for arrow in reader.read(task)]
     assert offsets == [[10, 11]] * PARTITIONS
     assert member_count(coordinator) == 0
+
+
+def test_a_query_that_is_alone_takes_the_classic_protocol_where_there_is_no_other(
+    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    produce(coordinator, 40)
+    with SparkLike(coordinator, **{"kafka.heartbeat.interval.ms": ""}) as query:
+        query.reader.prepareForTriggerAvailableNow()
+        assert query.plan()
+        assert query.read() == every_row(0, 40)
+        assert group_type(coordinator) == "classic"
+        assert not query.plan()
+    assert committed(coordinator) == dict.fromkeys(range(PARTITIONS), 10)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_the_consumer_protocol_where_it_is_not_served_is_refused_with_a_sentence(
+    coordinator: Coordinator,
+) -> None:
+    wanted = {"kafka.group.protocol": "consumer", "kafka.heartbeat.interval.ms": ""}
+    with (
+        SparkLike(coordinator, **wanted) as query,
+        pytest.raises(SourceError, match=r"KIP-848.*Set kafka\.group\.protocol=classic"),
+    ):
+        query.plan()

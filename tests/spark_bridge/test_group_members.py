@@ -118,7 +118,7 @@ def test_a_weight_that_does_not_count_is_told(
 
 
 def generation(query: SparkLike) -> int:
-    found: int = query.reader._driver._generation()
+    found: int = query.reader._driver._group.newest_generation()
     return found
 
 

@@ -58,6 +58,26 @@ def test_names_match_in_any_case_as_spark_passes_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "chooses"),
+    [
+        ({}, True),
+        ({"kafka.group.protocol": "AUTO", "members": "1", "kafka.max.poll.interval.ms": "9000"}, True),
+        ({"kafka.group.protocol": "classic"}, False),
+        ({"kafka.group.protocol": "Consumer", "kafka.group.remote.assignor": "range"}, False),
+        ({"kafka.session.timeout.ms": "45000"}, False),
+        ({"kafka.heartbeat.interval.ms": "3000"}, False),
+        ({"kafka.partition.assignment.strategy": "range"}, False),
+        ({"weight": "2"}, False),
+        ({"kafka.group.instance.id": "i"}, False),
+    ],
+)
+def test_the_protocol_is_up_to_a_query_that_asks_for_nothing_of_the_classic_one(
+    given: dict[str, str], chooses: bool
+) -> None:
+    assert stream_options(GOOD | given).chooses_protocol is chooses
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"assign": '{"a":[0]}'}, "contradicts membership"),
@@ -71,7 +91,12 @@ def test_names_match_in_any_case_as_spark_passes_them() -> None:
             {"kafka.partition.assignment.strategy": "range,x"},
             "holds 'x', which is none of .*cooperative-sticky",
         ),
-        ({"kafka.group.protocol": "consumer"}, "classic"),
+        ({"kafka.group.protocol": "share"}, "'auto', 'classic' or 'consumer'"),
+        (
+            {"kafka.group.protocol": "consumer", "kafka.session.timeout.ms": "9000", "weight": "2"},
+            "weight, kafka.session.timeout.ms is for the classic protocol",
+        ),
+        ({"kafka.group.remote.assignor": "range"}, "needs kafka.group.protocol=consumer"),
         ({"kafka.group.instance.id": ""}, "at least 1"),
         ({"kafka.security.protocol": "TLS"}, "SASL_SSL"),
         ({"kafka.security.protocol": "SASL_SSL"}, "sasl.mechanism is not set"),

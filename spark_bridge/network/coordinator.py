@@ -1,32 +1,51 @@
-"""A group's offsets from outside the group, over the blocking client."""
+"""What a group's coordinator says to somebody who is no member, over the blocking client."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from ringleader.clients.blocking.connection import Connection
 from ringleader.clients.blocking.endpoint import Endpoint
-from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator
+from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator, plain
+from ringleader.clients.descriptions import GroupDescription, described_consumer_group, described_group
 from ringleader.clients.errors import ConnectionLostError, is_retriable
-from ringleader.clients.model import TopicPartition
+from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.protocol.errors import ErrorCode, error_name
-from ringleader.protocol.messages import FindCoordinatorResponse, OffsetCommitResponse, OffsetFetchResponse
+from ringleader.protocol.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    FindCoordinatorResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+)
 from ringleader.protocol.schema import Message
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network.clusters import SourceCluster
 from ringleader.spark_bridge.network.log import DEFAULT_TIMEOUT_S
+from ringleader.spark_bridge.values import Committed, CommitToken
 
 RETRY_PAUSE_S = 0.1
 _MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_NOWHERE = Node(-1, "", 0)
 R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 
-class GroupOffsets:
-    """Offsets of one group, asked of its coordinator by somebody who is no member.
+class Described(NamedTuple):
+    """A group, and whether its coordinator serves the consumer protocol (KIP-848)."""
+
+    group: GroupDescription
+    consumer_protocol: bool
+
+
+class GroupCoordinator:
+    """The coordinator of one group, asked by somebody who is no member. One thread at a time.
 
     Raises SourceError when the coordinator refuses, or cannot be had within ``timeout_s``.
     """
@@ -45,7 +64,7 @@ class GroupOffsets:
     ) -> None:
         self.close()
 
-    def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def fetch(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Committed]:
         """The group's offsets; partitions without one are left out. Waits for open transactions to end."""
         request = offset_fetch(self._group_id, sorted(partitions))
         deadline = time.monotonic() + self._timeout_s
@@ -53,18 +72,42 @@ class GroupOffsets:
             code, found, errors = fetched_offsets(self._ask(request, OffsetFetchResponse, deadline))
             code = code or next(iter(errors.values()), 0)
             if not code:
-                return {tp: position.offset for tp, position in found.items()}
+                return {tp: Committed(at.offset, CommitToken.of(at.metadata)) for tp, at in found.items()}
             self._again(code, deadline)
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int], token: CommitToken | None = None) -> None:
         """Commit next offsets to read. The coordinator takes them while the group has no members."""
-        request = offset_commit(self._group_id, -1, "", None, dict(sorted(offsets.items())))
+        said = "" if token is None else token.text()
+        positions = {tp: OffsetAndMetadata(offset, said) for tp, offset in sorted(offsets.items())}
+        request = offset_commit(self._group_id, -1, "", None, positions)
         deadline = time.monotonic() + self._timeout_s
         while True:
             codes = commit_errors(self._ask(request, OffsetCommitResponse, deadline)).values()
             if not codes:
                 return
             self._again(max(codes), deadline)
+
+    def describe(self) -> Described:
+        """The group as it is now. One that does not exist is `Dead` and has no members."""
+        deadline = time.monotonic() + self._timeout_s
+        consumer_protocol = False
+        request: Request = plain(ConsumerGroupDescribeRequest(group_ids=[self._group_id]))
+        if self._serves(request, deadline):
+            while True:
+                (group,) = self._ask(request, ConsumerGroupDescribeResponse, deadline).groups
+                # Settings of the broker may leave the protocol out, though it serves the API.
+                consumer_protocol = group.error_code != ErrorCode.UNSUPPORTED_VERSION
+                if not group.error_code:
+                    return Described(described_consumer_group(group, _NOWHERE), True)
+                if group.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
+                    break
+                self._again(group.error_code, deadline)
+        request = plain(DescribeGroupsRequest(groups=[self._group_id]))
+        while True:
+            (found,) = self._ask(request, DescribeGroupsResponse, deadline).groups
+            if found.error_code in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
+                return Described(described_group(found, _NOWHERE), consumer_protocol)
+            self._again(found.error_code, deadline)
 
     def close(self) -> None:
         """Close connections; may be called twice."""
@@ -74,11 +117,18 @@ class GroupOffsets:
         self._cluster.close()
 
     def _ask(self, request: Request, response: type[R], deadline: float) -> R:
+        return self._retry(lambda connection: connection.ask_for(request, response), deadline)
+
+    def _serves(self, request: Request, deadline: float) -> bool:
+        return self._retry(lambda connection: connection.serves(request.message), deadline)
+
+    def _retry(self, ask: Callable[[Connection], T], deadline: float) -> T:
         while True:
             try:
-                if self._coordinator is None:
+                if self._coordinator is None or self._coordinator.stale:
+                    self._drop()
                     self._coordinator = self._find(deadline)
-                return self._coordinator.ask_for(request, response)
+                return ask(self._coordinator)
             except ConnectionLostError as error:
                 self._drop()
                 self._pause(str(error), deadline)
