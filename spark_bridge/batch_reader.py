@@ -108,6 +108,6 @@ def _starts(
     if timed or options.starting_offsets != "committed":
         return first_positions(options, known, log)
     timeout_s = options.api_timeout_ms / 1000
-    with GroupCoordinator(fetch.endpoint, options.group_id or "", timeout_s) as offsets:
+    with GroupCoordinator(options.coordinators, options.group_id or "", timeout_s) as offsets:
         committed = {tp: found.offset for tp, found in offsets.fetch(known).items()}
     return first_positions(options, [tp for tp in known if tp not in committed], log) | committed

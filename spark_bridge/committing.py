@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.batch.starting import listed
 from ringleader.spark_bridge.batch_reader import batch_bounds
@@ -33,7 +34,7 @@ class PlannedRead:
     # Passwords may be among them.
     options: Mapping[str, str] = field(repr=False)
     committed: Mapping[TopicPartition, int]
-    _fetch: FetchSettings
+    _coordinators: Endpoint
     _timeout_s: float
 
     @property
@@ -47,7 +48,7 @@ class PlannedRead:
         Raises SourceError when the group has members, or its offsets are not those that the read began
         with: then somebody else has worked on the same ranges, and nothing is committed.
         """
-        with GroupCoordinator(self._fetch.endpoint, self.group_id, self._timeout_s) as group:
+        with GroupCoordinator(self._coordinators, self.group_id, self._timeout_s) as group:
             now = _offsets(group, self.ranges)
             if moved := [tp for tp in self.ranges if now.get(tp) != self.committed.get(tp)]:
                 raise SourceError(
@@ -78,14 +79,14 @@ def plan_read(options: Mapping[str, str]) -> PlannedRead:
     if not starts:
         raise SourceError(f"there is nothing to read: no partition of {parsed.subscription}")
     ranges = {tp: OffsetRange(start, max(start, ends.get(tp, start))) for tp, start in starts.items()}
-    with GroupCoordinator(fetch.endpoint, parsed.group_id, timeout_s) as group:
+    with GroupCoordinator(parsed.coordinators, parsed.group_id, timeout_s) as group:
         committed = _offsets(group, ranges)
     said = {"subscribe", "subscribepattern", "assign", "startingoffsets", "startingtimestamp"}
     said |= {"startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"}
     said |= {"endingoffsets", "endingtimestamp", "endingoffsetsbytimestamp"}
     fixed = {name: value for name, value in options.items() if name.lower() not in said}
     fixed |= _exactly(ranges)
-    return PlannedRead(parsed.group_id, ranges, fixed, committed, fetch, timeout_s)
+    return PlannedRead(parsed.group_id, ranges, fixed, committed, parsed.coordinators, timeout_s)
 
 
 def _offsets(group: GroupCoordinator, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _DERIVED = (
     "bootstrap",
     "chooses_protocol",
+    "coordinator_bootstrap",
+    "coordinators",
     "endpoint",
     "member_count",
     "security",

@@ -70,14 +70,14 @@ def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Clus
         cluster.close()
 
 
-def servers_of(bootstrap: str) -> list[tuple[str, int]]:
-    """The addresses. Ends the command when they are none."""
+def servers_of(bootstrap: str, option: str = "--bootstrap-server") -> list[tuple[str, int]]:
+    """The addresses that the option has. Ends the command when they are none."""
     from ringleader.clients.connection.cluster import parse_bootstrap
 
     try:
         return parse_bootstrap(bootstrap)
     except ValueError as error:
-        fail(f"--bootstrap-server: {error}.", WRONG_INPUT)
+        fail(f"{option}: {error}.", WRONG_INPUT)
 
 
 def security_of(file: Path | None) -> tuple[dict[str, str], ClientSecurity]:

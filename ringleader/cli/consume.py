@@ -98,6 +98,15 @@ def consume(
             show_default=False,
         ),
     ] = None,
+    coordinator_bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            parser=utf8,
+            metavar="HOST:PORT[,...]",
+            help="Who coordinates the group, if not the server that has the records. With --group.",
+            show_default=False,
+        ),
+    ] = None,
     partition: Annotated[
         list[int] | None,
         typer.Option(
@@ -141,6 +150,10 @@ def consume(
     _check(group, first, last, partition or [], exit_when_caught_up)
     if group is None and group_protocol is not GroupProtocol.classic:
         fail("--group-protocol: there is no --group.", WRONG_INPUT)
+    if coordinator_bootstrap_server is not None:
+        if group is None:
+            fail("--coordinator-bootstrap-server: there is no --group.", WRONG_INPUT)
+        servers_of(coordinator_bootstrap_server, "--coordinator-bootstrap-server")
     if exit_when_caught_up:
         last = Place("latest")
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -163,6 +176,7 @@ def consume(
         writer=writers[form],
         isolation_level=isolation_level.value,
         bootstrap=bootstrap_server,
+        coordinators=coordinator_bootstrap_server,
         security=security,
     )
     try:

@@ -49,6 +49,7 @@ class ConsumeOptions:
     writer: Writer
     isolation_level: Isolation
     bootstrap: str
+    coordinators: str | None
     security: ClientSecurity
 
 
@@ -108,7 +109,12 @@ class Printer:
         ) as admin:
             await admin.describe_topics(told.topics)
         return GroupConsumer(
-            told.bootstrap, told.group, told.topics, group_protocol=told.group_protocol, **options
+            told.bootstrap,
+            told.group,
+            told.topics,
+            group_protocol=told.group_protocol,
+            coordinator_bootstrap=told.coordinators,
+            **options,
         )
 
     # ---- where to begin and to end ----

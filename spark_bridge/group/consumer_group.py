@@ -60,7 +60,7 @@ class ConsumerGroup:
         self._rebalances = Rebalances(options.group_id, 1)
         self._pool: ThreadPoolExecutor | None = None
         self._left = False
-        self._coordinator = GroupCoordinator(options.endpoint, options.group_id, CALL_TIMEOUT_S)
+        self._coordinator = GroupCoordinator(options.coordinators, options.group_id, CALL_TIMEOUT_S)
         self._consumer_protocol = options.group_protocol == "consumer"
 
     def empty(self) -> bool:
@@ -205,8 +205,7 @@ class ConsumerGroup:
     def _member(self, index: int) -> SyncGroupMember:
         options, member_count = self._options, self._ownership.member_count
         instance = options.group_instance_id
-        settings: dict[str, Any] = {}
-        settings |= _security(options.security)
+        settings = _connection(options)
         if options.subscribe_pattern is not None:
             settings["pattern"] = options.subscribe_pattern
         else:
@@ -307,13 +306,23 @@ def _sentence(options: StreamOptions, error: MembershipError, consumer_protocol:
     return said
 
 
-def _security(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    if not properties:
-        return {}
-    from ringleader.clients.connection.security import security_from_properties
+def _connection(options: StreamOptions) -> dict[str, Any]:
+    """How members reach brokers and coordinators."""
+    found = _security("", options.security)
+    if options.coordinator_bootstrap is not None:
+        found["coordinator_bootstrap"] = options.coordinator_bootstrap
+        found |= _security("coordinator_", options.coordinators.security)
+    return found
 
-    security = security_from_properties(dict(properties))
-    return {"tls": security.tls, "sasl": security.sasl}
+
+def _security(prefix: str, properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    tls = sasl = None
+    if properties:
+        from ringleader.clients.connection.security import security_from_properties
+
+        security = security_from_properties(dict(properties))
+        tls, sasl = security.tls, security.sasl
+    return {f"{prefix}tls": tls, f"{prefix}sasl": sasl}
 
 
 def _at_once(calls: Sequence[Callable[[], None]]) -> None:

@@ -64,16 +64,15 @@ class Connecting(BaseModel):
     @property
     def bootstrap(self) -> str:
         """The servers as host:port, comma separated."""
-        return ",".join(
-            f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.bootstrap_servers
-        )
+        return _listed(self.bootstrap_servers)
 
     @property
     def security(self) -> tuple[tuple[str, str], ...]:
         """Kafka's security properties as given, sorted, without the prefix; () for PLAINTEXT. Secrets!"""
-        if "security_protocol" in self.model_fields_set and self.security_protocol != "PLAINTEXT":
-            return (("security.protocol", self.security_protocol), *self.security_properties)
-        return ()
+        return self._security(self.security_protocol)
+
+    def _security(self, protocol: str) -> tuple[tuple[str, str], ...]:
+        return () if protocol == "PLAINTEXT" else (("security.protocol", protocol), *self.security_properties)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -93,6 +92,18 @@ class Connecting(BaseModel):
 
 
 class Reading(Connecting):
+    coordinator_servers: Servers | None = Field(
+        None,
+        alias="ringleader.bootstrap.servers",
+        description="Where groups are coordinated, if not at `kafka.bootstrap.servers`: membership and "
+        "commits go there, records come straight from the brokers. host:port, comma separated.",
+    )
+    coordinator_security_protocol: SecurityProtocol | None = Field(
+        None,
+        alias="ringleader.security.protocol",
+        description="In place of `kafka.security.protocol` for `ringleader.bootstrap.servers`; the other "
+        "settings of TLS and SASL are the same for both.",
+    )
     subscribe: Topics = Field(
         (), alias="subscribe", description="Topics to read, comma separated. This or `subscribePattern`."
     )
@@ -193,6 +204,35 @@ class Reading(Connecting):
     )
 
     @property
+    def coordinator_bootstrap(self) -> str | None:
+        """Where groups are coordinated, as host:port, comma separated; None: by the brokers."""
+        return None if self.coordinator_servers is None else _listed(self.coordinator_servers)
+
+    @property
+    def coordinators(self) -> Endpoint:
+        """Whom to ask about groups."""
+        if self.coordinator_servers is None:
+            return self.endpoint
+        security = self.security
+        if self.coordinator_security_protocol is not None:
+            security = self._security(self.coordinator_security_protocol)
+        return Endpoint(self.coordinator_servers, self.client_id, self.request_timeout_ms, security)
+
+    @model_validator(mode="after")
+    def _coordinated(self) -> Reading:
+        if self.coordinator_security_protocol is None:
+            return self
+        if self.coordinator_servers is None:
+            raise ValueError("ringleader.security.protocol needs ringleader.bootstrap.servers")
+        from ringleader.clients.connection.security import security_from_properties
+
+        try:
+            security_from_properties(dict(self.coordinators.security))
+        except ValueError as error:
+            raise ValueError(f"ringleader.security.protocol: {error}") from None
+        return self
+
+    @property
     def subscription(self) -> Subscription:
         """Topics by name, or by pattern."""
         return Subscription(self.subscribe, self.subscribe_pattern)
@@ -201,6 +241,10 @@ class Reading(Connecting):
         """``wanted``: the topics known so far; () when a pattern says."""
         if wanted:
             check_topics(self.starting_offsets_by_timestamp, wanted, "startingOffsetsByTimestamp")
+
+
+def _listed(servers: tuple[tuple[str, int], ...]) -> str:
+    return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in servers)
 
 
 def check_topics(

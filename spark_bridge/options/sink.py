@@ -22,6 +22,8 @@ REFUSED = {
     "assign": f"'assign' {_SOURCE}",
     "path": "a topic is named by the option 'topic', not by a path in save() or start().",
     "kafka.group.id": "'kafka.group.id' belongs to a source: a sink is in no group.",
+    "ringleader.bootstrap.servers": "'ringleader.bootstrap.servers' belongs to a source: a sink is in no "
+    "group, and writes to 'kafka.bootstrap.servers'.",
     "kafka.key.serializer": "'kafka.key.serializer' does not apply: keys are written as they are, binary or "
     "string.",
     "kafka.value.serializer": "'kafka.value.serializer' does not apply: values are written as they are, "

@@ -338,3 +338,22 @@ def test_whatever_is_printed_is_one_line_that_can_be_read_back(
     assert read is not None
     assert (read.key, read.value, read.headers) == (key, value, headers)
     assert (read.partition, read.timestamp_ms) == (1, -1)
+
+
+def test_a_group_may_be_coordinated_elsewhere(coordinator: Coordinator, topic: str) -> None:
+    with Coordinator(topics={topic: 3}) as beside:
+        told = ("--group", topic, "--coordinator-bootstrap-server", beside.bootstrap)
+        done = consume(coordinator, topic, *told, "--max-records", "14", "--format", "raw")
+        assert (done.code, len(done.out.split())) == (0, 14), done.err
+        described = run_here(beside.bootstrap, "groups", "describe", topic, "--json")
+        assert [one["committed"] for one in json.loads(described.out)["offsets"]] == [10, 4, 0]
+    wrong = run_here(coordinator.bootstrap, "consume", topic, "--coordinator-bootstrap-server", "h:1")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "ringleader: --coordinator-bootstrap-server: there is no --group.\n",
+    )
+    wrong = run_here(
+        coordinator.bootstrap, "consume", topic, "--group", "g", "--coordinator-bootstrap-server", "h:x"
+    )
+    assert wrong.code == 2
+    assert wrong.err.startswith("ringleader: --coordinator-bootstrap-server: not an address")

@@ -14,7 +14,6 @@ from ringleader.spark_bridge.batch_reader import RingleaderBatchReader
 from ringleader.spark_bridge.committing import PlannedRead, plan_read
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching import fetch
-from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.network.coordinator import GroupCoordinator
 from ringleader.spark_bridge.options import OptionsError, batch_options
 from ringleader.testing.coordinator import Coordinator
@@ -93,7 +92,7 @@ def test_a_plan_shows_no_password() -> None:
         | {"kafka.sasl.mechanism": "PLAIN"}
         | security
     )
-    planned = PlannedRead("g", {}, security, {}, FetchSettings.of(parsed), 1.0)
+    planned = PlannedRead("g", {}, security, {}, parsed.coordinators, 1.0)
     assert "hush" not in repr(planned)
     assert planned.options == security
 
