@@ -80,9 +80,9 @@ def servers_of(bootstrap: str, option: str = "--bootstrap-server") -> list[tuple
         fail(f"{option}: {error}.", WRONG_INPUT)
 
 
-def security_of(file: Path | None) -> tuple[dict[str, str], ClientSecurity]:
-    """The properties of the file, and what they mean for TLS and SASL. Ends the command when it cannot be
-    used."""
+def security_of(file: Path | None, option: str = "--command-config") -> tuple[dict[str, str], ClientSecurity]:
+    """The properties of the file that the option has, and what they mean for TLS and SASL. Ends the command
+    when it cannot be used."""
     from ringleader.clients.connection.security import ClientSecurity, security_from_properties
     from ringleader.clients.connection.security.stores import properties_of
 
@@ -91,8 +91,8 @@ def security_of(file: Path | None) -> tuple[dict[str, str], ClientSecurity]:
     try:
         properties = properties_of(file)
     except ValueError as error:
-        fail(f"--command-config: {error}.", WRONG_INPUT)
+        fail(f"{option}: {error}.", WRONG_INPUT)
     try:
         return properties, security_from_properties(properties)
     except ValueError as error:
-        fail(f"--command-config: {file}: {error}.", WRONG_INPUT)
+        fail(f"{option}: {file}: {error}.", WRONG_INPUT)

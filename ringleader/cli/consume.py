@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -107,6 +108,14 @@ def consume(
             show_default=False,
         ),
     ] = None,
+    coordinator_command_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="In place of --command-config, for --coordinator-bootstrap-server.",
+            show_default=False,
+        ),
+    ] = None,
     partition: Annotated[
         list[int] | None,
         typer.Option(
@@ -154,6 +163,8 @@ def consume(
         if group is None:
             fail("--coordinator-bootstrap-server: there is no --group.", WRONG_INPUT)
         servers_of(coordinator_bootstrap_server, "--coordinator-bootstrap-server")
+    elif coordinator_command_config is not None:
+        fail("--coordinator-command-config: there is no --coordinator-bootstrap-server.", WRONG_INPUT)
     if exit_when_caught_up:
         last = Place("latest")
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -163,6 +174,9 @@ def consume(
         OutputFormat.json: records_out.as_json,
     }
     _, security = security_of(command_config)
+    coordinator_security = security
+    if coordinator_command_config is not None:
+        _, coordinator_security = security_of(coordinator_command_config, "--coordinator-command-config")
     servers_of(bootstrap_server)
     options = ConsumeOptions(
         topics=list(dict.fromkeys(topics)),
@@ -178,6 +192,7 @@ def consume(
         bootstrap=bootstrap_server,
         coordinators=coordinator_bootstrap_server,
         security=security,
+        coordinator_security=coordinator_security,
     )
     try:
         asyncio.run(Printer(options).run())

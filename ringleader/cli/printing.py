@@ -20,7 +20,7 @@ from ringleader.clients.fetch.errors import NotAssignedError
 from ringleader.clients.fetch.model import Batch, Isolation
 from ringleader.clients.group.settings import GroupProtocol
 from ringleader.clients.model import TopicPartition
-from ringleader.clients.options import PartitionConsumerOptions
+from ringleader.clients.options import CoordinatorOptions, PartitionConsumerOptions
 
 STEP_S = 0.2
 """How often it is looked whether there is nothing more to wait for."""
@@ -51,6 +51,7 @@ class ConsumeOptions:
     bootstrap: str
     coordinators: str | None
     security: ClientSecurity
+    coordinator_security: ClientSecurity
 
 
 class Printer:
@@ -108,13 +109,20 @@ class Printer:
             told.bootstrap, timeout_ms=TIMEOUT_MS, tls=told.security.tls, sasl=told.security.sasl
         ) as admin:
             await admin.describe_topics(told.topics)
+        coordinators: CoordinatorOptions = {}
+        if told.coordinators is not None:
+            coordinators = {
+                "coordinator_bootstrap": told.coordinators,
+                "coordinator_tls": told.coordinator_security.tls,
+                "coordinator_sasl": told.coordinator_security.sasl,
+            }
         return GroupConsumer(
             told.bootstrap,
             told.group,
             told.topics,
             group_protocol=told.group_protocol,
-            coordinator_bootstrap=told.coordinators,
             **options,
+            **coordinators,
         )
 
     # ---- where to begin and to end ----

@@ -357,3 +357,7 @@ def test_a_group_may_be_coordinated_elsewhere(coordinator: Coordinator, topic: s
     )
     assert wrong.code == 2
     assert wrong.err.startswith("ringleader: --coordinator-bootstrap-server: not an address")
+    wrong = run_here(
+        coordinator.bootstrap, "consume", topic, "--group", "g", "--coordinator-command-config", "f"
+    )
+    assert "there is no --coordinator-bootstrap-server" in wrong.err
