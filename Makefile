@@ -1,4 +1,4 @@
-# Every target makes .venv when needed (once, and again when pyproject.toml or constraints.txt change).
+# Every target makes .venv when needed (once, and again when pyproject.toml, constraints.txt or the C code change).
 # The only prerequisite is Python 3.11 or newer: what is missing of a Java 17+ (for Spark) and a C compiler
 # (for the power-cut test and the benchmarks) comes from PyPI into .venv.
 
@@ -24,7 +24,7 @@ help: ## Say what there is
 	@echo "make bench   the benchmarks of docs/performance.md"
 	@echo "Needed: Python 3.11 or newer. The first call makes $(VENV), which takes a few minutes."
 
-$(READY): pyproject.toml constraints.txt tools/setup_venv.sh
+$(READY): pyproject.toml constraints.txt tools/setup_venv.sh tools/build_native.py protocol/_native.c
 	@tools/setup_venv.sh $(VENV)
 
 demo: $(READY) ## Show a group form, hand over partitions, survive a killed member, and account for every record

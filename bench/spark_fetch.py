@@ -11,7 +11,8 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
 
 from bench.plan import RINGLEADER
 from ringleader.clients.blocking.endpoint import Endpoint
-from ringleader.spark_bridge.fetching import fetch, record_columns
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.fetching.batches import record_batches
 from ringleader.spark_bridge.fetching.columns import answer_batches
 from ringleader.spark_bridge.fetching.fetch import close_clusters, read_slice
 from ringleader.spark_bridge.fetching.settings import FetchSettings
@@ -84,7 +85,7 @@ def profile(address: tuple[str, int], topic: str, ends: list[int], rounds: int) 
     """CPU microseconds for each record of our fetch, step by step; the least of the rounds."""
     settings = FetchSettings(Endpoint((address,)))
     ranges = [SliceRange(topic, number, 0, end) for number, end in enumerate(ends)]
-    steps: dict[str, list[float]] = {"receive": [], "check and find": [], "columns": []}
+    steps: dict[str, list[float]] = {"receive": [], "check": [], "columns": []}
     for _ in range(rounds):
         spent = dict.fromkeys(steps, 0.0)
         answers = fetch._SliceFetcher(settings, ranges).answers()
@@ -96,11 +97,11 @@ def profile(address: tuple[str, int], topic: str, ends: list[int], rounds: int) 
                 break
             part, data = answer.part, answer.data.records or b""
             begin_s = time.process_time()
-            list(record_columns._record_batches(data, answer.start, part.end, None))
+            list(record_batches(data, answer.start, part.end))
             found_s = time.process_time()
             for _batch in answer_batches(topic, 0, data, answer.start, part.end, include_headers=False):
                 pass
-            spent["check and find"] += found_s - begin_s
+            spent["check"] += found_s - begin_s
             # The second way does the first one's work again.
             spent["columns"] += time.process_time() - found_s - (found_s - begin_s)
         for name, seconds in spent.items():

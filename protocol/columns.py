@@ -5,10 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from ringleader.protocol import native
 from ringleader.protocol.records import BatchHeader, BatchView, CorruptBatchError, Headers, iter_batches
 from ringleader.protocol.rows import Rows, read_rows, read_values, skip_rows
+
+_T = TypeVar("_T", bound=tuple[Any, ...])
 
 
 @dataclass(slots=True)
@@ -269,6 +272,38 @@ class BatchRows:
             self.read(first, count, columns)
             return columns.values
         return values
+
+    def tuples(
+        self, first: int, count: int, kind: type[_T], topic: str, partition: int, timestamp_type: str | None
+    ) -> list[_T] | None:
+        """So many rows as tuples of that kind: topic, partition, offset, timestamp, its type, key, value,
+        headers. None where only `read` can do it, or has to say what is wrong."""
+        header, append_time = self.header, self.header.is_log_append_time
+        base_ms = header.max_timestamp if append_time else header.base_timestamp
+        try:
+            opened = self.open()
+            if native.compiled is None or opened.columns is not None:
+                return None
+            found = native.compiled.read_records(
+                opened.payload[0],
+                _start(opened, first),
+                first,
+                count,
+                kind,
+                topic,
+                partition,
+                timestamp_type,
+                header.base_offset,
+                base_ms,
+                append_time,
+            )
+            if found is None:
+                return None
+            self._note_end(opened, first + count, found[1])
+        except CorruptBatchError:
+            return None
+        tuples: list[_T] = found[0]
+        return tuples
 
     def _note_end(self, opened: _Opened, row: int, end: int) -> None:
         """`row` begins there, or it is the end. Raises CorruptBatchError."""

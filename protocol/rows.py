@@ -1,5 +1,8 @@
 """The records in the bytes of one batch, as lists: the loops that have to be fast.
 
+Where it was built, compiled code does the same in a fifth of the time (`native`). It has no words for bad
+data: what it does not take, Python reads again.
+
 One pass over the bytes, written out straight: a call per record would cost more than the record. One and two
 byte varints are decoded in place: nearly all are. A length that leads beyond the record is found at the
 record's end, since a slice never reads beyond the bytes.
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ringleader.protocol import native
 from ringleader.protocol.records import CorruptBatchError, Headers
 
 _NO_HEADERS: Headers = ()
@@ -50,6 +54,10 @@ def read_rows(
 
     `dense`: the offset deltas are `first` and so on, written in the shortest way, so that they are skipped.
     """
+    if native.compiled is not None:
+        found = native.compiled.read_rows(buffer, pos, first, count, with_headers, dense)
+        if found is not None:
+            return Rows._make(found)
     try:
         return _read_rows(buffer, pos, first, first + count, with_headers, dense)
     except IndexError:
@@ -140,6 +148,10 @@ def _read_rows(buffer: bytes, pos: int, first: int, stop_row: int, with_headers:
 def read_values(buffer: bytes, pos: int, first: int, count: int) -> tuple[list[bytes | None], int]:
     """The values of such records of a dense batch, and where the last record ends. Raises CorruptBatchError,
     also for lengths that `read_rows` understands, but nobody writes."""
+    if native.compiled is not None:
+        found: tuple[list[bytes | None], int] | None = native.compiled.read_values(buffer, pos, first, count)
+        if found is not None:
+            return found
     try:
         return _read_values(buffer, pos, first, first + count)
     except IndexError:

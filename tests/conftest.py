@@ -17,7 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a part of what is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.support.leftovers", "tests.support.seeds"]
+pytest_plugins = ["tests.support.both_ways", "tests.support.leftovers", "tests.support.seeds"]
 
 
 @pytest.fixture(scope="session")

@@ -132,10 +132,11 @@ class Batch:
     @property
     def records(self) -> list[Record]:
         """All records."""
+        parts = self._parts
         if self._records is None:
             if self._key_deserializer is None and self._value_deserializer is None:
-                columns = self._decoded()
-                self._records = list(self._rows(columns.keys, columns.values))
+                self._records = self._made_at_once(parts) or list(self._deserialized())
+                self._parts = ()
             else:
                 self._records = list(self._deserialized())
         return self._records
@@ -146,6 +147,8 @@ class Batch:
         parts = self._parts
         if self._columns is not None:
             return self._columns.offsets
+        if self._records is not None:
+            return [record.offset for record in self._records]
         return [offset for part in parts for offset in part.rows.offsets(part.first, part.length)]
 
     @property
@@ -185,6 +188,17 @@ class Batch:
         if self._columns is not None:
             return self._columns
         columns, types = Columns(), []
+        if self._records is not None:
+            for record in self._records:
+                columns.keys.append(record.key)
+                columns.values.append(record.value)
+                columns.offsets.append(record.offset)
+                columns.timestamps_ms.append(record.timestamp_ms)
+                columns.headers.append(record.headers)
+                columns.append_time.append(record.timestamp_type == "log_append")
+                types.append(record.timestamp_type)
+            self._types, self._columns = types, columns
+            return columns
         for part in parts:
             try:
                 part.rows.read(part.first, part.length, columns)
@@ -198,6 +212,8 @@ class Batch:
         parts = self._parts
         if self._columns is not None:
             return self._columns.values
+        if self._raw_values is None and self._records is not None:
+            self._raw_values = [record.value for record in self._records]
         if self._raw_values is None:
             values: list[bytes | None] = []
             for part in parts:
@@ -207,6 +223,19 @@ class Batch:
                     raise self._corrupt(part, error) from None
             self._raw_values = values
         return self._raw_values
+
+    def _made_at_once(self, parts: Sequence[Part]) -> list[Record] | None:
+        """All records without columns in between, where that can be."""
+        if self._columns is not None:
+            return None
+        records: list[Record] = []
+        for part in parts:
+            kind = _timestamp_type(part.rows.header)
+            found = part.rows.tuples(part.first, part.length, Record, self.topic, self.partition, kind)
+            if found is None:
+                return None
+            records += found
+        return records
 
     def _corrupt(self, part: Part, error: MalformedError) -> CorruptRecordError:
         offset = part.rows.offset_of(part.first)

@@ -48,7 +48,10 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"ringleader {version('ringleader')}")
+        from ringleader.protocol import native
+
+        way = "Python" if native.compiled is None else "compiled code"
+        print(f"ringleader {version('ringleader')} (records are found by {way})")
         raise typer.Exit
 
 

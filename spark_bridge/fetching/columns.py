@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ringleader.protocol import native
 from ringleader.protocol.columns import Columns, decode_columns
-from ringleader.protocol.records import Headers
 from ringleader.spark_bridge import rows
+from ringleader.spark_bridge.fetching.batches import BatchRecords, Rows, UnfitError, record_batches
 
 # Spark takes batches of 1 to 5 thousand rows or 1 to 8 MB fastest.
 BATCH_ROWS = 5_000
@@ -22,21 +22,6 @@ _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _LAST_DELTA = struct.Struct(">i")
 _HEADER_BYTES = 61
 _LAST_DELTA_AT = 23
-
-
-@dataclass(slots=True)
-class Rows:
-    """Decoded records: Arrow columns of the same length, but for the last two."""
-
-    keys: Any
-    values: Any
-    offsets: Any
-    timestamps: Any
-    """As Spark has them: microseconds, UTC."""
-    append_time: Any
-    """Whether each timestamp is the broker's: 1 or 0; a plain int when it is the same for all."""
-    headers: Sequence[Headers] | None
-    """For each record; None when no record has any, or nobody asked."""
 
 
 def next_offset(records: bytes) -> int | None:
@@ -75,18 +60,15 @@ def answer_batches(
     """
     if aborted:
         data = bytes(data)
-    if len(data) >= FEW_BYTES:
-        # Imported when there is work for it: a task of a few rows should not pay for Arrow's kernels.
-        from ringleader.spark_bridge.fetching import record_columns
-
+    if native.compiled is not None or len(data) >= FEW_BYTES:
         try:
-            for found in record_columns.rows(
-                data, from_offset, to_offset, with_headers=include_headers, aborted=aborted
-            ):
-                yield from _cut(topic, partition, found, include_headers)
-                from_offset = found.offsets[-1].as_py() + 1
+            for batches in record_batches(data, from_offset, to_offset, aborted):
+                found = _rows(batches, from_offset, to_offset, include_headers)
+                if found is not None:
+                    yield from _cut(topic, partition, found, include_headers)
+                    from_offset = found.offsets[-1].as_py() + 1
             return
-        except record_columns.UnfitError:
+        except UnfitError:
             # Bad data, or some that is fit for the other way only: that one has the words.
             pass
     columns = decode_columns(
@@ -94,6 +76,40 @@ def answer_batches(
     )
     if len(columns):
         yield from _cut(topic, partition, _few(columns, include_headers), include_headers)
+
+
+def _rows(
+    batches: list[BatchRecords], from_offset: int, to_offset: int, include_headers: bool
+) -> Rows | None:
+    """The records of the range as columns; None when there is none. Raises UnfitError."""
+    if native.compiled is None:
+        # Imported when there is work for it: a task of a few rows should not pay for Arrow's kernels.
+        from ringleader.spark_bridge.fetching import record_columns
+
+        return record_columns.rows(batches, from_offset, to_offset, include_headers)
+    import pyarrow as pa
+
+    found = native.compiled.read_columns(batches, from_offset, to_offset, include_headers)
+    if found is None:
+        raise UnfitError
+    count, keys, values, offsets, timestamps, append_time, headers = found
+    if not count:
+        return None
+    of_one_kind = len({one.append_time for one in batches}) == 1
+
+    def column(kind: Any, *buffers: bytes | None) -> Any:
+        return pa.Array.from_buffers(
+            kind, count, [None if one is None else pa.py_buffer(one) for one in buffers]
+        )
+
+    return Rows(
+        column(pa.binary(), *keys),
+        column(pa.binary(), *values),
+        column(pa.int64(), None, offsets),
+        column(pa.timestamp("us", tz="UTC"), None, timestamps),
+        int(batches[0].append_time) if of_one_kind else column(pa.int32(), None, append_time),
+        headers,
+    )
 
 
 def _few(columns: Columns, include_headers: bool) -> Rows:

@@ -13,43 +13,17 @@ Nothing here has words for bad data: whatever does not fit is `UnfitError`, and 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from struct import Struct
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from crc32c import crc32c
 
-from ringleader.protocol.columns import AbortedTransactions
-from ringleader.protocol.compression import CorruptBatchError, decompress
-from ringleader.protocol.records import (
-    CRC_START,
-    HEADER_BYTES,
-    LEAST_RECORD_BYTES,
-    MAGIC,
-    OVERHEAD_BYTES,
-    BatchView,
-    Headers,
-    parse_header,
-)
+from ringleader.protocol.records import LEAST_RECORD_BYTES, CorruptBatchError, Headers
 from ringleader.protocol.rows import read_headers, read_varint
-from ringleader.spark_bridge.fetching.columns import Rows
-
-MOST_INFLATED_BYTES = 16 * 1024 * 1024
-"""Inflated records are handed on when there are so many of them, or one batch more."""
-_MOST_BYTES = 2**31 - 1
-"""Positions have 32 bits: that is Arrow's limit for one column of binary values."""
-
-# Base offset, length, magic, checksum, attributes, last offset delta, both timestamps, number of records.
-_HEADER = Struct(">qi4xbIhiqq14xi")
-_COMPRESSED, _APPEND_TIME, _TRANSACTIONAL_OR_CONTROL, _CONTROL = 7, 8, 48, 32
-
-
-class UnfitError(Exception):
-    """These bytes are not what they are taken for."""
+from ringleader.spark_bridge.fetching.batches import MOST_BYTES, BatchRecords, Rows, UnfitError
 
 
 @dataclass(slots=True)
@@ -58,8 +32,6 @@ class RecordBatches:
     record, counted from the batch's entry in `bases`."""
 
     buffer: bytes = b""
-    parts: list[bytes] = field(default_factory=list)
-    inflated_bytes: int = 0
     begins: array[int] = field(default_factory=lambda: array("i"))
     ends: array[int] = field(default_factory=lambda: array("i"))
     stops: list[int] = field(default_factory=list)
@@ -68,90 +40,44 @@ class RecordBatches:
     last_deltas: list[int] = field(default_factory=list)
     timestamps_ms: list[int] = field(default_factory=list)
     append_time: list[int] = field(default_factory=list)
-    codec: int = 0
 
 
-def rows(
-    data: bytes,
-    from_offset: int,
-    to_offset: int,
-    with_headers: bool,
-    aborted: Sequence[tuple[int, int]] | None = None,
-) -> Iterator[Rows]:
-    """The records of a Fetch answer with `from_offset <= offset < to_offset`, control batches left out.
+def rows(found: Sequence[BatchRecords], from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
+    """The records with `from_offset <= offset < to_offset` as columns; None when there is none.
 
-    Arguments as of `decode_columns`. Raises `UnfitError`.
+    Raises `UnfitError`.
     """
-    for batches in _record_batches(data, from_offset, to_offset, aborted):
-        found = _decode(batches, from_offset, to_offset, with_headers)
-        if found is not None:
-            yield found
+    batches = _together(found)
+    if not batches.begins:
+        return None
+    try:
+        return _Decoding(batches).rows(from_offset, to_offset, with_headers)
+    except (pa.ArrowInvalid, pa.ArrowIndexError):
+        # A length led out of the buffer.
+        raise UnfitError from None
 
 
 # -- one after the other
 
 
-def _record_batches(
-    data: bytes, from_offset: int, to_offset: int, aborted: Sequence[tuple[int, int]] | None
-) -> Iterator[RecordBatches]:
-    """Checks and inflates the batches, and finds where their records begin."""
-    skip = AbortedTransactions(aborted) if aborted else None
-    whole = memoryview(data)
-    unpack = _HEADER.unpack_from
+def _together(found: Sequence[BatchRecords]) -> RecordBatches:
+    """Finds where the records begin. Those of an answer lie in one buffer, inflated ones each in its own."""
     batches = RecordBatches()
-    start, end = 0, len(data)
-    if end > _MOST_BYTES:
+    buffers = [one.buffer for one in found]
+    inflated = any(buffer is not buffers[0] for buffer in buffers)
+    base = 0
+    for one in found:
+        _add(batches, one.buffer, one.start, one.stop, one.records, base)
+        batches.base_offsets.append(one.base_offset)
+        batches.last_deltas.append(one.last_delta)
+        batches.timestamps_ms.append(one.timestamp_ms)
+        batches.append_time.append(int(one.append_time))
+        base += len(one.buffer) if inflated else 0
+    if found:
+        batches.buffer = b"".join(buffers) if inflated else buffers[0]
+    if len(batches.buffer) > MOST_BYTES:
         raise UnfitError
-    while end - start >= HEADER_BYTES:
-        base_offset, length, magic, crc, attributes, last_delta, base_ms, max_ms, count = unpack(data, start)
-        stop = start + OVERHEAD_BYTES + length
-        if stop > end:
-            break
-        if magic != MAGIC or length < HEADER_BYTES - OVERHEAD_BYTES or last_delta < 0 or count < 0:
-            raise UnfitError
-        if base_offset >= to_offset:
-            break
-        if crc32c(whole[start + CRC_START : stop]) != crc:
-            raise UnfitError
-        begin, start = start, stop
-        if skip is not None and skip.drops(BatchView(data, begin, parse_header(data, begin))):
-            continue
-        if attributes & _CONTROL or base_offset + last_delta < from_offset or not count:
-            continue
-        codec = attributes & _COMPRESSED
-        if codec != batches.codec or batches.inflated_bytes > MOST_INFLATED_BYTES:
-            yield _closed(batches)
-            batches = RecordBatches(codec=codec)
-        if codec:
-            _add_inflated(batches, whole[begin + HEADER_BYTES : stop], count)
-        else:
-            batches.buffer = data
-            _add(batches, data, begin + HEADER_BYTES, stop, count, 0)
-        batches.base_offsets.append(base_offset)
-        batches.last_deltas.append(last_delta)
-        append_time = int(attributes & _APPEND_TIME != 0)
-        batches.timestamps_ms.append(max_ms if append_time else base_ms)
-        batches.append_time.append(append_time)
-    yield _closed(batches)
-
-
-def _closed(batches: RecordBatches) -> RecordBatches:
-    if batches.parts:
-        batches.buffer = batches.parts[0] if len(batches.parts) == 1 else b"".join(batches.parts)
-        batches.parts = []
-        if len(batches.buffer) > _MOST_BYTES:
-            raise UnfitError
     return batches
-
-
-def _add_inflated(batches: RecordBatches, compressed: memoryview, count: int) -> None:
-    try:
-        part = decompress(batches.codec, compressed)
-    except CorruptBatchError:
-        raise UnfitError from None
-    _add(batches, part, 0, len(part), count, batches.inflated_bytes)
-    batches.parts.append(part)
-    batches.inflated_bytes += len(part)
 
 
 def _add(batches: RecordBatches, buffer: bytes, start: int, stop: int, count: int, base: int) -> None:
@@ -280,16 +206,6 @@ class _Cursor:
             self.move(more)
             more = pc.shift_right(byte, _SEVEN)
         raise UnfitError
-
-
-def _decode(batches: RecordBatches, from_offset: int, to_offset: int, with_headers: bool) -> Rows | None:
-    if not batches.begins:
-        return None
-    try:
-        return _Decoding(batches).rows(from_offset, to_offset, with_headers)
-    except (pa.ArrowInvalid, pa.ArrowIndexError):
-        # A length led out of the buffer.
-        raise UnfitError from None
 
 
 class _Decoding:

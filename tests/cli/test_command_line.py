@@ -15,6 +15,7 @@ import typer
 
 from ringleader.cli import app, run
 from ringleader.coordinator.config import options
+from ringleader.protocol import native
 from ringleader.testing.coordinator import Coordinator
 from tests.support.command import command_line, environment, run_command
 
@@ -27,9 +28,11 @@ def _said(capsys: Capture) -> str:
     return captured.err
 
 
-def test_version(capsys: Capture) -> None:
+@pytest.mark.parametrize(("compiled", "way"), [(None, "Python"), (object(), "compiled code")])
+def test_version(capsys: Capture, monkeypatch: pytest.MonkeyPatch, compiled: object | None, way: str) -> None:
+    monkeypatch.setattr(native, "compiled", compiled)
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"ringleader {version('ringleader')}\n"
+    assert capsys.readouterr().out == f"ringleader {version('ringleader')} (records are found by {way})\n"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from ringleader.protocol.records import Compression, Record, build_batch, stamp_
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 LOOKS: dict[str, Callable[[Batch], Any]] = {
     "records": lambda batch: list(batch.records),
     "iteration": list,

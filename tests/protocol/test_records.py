@@ -36,6 +36,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     kafka_python: Any = importlib.import_module("kafka.record.default_records")
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 PythonBatch = kafka_python.DefaultRecordBatch
 PythonBuilder = kafka_python.DefaultRecordBatchBuilder
 STAMP_MS = 1_700_000_000_000

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleader.protocol.columns import BatchRows, Columns, decode_columns
 from ringleader.protocol.records import Compression, CorruptBatchError, Record, build_batch, iter_batches
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 STAMP_MS = 1_700_000_000_000
 

@@ -1,0 +1,550 @@
+/* The records of batches (magic 2): what rows.py and Spark's fetching do, where a C compiler was at hand.
+
+   Nothing here has words for bad data: whatever does not fit, and what nobody writes but the Python way
+   understands, gives None, and the Python way reads it again. So there is one place that says what is wrong,
+   and both ways take and refuse the same bytes. A length is compared with what is left before it is used. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Raised with every change of what the functions take and give: native.py refuses another one. */
+#define INTERFACE 1
+#define LEAST_RECORD_BYTES 7
+
+typedef struct {
+    const uint8_t *key, *value, *headers, *end;
+    int64_t key_bytes, value_bytes; /* -1: null */
+    uint64_t timestamp;             /* the delta, in zigzag form */
+    int64_t delta;
+    int plain_delta; /* written in the shortest way */
+} Found;
+
+/* -- numbers and records -- */
+
+static int64_t signed_of(uint64_t zigzag)
+{
+    return (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
+}
+
+static int varint(const uint8_t **pos, const uint8_t *stop, uint64_t *number)
+{
+    const uint8_t *at = *pos;
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && at < stop; shift += 7) {
+        uint8_t byte = *at++;
+        if (shift == 63 && byte > 1)
+            return 0;
+        value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            *pos = at;
+            *number = value;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A length and so many bytes; -1 is null, and nobody writes another negative one. */
+static int field(const uint8_t **pos, const uint8_t *stop, const uint8_t **begin, int64_t *size)
+{
+    uint64_t number;
+    if (!varint(pos, stop, &number))
+        return 0;
+    *begin = *pos;
+    if (number == 1) {
+        *size = -1;
+        return 1;
+    }
+    if (number & 1 || number >> 1 > (uint64_t)(stop - *pos))
+        return 0;
+    number >>= 1;
+    *size = (int64_t)number;
+    *pos += number;
+    return 1;
+}
+
+/* One record; at least one byte, of the number of headers, is left behind the value. */
+static int record(const uint8_t **pos, const uint8_t *stop, Found *found)
+{
+    const uint8_t *at = *pos;
+    uint64_t number;
+    if (!varint(&at, stop, &number) || number & 1 || number >> 1 > (uint64_t)(stop - at))
+        return 0;
+    stop = found->end = at + (number >> 1);
+    if (at >= stop)
+        return 0;
+    at++; /* attributes, which nobody uses */
+    if (!varint(&at, stop, &found->timestamp))
+        return 0;
+    const uint8_t *delta = at;
+    if (!varint(&at, stop, &number))
+        return 0;
+    found->delta = signed_of(number);
+    found->plain_delta = at - delta == 1 || at[-1] != 0;
+    if (!field(&at, stop, &found->key, &found->key_bytes))
+        return 0;
+    if (!field(&at, stop, &found->value, &found->value_bytes) || at >= stop)
+        return 0;
+    found->headers = at;
+    *pos = stop;
+    return 1;
+}
+
+/* One record of a batch without holes, whose offset its place tells. */
+static int dense_record(const uint8_t **pos, const uint8_t *stop, int64_t row, Found *found)
+{
+    return record(pos, stop, found) && found->delta == row && found->plain_delta;
+}
+
+/* -- Python's objects; NULL with no error set: the bytes do not fit -- */
+
+static PyObject *none(void)
+{
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* What a function gives that could not: None, but for an error of Python's own. */
+static PyObject *unfit(void)
+{
+    return PyErr_Occurred() ? NULL : none();
+}
+
+static PyObject *bytes_or_none(const uint8_t *begin, int64_t size)
+{
+    return size < 0 ? none() : PyBytes_FromStringAndSize((const char *)begin, (Py_ssize_t)size);
+}
+
+static PyObject *header(const uint8_t **pos, const uint8_t *stop)
+{
+    const uint8_t *name, *value;
+    int64_t name_bytes, value_bytes;
+    if (!field(pos, stop, &name, &name_bytes) || name_bytes < 0 || !field(pos, stop, &value, &value_bytes))
+        return NULL;
+    PyObject *key = PyUnicode_DecodeUTF8((const char *)name, (Py_ssize_t)name_bytes, "replace");
+    PyObject *held = key ? bytes_or_none(value, value_bytes) : NULL;
+    PyObject *pair = held ? PyTuple_Pack(2, key, held) : NULL;
+    Py_XDECREF(key);
+    Py_XDECREF(held);
+    return pair;
+}
+
+static PyObject *headers(const Found *found)
+{
+    const uint8_t *at = found->headers;
+    uint64_t number;
+    if (*at == 0)
+        return at + 1 == found->end ? PyTuple_New(0) : NULL;
+    if (!varint(&at, found->end, &number) || number & 1 || number > (uint64_t)(found->end - at))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (number >>= 1; list && number; number--) {
+        PyObject *pair = header(&at, found->end);
+        if (!pair || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    if (list && at != found->end)
+        Py_CLEAR(list);
+    return list;
+}
+
+/* Where `count` records may begin that follow each other in a buffer; NULL when they cannot be there. */
+static const uint8_t *place(const Py_buffer *buffer, Py_ssize_t pos, Py_ssize_t count)
+{
+    if (pos < 0 || pos > buffer->len || count < 0 || count > (buffer->len - pos) / LEAST_RECORD_BYTES)
+        return NULL;
+    return (const uint8_t *)buffer->buf + pos;
+}
+
+static int add(PyObject *list, Py_ssize_t row, PyObject *item)
+{
+    return item && PyList_SetItem(list, row, item) == 0;
+}
+
+PyDoc_STRVAR(read_values_doc, "read_values(buffer, pos, first, count): as of rows.py, or None.");
+
+static PyObject *read_values(PyObject *module, PyObject *args)
+{
+    Py_buffer buffer;
+    Py_ssize_t pos, first, count;
+    if (!PyArg_ParseTuple(args, "y*nnn", &buffer, &pos, &first, &count))
+        return NULL;
+    const uint8_t *at = place(&buffer, pos, count), *stop = (const uint8_t *)buffer.buf + buffer.len;
+    PyObject *values = at ? PyList_New(count) : NULL, *made = NULL;
+    Found found;
+    Py_ssize_t row = 0;
+    for (; values && row < count; row++)
+        if (!dense_record(&at, stop, first + row, &found) ||
+            !add(values, row, bytes_or_none(found.value, found.value_bytes)))
+            Py_CLEAR(values);
+    if (values)
+        made = Py_BuildValue("(On)", values, (Py_ssize_t)(at - (const uint8_t *)buffer.buf));
+    Py_XDECREF(values);
+    PyBuffer_Release(&buffer);
+    return made ? made : unfit();
+}
+
+PyDoc_STRVAR(read_rows_doc, "read_rows(buffer, pos, first, count, with_headers, dense): as of rows.py, or None.");
+
+static PyObject *read_rows(PyObject *module, PyObject *args)
+{
+    Py_buffer buffer;
+    Py_ssize_t pos, first, count;
+    int with_headers, dense;
+    if (!PyArg_ParseTuple(args, "y*nnnpp", &buffer, &pos, &first, &count, &with_headers, &dense))
+        return NULL;
+    const uint8_t *at = place(&buffer, pos, count), *stop = (const uint8_t *)buffer.buf + buffer.len;
+    PyObject *made = NULL, *keys = NULL, *values = NULL, *stamps = NULL, *deltas = NULL, *heads = NULL;
+    if (!at || !(keys = PyList_New(count)) || !(values = PyList_New(count)) ||
+        !(stamps = PyList_New(count)) || !(deltas = PyList_New(dense ? 0 : count)) ||
+        !(heads = PyList_New(with_headers ? count : 0)))
+        goto done;
+    Found found;
+    for (Py_ssize_t row = 0; row < count; row++)
+        if (!(dense ? dense_record(&at, stop, first + row, &found) : record(&at, stop, &found)) ||
+            !add(keys, row, bytes_or_none(found.key, found.key_bytes)) ||
+            !add(values, row, bytes_or_none(found.value, found.value_bytes)) ||
+            !add(stamps, row, PyLong_FromUnsignedLongLong(found.timestamp)) ||
+            (!dense && !add(deltas, row, PyLong_FromLongLong(found.delta))) ||
+            (with_headers && !add(heads, row, headers(&found))))
+            goto done;
+    made = Py_BuildValue("(OOOOOn)", keys, values, stamps, deltas, heads,
+                         (Py_ssize_t)(at - (const uint8_t *)buffer.buf));
+done:
+    Py_XDECREF(keys);
+    Py_XDECREF(values);
+    Py_XDECREF(stamps);
+    Py_XDECREF(deltas);
+    Py_XDECREF(heads);
+    PyBuffer_Release(&buffer);
+    return made ? made : unfit();
+}
+
+/* -- records as tuples -- */
+
+/* What all records of a batch have in common. */
+typedef struct {
+    PyTypeObject *type;
+    PyObject *topic, *partition, *kind;
+    long long base_offset, base_ms;
+    int append_time;
+} Common;
+
+/* The time of the record before is mostly that of the next, too. */
+static int stamp(const Common *common, const Found *found, int64_t *last_ms, PyObject **last)
+{
+    int64_t time_ms = common->base_ms;
+    if (!common->append_time &&
+        __builtin_add_overflow(time_ms, signed_of(found->timestamp), &time_ms))
+        return 0;
+    if (*last && *last_ms == time_ms)
+        return 1;
+    Py_XDECREF(*last);
+    *last_ms = time_ms;
+    *last = PyLong_FromLongLong(time_ms);
+    return *last != NULL;
+}
+
+static PyObject *one_record(const Common *common, const Found *found, PyObject *time_ms)
+{
+    int64_t offset;
+    PyObject *heads = headers(found), *made = NULL;
+    if (!heads || __builtin_add_overflow(common->base_offset, found->delta, &offset) ||
+        !(made = PyType_GenericAlloc(common->type, 8))) {
+        Py_XDECREF(heads);
+        return NULL;
+    }
+    PyObject *shared[] = {common->topic, common->partition, time_ms, common->kind};
+    for (int i = 0; i < 4; i++)
+        Py_INCREF(shared[i]);
+    PyObject *items[] = {shared[0], shared[1], PyLong_FromLongLong(offset), shared[2], shared[3],
+                         bytes_or_none(found->key, found->key_bytes),
+                         bytes_or_none(found->value, found->value_bytes), heads};
+    int whole = 1;
+    for (Py_ssize_t i = 0; i < 8; i++) {
+        whole &= items[i] != NULL;
+        PyTuple_SetItem(made, i, items[i]);
+    }
+    if (!whole)
+        Py_CLEAR(made);
+    else if (!PyList_Check(heads))
+        PyObject_GC_UnTrack(made); /* nothing in it can lead back to it */
+    return made;
+}
+
+PyDoc_STRVAR(read_records_doc,
+             "read_records(buffer, pos, first, count, type, topic, partition, timestamp_type, base_offset, base_ms, "
+             "append_time): the records of a dense batch as such tuples, and where the last one ends, or None.");
+
+static PyObject *read_records(PyObject *module, PyObject *args)
+{
+    Py_buffer buffer;
+    Py_ssize_t pos, first, count;
+    Common common;
+    PyObject *type;
+    if (!PyArg_ParseTuple(args, "y*nnnO!OOOLLp", &buffer, &pos, &first, &count, &PyType_Type, &type,
+                          &common.topic, &common.partition, &common.kind, &common.base_offset,
+                          &common.base_ms, &common.append_time))
+        return NULL;
+    common.type = (PyTypeObject *)type;
+    if (!PyType_IsSubtype(common.type, &PyTuple_Type)) {
+        PyBuffer_Release(&buffer);
+        PyErr_SetString(PyExc_TypeError, "records are made as a kind of tuple");
+        return NULL;
+    }
+    const uint8_t *at = place(&buffer, pos, count), *stop = (const uint8_t *)buffer.buf + buffer.len;
+    PyObject *records = at ? PyList_New(count) : NULL, *made = NULL, *time_ms = NULL;
+    int64_t last_ms = 0;
+    Found found;
+    for (Py_ssize_t row = 0; records && row < count; row++)
+        if (!dense_record(&at, stop, first + row, &found) ||
+            !stamp(&common, &found, &last_ms, &time_ms) ||
+            !add(records, row, one_record(&common, &found, time_ms)))
+            Py_CLEAR(records);
+    if (records)
+        made = Py_BuildValue("(On)", records, (Py_ssize_t)(at - (const uint8_t *)buffer.buf));
+    Py_XDECREF(time_ms);
+    Py_XDECREF(records);
+    PyBuffer_Release(&buffer);
+    return made ? made : unfit();
+}
+
+/* -- columns as Arrow has them -- */
+
+/* The records of one batch, and what its header says of them. */
+typedef struct {
+    Py_buffer buffer;
+    const uint8_t *start, *stop;
+    Py_ssize_t count;
+    long long base_offset, last_delta, stamp_ms;
+    int append_time;
+} Part;
+
+/* A column of bytes: `at` runs through its data, up to `room`. */
+typedef struct {
+    int64_t room, at, nulls;
+    PyObject *data, *ends, *validity;
+} Binary;
+
+typedef struct {
+    int64_t rows, room, from_offset, to_offset;
+    Binary keys, values;
+    PyObject *offsets, *stamps, *kinds, *heads;
+    int some_headers;
+} Columns;
+
+/* The next record of a part, with its offset and its time in microseconds. 0: unfit. */
+static int next_of(const Part *part, Py_ssize_t row, const uint8_t **at, int64_t *last, Found *found,
+                   int64_t *offset, int64_t *micros)
+{
+    int dense = part->count == part->last_delta + 1;
+    int64_t time_ms = part->stamp_ms;
+    if (!(dense ? dense_record(at, part->stop, row, found) : record(at, part->stop, found)) ||
+        found->delta <= *last || found->delta > part->last_delta)
+        return 0;
+    *last = found->delta;
+    if (!part->append_time && __builtin_add_overflow(time_ms, signed_of(found->timestamp), &time_ms))
+        return 0;
+    return !__builtin_mul_overflow(time_ms, 1000, micros) &&
+           !__builtin_add_overflow(part->base_offset, found->delta, offset);
+}
+
+static void measure(Binary *column, int64_t size)
+{
+    column->nulls += size < 0;
+    column->room += size < 0 ? 0 : size;
+}
+
+/* The first pass: how many rows there are, and how many bytes. 0: unfit. */
+static int count_part(const Part *part, Columns *columns)
+{
+    const uint8_t *at = part->start;
+    int64_t last = -1, offset, micros;
+    Found found;
+    for (Py_ssize_t row = 0; row < part->count; row++) {
+        if (!next_of(part, row, &at, &last, &found, &offset, &micros))
+            return 0;
+        if (offset < columns->from_offset || offset >= columns->to_offset)
+            continue;
+        columns->room++;
+        measure(&columns->keys, found.key_bytes);
+        measure(&columns->values, found.value_bytes);
+        columns->some_headers |= *found.headers != 0 || found.headers + 1 != found.end;
+    }
+    return at == part->stop;
+}
+
+static PyObject *zeros(int64_t size)
+{
+    PyObject *made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (made)
+        memset(PyBytes_AsString(made), 0, (size_t)size);
+    return made;
+}
+
+static int make_room(Binary *column, int64_t rows)
+{
+    if (column->room > INT32_MAX)
+        return 0;
+    column->data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)column->room);
+    column->ends = zeros(4 * (rows + 1));
+    column->validity = column->nulls ? zeros((rows + 7) / 8) : none();
+    return column->data && column->ends && column->validity;
+}
+
+static int put(Binary *column, int64_t row, const uint8_t *begin, int64_t size)
+{
+    if (size > column->room - column->at)
+        return 0;
+    if (size > 0) {
+        memcpy(PyBytes_AsString(column->data) + column->at, begin, (size_t)size);
+        column->at += size;
+    }
+    ((int32_t *)PyBytes_AsString(column->ends))[row + 1] = (int32_t)column->at;
+    if (size >= 0 && column->nulls)
+        PyBytes_AsString(column->validity)[row / 8] |= (char)(1 << row % 8);
+    return 1;
+}
+
+/* The second pass. That the bytes are the same as before is not relied on. */
+static int fill_part(const Part *part, Columns *columns)
+{
+    const uint8_t *at = part->start;
+    int64_t *offsets = (int64_t *)PyBytes_AsString(columns->offsets);
+    int64_t *stamps = (int64_t *)PyBytes_AsString(columns->stamps);
+    int32_t *kinds = (int32_t *)PyBytes_AsString(columns->kinds);
+    int64_t last = -1, offset, micros;
+    Found found;
+    for (Py_ssize_t row = 0; row < part->count; row++) {
+        if (!next_of(part, row, &at, &last, &found, &offset, &micros))
+            return 0;
+        if (offset < columns->from_offset || offset >= columns->to_offset)
+            continue;
+        int64_t to = columns->rows++;
+        if (to >= columns->room || !put(&columns->keys, to, found.key, found.key_bytes) ||
+            !put(&columns->values, to, found.value, found.value_bytes))
+            return 0;
+        offsets[to] = offset;
+        stamps[to] = micros;
+        kinds[to] = part->append_time;
+        if (columns->heads && !add(columns->heads, (Py_ssize_t)to, headers(&found)))
+            return 0;
+    }
+    return 1;
+}
+
+static PyObject *columns_of(const Part *parts, Py_ssize_t count, Columns *columns, int with_headers)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!count_part(&parts[i], columns))
+            return NULL;
+    int64_t rows = columns->room;
+    if (!make_room(&columns->keys, rows) || !make_room(&columns->values, rows) ||
+        !(columns->offsets = zeros(8 * rows)) || !(columns->stamps = zeros(8 * rows)) ||
+        !(columns->kinds = zeros(4 * rows)))
+        return NULL;
+    if (with_headers && columns->some_headers && !(columns->heads = PyList_New((Py_ssize_t)rows)))
+        return NULL;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!fill_part(&parts[i], columns))
+            return NULL;
+    if (columns->rows != rows)
+        return NULL;
+    return Py_BuildValue("n(OOO)(OOO)OOOO", (Py_ssize_t)rows, columns->keys.validity, columns->keys.ends,
+                         columns->keys.data, columns->values.validity, columns->values.ends,
+                         columns->values.data, columns->offsets, columns->stamps, columns->kinds,
+                         columns->heads ? columns->heads : Py_None);
+}
+
+/* -1: an error of Python's; 0: unfit. What holds a buffer is counted in `held`. */
+static int take_part(PyObject *given, Part *part, Py_ssize_t *held)
+{
+    Py_ssize_t start, stop;
+    if (!PyTuple_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "each part is a tuple");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(given, "y*nnnLLLp", &part->buffer, &start, &stop, &part->count, &part->base_offset,
+                          &part->last_delta, &part->stamp_ms, &part->append_time))
+        return -1;
+    ++*held;
+    if (stop < start || stop > part->buffer.len)
+        return 0;
+    part->start = place(&part->buffer, start, part->count);
+    part->stop = (const uint8_t *)part->buffer.buf + stop;
+    return part->start != NULL;
+}
+
+PyDoc_STRVAR(read_columns_doc,
+             "read_columns(parts, from_offset, to_offset, with_headers): the records of the range, or None.\n\n"
+             "A part is (buffer, start, stop, records, base offset, last offset delta, time in ms, whether that is "
+             "the broker's). Gives the number of rows; for keys and values (validity or None, ends, data) as Arrow "
+             "has them, ends of 32 bits; offsets, times in us (64 bits), whether they are the broker's (32 bits); "
+             "and a list of headers, or None when no record has any.");
+
+static PyObject *read_columns(PyObject *module, PyObject *args)
+{
+    PyObject *list, *made = NULL;
+    int with_headers;
+    long long from_offset, to_offset;
+    if (!PyArg_ParseTuple(args, "O!LLp", &PyList_Type, &list, &from_offset, &to_offset, &with_headers))
+        return NULL;
+    Columns columns = {.from_offset = from_offset, .to_offset = to_offset};
+    Py_ssize_t count = PyList_Size(list), held = 0;
+    Part *parts = PyMem_Calloc((size_t)count + 1, sizeof(Part));
+    if (!parts)
+        return PyErr_NoMemory();
+    int fit = 1;
+    for (Py_ssize_t i = 0; i < count && fit > 0; i++)
+        fit = take_part(PyList_GetItem(list, i), &parts[i], &held);
+    if (fit > 0)
+        made = columns_of(parts, count, &columns, with_headers);
+    Binary *binaries[] = {&columns.keys, &columns.values};
+    for (int i = 0; i < 2; i++) {
+        Py_XDECREF(binaries[i]->data);
+        Py_XDECREF(binaries[i]->ends);
+        Py_XDECREF(binaries[i]->validity);
+    }
+    Py_XDECREF(columns.offsets);
+    Py_XDECREF(columns.stamps);
+    Py_XDECREF(columns.kinds);
+    Py_XDECREF(columns.heads);
+    for (Py_ssize_t i = 0; i < held; i++)
+        PyBuffer_Release(&parts[i].buffer);
+    PyMem_Free(parts);
+    return made ? made : unfit();
+}
+
+/* -- the module -- */
+
+static PyMethodDef functions[] = {
+    {"read_values", read_values, METH_VARARGS, read_values_doc},
+    {"read_rows", read_rows, METH_VARARGS, read_rows_doc},
+    {"read_records", read_records, METH_VARARGS, read_records_doc},
+    {"read_columns", read_columns, METH_VARARGS, read_columns_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int begin(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)begin}, {0, NULL}};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "ringleader._native",
+    .m_doc = "The records of batches, found by compiled code.",
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    return PyModuleDef_Init(&definition);
+}

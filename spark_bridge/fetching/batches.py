@@ -1,0 +1,122 @@
+"""The record batches of a Fetch answer: checked, inflated, with what their headers say of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, NamedTuple
+
+from crc32c import crc32c
+
+from ringleader.protocol.columns import AbortedTransactions
+from ringleader.protocol.compression import CorruptBatchError, decompress
+from ringleader.protocol.records import (
+    CRC_START,
+    HEADER_BYTES,
+    LEAST_RECORD_BYTES,
+    MAGIC,
+    OVERHEAD_BYTES,
+    BatchView,
+    Headers,
+    parse_header,
+)
+
+MOST_INFLATED_BYTES = 16 * 1024 * 1024
+"""Inflated records are handed on when there are so many of them, or one batch more."""
+MOST_BYTES = 2**31 - 1
+"""Positions have 32 bits: that is Arrow's limit for one column of binary values."""
+
+# Base offset, length, magic, checksum, attributes, last offset delta, both timestamps, number of records.
+_HEADER = Struct(">qi4xbIhiqq14xi")
+_COMPRESSED, _APPEND_TIME, _CONTROL = 7, 8, 32
+
+
+class UnfitError(Exception):
+    """These bytes are not what they are taken for."""
+
+
+class BatchRecords(NamedTuple):
+    """The records of one batch: from `start` to before `stop` of the buffer. Compiled code takes them so."""
+
+    buffer: bytes
+    start: int
+    stop: int
+    records: int
+    base_offset: int
+    last_delta: int
+    timestamp_ms: int
+    """What their timestamps count from; with `append_time` the time of them all."""
+    append_time: bool
+    """Whether it is the broker's."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Decoded records: Arrow columns of the same length, but for the last two."""
+
+    keys: Any
+    values: Any
+    offsets: Any
+    timestamps: Any
+    """As Spark has them: microseconds, UTC."""
+    append_time: Any
+    """Whether each timestamp is the broker's: 1 or 0; a plain int when it is the same for all."""
+    headers: Sequence[Headers] | None
+    """For each record; None when no record has any, or nobody asked."""
+
+
+def record_batches(
+    data: bytes, from_offset: int, to_offset: int, aborted: Sequence[tuple[int, int]] | None = None
+) -> Iterator[list[BatchRecords]]:
+    """The batches with records of the range, control batches left out, at least one at a time and as many as
+    are worth while: in one buffer, or inflated all. Arguments as of `decode_columns`. Raises UnfitError."""
+    skip = AbortedTransactions(aborted) if aborted else None
+    whole = memoryview(data)
+    unpack = _HEADER.unpack_from
+    found: list[BatchRecords] = []
+    inflated_bytes, last_codec = 0, 0
+    start, end = 0, len(data)
+    if end > MOST_BYTES:
+        raise UnfitError
+    while end - start >= HEADER_BYTES:
+        base_offset, length, magic, crc, attributes, last_delta, base_ms, max_ms, count = unpack(data, start)
+        stop = start + OVERHEAD_BYTES + length
+        if stop > end:
+            break
+        if magic != MAGIC or length < HEADER_BYTES - OVERHEAD_BYTES or last_delta < 0 or count < 0:
+            raise UnfitError
+        if base_offset >= to_offset:
+            break
+        if crc32c(whole[start + CRC_START : stop]) != crc:
+            raise UnfitError
+        begin, start = start, stop
+        if skip is not None and skip.drops(BatchView(data, begin, parse_header(data, begin))):
+            continue
+        if attributes & _CONTROL or base_offset + last_delta < from_offset or not count:
+            continue
+        codec = attributes & _COMPRESSED
+        if found and (codec != last_codec or inflated_bytes > MOST_INFLATED_BYTES):
+            yield found
+            found, inflated_bytes = [], 0
+        last_codec = codec
+        if codec:
+            buffer, at, stop = _inflated(codec, whole[begin + HEADER_BYTES : stop])
+            inflated_bytes += stop
+        else:
+            buffer, at = data, begin + HEADER_BYTES
+        if count * LEAST_RECORD_BYTES > stop - at:
+            raise UnfitError
+        append_time = attributes & _APPEND_TIME != 0
+        time_ms = max_ms if append_time else base_ms
+        found.append(BatchRecords(buffer, at, stop, count, base_offset, last_delta, time_ms, append_time))
+    if found:
+        yield found
+
+
+def _inflated(codec: int, compressed: memoryview) -> tuple[bytes, int, int]:
+    try:
+        part = decompress(codec, compressed)
+    except CorruptBatchError:
+        raise UnfitError from None
+    return part, 0, len(part)
