@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 TIMEOUT_MS = 5_000
 
 T = TypeVar("T")
-_NOWHERE = logging.NullHandler()
+NOWHERE = logging.NullHandler()
+"""For log lines of the clients, where one sentence is enough."""
 
 
 def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_config: Path | None = None) -> T:
@@ -29,7 +30,7 @@ def ask(bootstrap: str, question: Callable[[Admin], Awaitable[T]], command_confi
     from ringleader.clients.admin import Admin
     from ringleader.clients.errors import ClientError
 
-    logging.getLogger("ringleader.clients").addHandler(_NOWHERE)  # one sentence is enough
+    logging.getLogger("ringleader.clients").addHandler(NOWHERE)
     _, security = security_of(command_config)
     servers_of(bootstrap)
 
@@ -52,6 +53,14 @@ async def group_of(admin: Admin, group: str) -> GroupDescription | None:
     if types and types[0] not in ("", "classic", "consumer"):
         fail(f"Group {group} is of type {types[0]}; this command knows classic and consumer groups.")
     return None
+
+
+def members_in_words(group: GroupDescription) -> str:
+    """How many members there are, and which clients."""
+    count = len(group.members)
+    clients = sorted({f"{one.client_id} on {one.client_host.lstrip('/')}" for one in group.members})
+    who = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
+    return f"{count} member{'' if count == 1 else 's'}{who}" if count else "members"
 
 
 @contextmanager

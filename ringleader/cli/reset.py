@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ringleader.cli.asking import ask, group_of
+from ringleader.cli.asking import ask, group_of, members_in_words
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -255,11 +255,7 @@ async def _check_state(admin: Admin, group: str, execute: bool) -> None:
         return
     if found.state == "Empty":
         return
-    count = len(found.members)
-    has = f"has {count} member{'' if count == 1 else 's'}" if count else "has members"
-    clients = sorted({f"{one.client_id} on {one.client_host.lstrip('/')}" for one in found.members})
-    who = f" ({', '.join(clients[:3])}{', ...' if len(clients) > 3 else ''})" if clients else ""
-    sentence = f"Group {group} {has}{who}; stop them, then reset its offsets."
+    sentence = f"Group {group} has {members_in_words(found)}; stop them, then reset its offsets."
     if execute:
         fail(sentence)
     complain(sentence)

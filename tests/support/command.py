@@ -47,10 +47,13 @@ def run_command(bootstrap: str, *arguments: str, stdin: bytes | str = b"") -> Do
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def run_here(bootstrap: str, *arguments: str) -> Done:
-    """Run a command that only asks and answers, without the second that a process takes to start."""
+def run_here(bootstrap: str | None, *arguments: str) -> Done:
+    """Run a command that only asks and answers, without the second that a process takes to start. None: its
+    arguments say what to ask."""
     out, err = io.StringIO(), io.StringIO()
-    server = () if "--bootstrap-server" in arguments else ("--bootstrap-server", bootstrap)
+    server = (
+        () if bootstrap is None or "--bootstrap-server" in arguments else ("--bootstrap-server", bootstrap)
+    )
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run([*arguments, *server])
     return Done(code, out.getvalue(), err.getvalue())
