@@ -95,6 +95,11 @@ class Shard:
         """What it answers to most requests while it does not serve; 0 when it serves."""
         return self._core.refusal
 
+    @property
+    def activity(self) -> tuple[int, int]:
+        """How many deadlines it watches (about one for each member), and how often it has written so far."""
+        return len(self._core.deadlines), self._out.emitted
+
     # ---- life ----
 
     def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:

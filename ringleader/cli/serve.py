@@ -132,7 +132,8 @@ def _run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
-    from ringleader.coordinator.node import Node, StartError
+    from ringleader.coordinator.node import Node
+    from ringleader.coordinator.serving import StartError
 
     stop = asyncio.Event()
     _on_signals(stop)

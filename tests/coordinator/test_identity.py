@@ -11,7 +11,8 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.identity import IDENTITY_FILE, make_directory
-from ringleader.coordinator.node import Node, StartError
+from ringleader.coordinator.node import Node
+from ringleader.coordinator.serving import StartError
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from tests.coordinator.test_node import settings
 from tests.support.memory_store import MemoryStorage

@@ -15,8 +15,9 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.identity import IDENTITY_FILE
-from ringleader.coordinator.node import GROUPS_FILE, Node, StartError
+from ringleader.coordinator.node import GROUPS_FILE, Node
 from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.serving import StartError
 from ringleader.coordinator.storage.base import Failure
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (

@@ -1,0 +1,104 @@
+"""What every kind of node has: where it listens, work in its task group, and how it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Any, Self
+
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.server.call import Call
+
+
+class StartError(OSError):
+    """The node cannot start; the text is one sentence. An OSError, so that who expects what a socket or a
+    file raises need not know it."""
+
+
+class ServingNode(ABC):
+    """One process that serves Kafka clients. `async with` it, or `start` and `stop`."""
+
+    def __init__(self, settings: Settings, log: Log | None) -> None:
+        self.settings = settings
+        self.host = ""
+        """Where it listens; set by `start`."""
+        self.port = 0
+        self.log = log or get_log()
+        self.failure: Exception | None = None
+        """Why it can serve no more."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failed = asyncio.Event()
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Begin to serve. Raises `StartError`, or OSError for an address that cannot be listened on; then
+        nothing is left running."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """Serve no more, and let go of everything. May be called twice, and without `start`."""
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT that it listens on."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def wait_failed(self) -> None:
+        """Returns when the node can serve no more (`failure` says why): the process should end, so that the
+        next one begins with what the store really holds."""
+        await self._failed.wait()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _stop_serving(self, error: Exception) -> None:
+        self.failure = self.failure or error
+        self._failed.set()
+
+    def _advertised(self) -> tuple[str, int]:
+        """What clients are told. Everywhere ("0.0.0.0") is no address to come to: then this machine's
+        name."""
+        asked = self.settings.advertised_address
+        if asked is not None:
+            return asked.host, asked.port or self.port
+        if ip_address(self.host.partition("%")[0]).is_unspecified:
+            name = socket.gethostname()
+            self.log.warning(
+                "clients are told to come to this machine's name; see advertised.address", host=name
+            )
+            return name, self.port
+        return self.host, self.port
+
+    # ---- work that handlers start ----
+
+    def _spawn(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._contained(call, coroutine))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if call is not None:
+            call.on_closed = task.cancel
+
+    async def _contained(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        try:
+            await coroutine
+        except Exception:
+            self.log.exception("work failed", api_key=None if call is None else call.api_key)
+            if call is not None:
+                call.close("failed")
+
+    async def _end_tasks(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

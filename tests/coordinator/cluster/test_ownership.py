@@ -1,0 +1,137 @@
+"""The runtime follows the map, also when the store refuses, another node fences, or the map changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from ringleader.coordinator.cluster import ownership as module
+from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
+from ringleader.coordinator.cluster.ownership import Ownership
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.storage.base import Failure
+from tests.coordinator.cluster.conftest import Lines
+from tests.support.fenced_store import FencedLog, FencedStorage
+from tests.support.served import WAIT_S, until
+
+PARTITIONS = 12
+
+
+class OneNode:
+    """A runtime, what makes it follow the map, and how often it has caught up."""
+
+    def __init__(self, node_id: int, lines: Lines, log: FencedLog | None) -> None:
+        self.node_id = node_id
+        self.store = FencedStorage(log)
+        self.settled = 0
+        self._changed = asyncio.Event()
+        self.ownership: Ownership
+        self.runtime = GroupRuntime(
+            Settings(),
+            self.store,
+            partitions=PARTITIONS,
+            log=lines.log,
+            on_lost=lambda partition, error: self.ownership.lost(partition, error),
+        )
+        self.ownership = Ownership(node_id, self.runtime, lines.log, self._on_settled)
+
+    def _on_settled(self) -> None:
+        self.settled += 1
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the runtime has caught up and this holds."""
+        async with asyncio.timeout(WAIT_S):
+            while not (self.ownership.settled and condition()):
+                self._changed.clear()
+                await self._changed.wait()
+
+    def follow(self, *partitions: int) -> None:
+        """A map that gives it these."""
+        owners = tuple(self.node_id if one in partitions else 99 for one in range(PARTITIONS))
+        nodes = (NodeInfo(self.node_id, "127.0.0.1", 9092, "0"), NodeInfo(99, "127.0.0.1", 9093, "0"))
+        self.ownership.follow(ClusterMap(1, 99, nodes, owners))
+
+    async def has(self, *partitions: int) -> None:
+        """Wait until it serves exactly these."""
+        await self.until(lambda: self.runtime.serving == set(partitions))
+
+
+@contextlib.asynccontextmanager
+async def node(lines: Lines, log: FencedLog | None = None, node_id: int = 1) -> AsyncIterator[OneNode]:
+    one = OneNode(node_id, lines, log)
+    await one.runtime.start_empty()
+    try:
+        yield one
+    finally:
+        await one.ownership.stop()
+        await one.runtime.stop()
+
+
+async def test_it_takes_over_and_gives_up_as_the_map_says(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow(1, 2, 3)
+        await one.has(1, 2, 3)
+        one.follow(2, 4)
+        await one.has(2, 4)
+        assert sorted(one.store.opened) == [1, 2, 3, 4], "what stays is not opened again"
+        assert sorted(one.store.released) == [1, 3]
+        moved = lines.of("partitions moved")
+        assert [(line["taken"], line["given"]) for line in moved] == [("1, 2, 3", "none"), ("4", "1, 3")]
+        assert one.settled == 2
+
+
+async def test_a_map_that_changes_nothing_is_settled_at_once(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow()
+        await one.has()
+        one.follow(1)
+        await one.has(1)
+        one.follow(1)
+        assert one.ownership.settled
+
+
+async def test_what_is_being_loaded_for_a_map_that_is_over_is_let_go(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.store.replays.clear()
+        one.follow(1)
+        await until(lambda: one.store.opened == [1])
+        one.follow(2)
+        one.store.replays.set()
+        await one.has(2)
+        one.follow(1)
+        await one.has(1)
+
+
+async def test_a_store_that_refuses_is_asked_again(lines: Lines, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 0.001)
+    async with node(lines) as one:
+        one.store.fail_open = [Failure.AWAY, Failure.AWAY]
+        one.follow(5)
+        await one.has(5)
+        assert [line["partition"] for line in lines.of("partition not taken over")] == [5, 5]
+
+
+async def test_a_node_that_is_cut_off_serves_nothing_until_there_is_a_map_again(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow(1, 2)
+        await one.has(1, 2)
+        one.ownership.give_up("cut off")
+        await one.has()
+        [line] = lines.of("partitions given up")
+        assert (line["reason"], line["partitions"]) == ("cut off", 2)
+        one.follow(1, 2)
+        await one.has(1, 2)
+
+
+async def test_many_moves_are_one_line(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow(*range(PARTITIONS))
+        await one.has(*range(PARTITIONS))
+        [line] = lines.of("partitions moved")
+        assert line["taken"] == f"{PARTITIONS} partitions"
+        expected: Mapping[str, Any] = {"given": "none", "records": 0, "serving": PARTITIONS}
+        assert {name: line[name] for name in expected} == expected
