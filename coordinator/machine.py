@@ -5,6 +5,12 @@ One rule holds for its durable state: it changes at once, by one function of a r
 and at load; and whatever is said outside, reads and errors included, carries the log position that it depends
 on, and leaves when that is durable. So nothing is visible that could be lost. There is no undo: when an
 append fails, the shard's life ends, and the next one is loaded from the log.
+
+Where another process may have taken the log over unnoticed, what memory says may be old, though all of it is
+durable. There the rule is stricter: whatever is said waits for an append that was handed over after the
+machine made it up, one that is due anyway, or a barrier. If that is durable, nobody else owned the log by
+then (Raft's ReadIndex); if it is fenced, the shard's life ends and nothing was said. What may leave without
+such a proof is said in `groups.core`.
 """
 
 from __future__ import annotations
@@ -144,15 +150,32 @@ class Machine(Protocol):
 class Outgoing:
     """What a machine says: records go at once, everything else when what it depends on is durable."""
 
-    __slots__ = ("_box", "_in_flight", "_waiting", "dirty", "durable", "emitted")
+    __slots__ = (
+        "_barrier",
+        "_box",
+        "_in_flight",
+        "_taken",
+        "_waiting",
+        "dirty",
+        "durable",
+        "emitted",
+        "fenced",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, barrier: Records | None = None) -> None:
+        """`barrier`: records that change nothing, to prove with them that the log is still ours; None: nobody
+        else can have it."""
         self.dirty = False
         self.emitted = NOTHING
         """Position of the last append."""
         self.durable = NOTHING
         """Everything up to here is in the log for good."""
         self._box = Outbox()
+        self.fenced = barrier is not None
+        """What is said has to be proven."""
+        self._barrier: Records = barrier or []
+        self._taken = NOTHING
+        """Position of the last append that was handed over."""
         self._in_flight: deque[int] = deque()
         self._waiting: dict[int, list[Answer | Callable[[int], Any]]] = {}
 
@@ -165,9 +188,12 @@ class Outgoing:
         return self.emitted
 
     def answer(self, ticket: Any, response: Any, position: int = NOTHING) -> None:
-        """An answer that leaves when `position` is durable. A ticket that is gone (None) needs none."""
+        """An answer that leaves when `position` is durable, and proven. A ticket that is gone (None) needs
+        none."""
         if ticket is None:
             return
+        if self.fenced:
+            position = self.proven(position)
         if position <= self.durable:
             self._box.answers.append(Answer(ticket, response))
             self.dirty = True
@@ -175,12 +201,22 @@ class Outgoing:
             self._waiting.setdefault(position, []).append(Answer(ticket, response))
 
     def tell(self, event: Callable[[int], Any], position: int, now_ms: int) -> None:
-        """An event that counts when `position` is durable; it is made then, of the time that it is."""
+        """An event that counts when `position` is durable, and proven; it is made then, of the time that it
+        is."""
+        if self.fenced:
+            position = self.proven(position)
         if position <= self.durable:
             self._box.events.append(event(now_ms))
             self.dirty = True
         else:
             self._waiting.setdefault(position, []).append(event)
+
+    def proven(self, position: int) -> int:
+        """What to wait for instead of `position`, so that an append that is handed over from now on is waited
+        for: one for all that is said until the next `take`."""
+        if position > self._taken:
+            return position
+        return self.emitted if self.emitted > self._taken else self.emit([*self._barrier])
 
     def settle(self, position: int, now_ms: int) -> None:
         """Everything up to `position` is durable."""
@@ -197,5 +233,6 @@ class Outgoing:
     def take(self) -> Outbox:
         """Everything since the last time."""
         box, self._box = self._box, Outbox()
+        self._taken = self.emitted
         self.dirty = False
         return box

@@ -3,6 +3,18 @@
 A record takes effect the moment it is emitted, by `apply`, which loading uses as well; what is said outside
 carries the position that it depends on (see `coordinator.machine`). For a group that is `Group.position`, the
 last write of its record or its floor, and `Group.offsets_position`, the last write of an offset of it.
+
+Where reads are fenced (`Storage.fenced_reads`), an owner that was stopped for a minute may not be one any
+more, and its memory may say what is long past: members that left, offsets from before, or that everybody's
+session is over since nobody could reach it. So everything that is said is proven (see `coordinator.machine`):
+reads, successes, errors, journal rows, whatever timers conclude. Without a proof leave, and only
+
+- refusals that no state of a group is behind: a request that is wrong in itself, a shard that is loading or
+  unloaded, and a connection that is closed without an answer;
+- the plain success of a heartbeat. A zombie's is harmless: its member goes on as it did, and whatever it
+  commits is fenced. And it is short: the shard of a group with members proves itself every few seconds, and
+  at once when it wakes. A heartbeat's error waits for proof as everything else does; it would make a client
+  rejoin, or give up, though nothing has happened to its group.
 """
 
 from __future__ import annotations
@@ -34,14 +46,18 @@ class Core:
     """State of a shard and the services that its parts need."""
 
     def __init__(
-        self, settings: GroupSettings, ids: Callable[[str], str], unix_time: UnixTime | None = None
+        self,
+        settings: GroupSettings,
+        ids: Callable[[str], str],
+        unix_time: UnixTime | None = None,
+        fenced_reads: bool = False,
     ) -> None:
         self.settings = settings
         self.ids = ids
         self.phase = Phase.LOADING
         self.full = False
         """The store is full: nothing that would write may begin."""
-        self.out = Outgoing()
+        self.out = Outgoing([records.BARRIER_RECORD] if fenced_reads else None)
         self.position = NOTHING
         """Of the last write of any group's record."""
         self.groups: dict[str, Group] = {}  # in order of creation
@@ -67,8 +83,8 @@ class Core:
     # ---- out ----
 
     def reply(self, ticket: Ticket, response: Any, position: int) -> Any | None:
-        """The response if it is free to go; else it leaves when `position` is durable."""
-        if position <= self.out.durable:
+        """The response if it is free to go; else it leaves when `position` is durable, and proven."""
+        if position <= self.out.durable and not (self.out.fenced and self.phase is Phase.SERVING):
             return response
         self.out.answer(ticket, response, position)
         return None

@@ -25,6 +25,8 @@ class Kind(IntEnum):
     """The sync phase of a group."""
     CLEANUP = 4
     """The next look for expired offsets and empty groups."""
+    PROOF = 5
+    """The next proof that the shard is still owned."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from ringleader.coordinator.groups.journal import Cause, Departure
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
-from ringleader.coordinator.machine import Phase, Ticket
+from ringleader.coordinator.machine import NOTHING, Phase, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from ringleader.protocol.refusals import join_refusal
@@ -45,7 +45,7 @@ class JoinHandler(Membership):
                 return join_refusal(version, STORE_FULL, "")
             group = core.find_or_add(request.group_id)
             if group is None:
-                return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), "")
+                return core.reply(ticket, join_refusal(version, int(ErrorCode.POLICY_VIOLATION), ""), NOTHING)
             # The first JoinGroup makes the group, even if it is answered with an error (Kafka behaviour).
             core.create(group, now_ms)
         response = self._join(group, request, protocols, ticket, now_ms)

@@ -16,7 +16,7 @@ from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.machine import Records, Ticket
+from ringleader.coordinator.machine import NOTHING, Records, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
@@ -151,7 +151,7 @@ class OffsetHandler(Part):
                 ]
             topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         response = OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
-        return response if group is None else core.reply(ticket, response, group.offsets_position)
+        return core.reply(ticket, response, NOTHING if group is None else group.offsets_position)
 
     # ---- OffsetDelete ----
 

@@ -36,6 +36,10 @@ PENDING_OFFSET = 0x5201
 """Ours: an offset of an open transaction. Key: int16 type, string group, string topic, int32 partition, int64
 producer id. Value: OffsetCommitValue."""
 
+BARRIER = 0x5202
+"""Ours: says nothing, and proves by its being appended that its shard's owner still owns it. Key: int16 type.
+Value: nothing. One key for each shard, so a compacted log has one of them."""
+
 GROUP_VALUE_VERSION = 3
 """Version of GroupMetadataValue that is written, as Kafka does."""
 
@@ -49,6 +53,7 @@ _READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR, PENDING_O
 
 _SHORT = Struct(">h")
 _OFFSET_KINDS = frozenset(_SHORT.pack(kind) for kind in (OFFSET_LEGACY, OFFSET, PENDING_OFFSET))
+BARRIER_RECORD = (_SHORT.pack(BARRIER), b"")
 _KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
 _PENDING_KEY_TAIL = Struct(">iq")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ringleader.coordinator.groups.admin import AdminHandler
 from ringleader.coordinator.groups.core import Core
-from ringleader.coordinator.groups.deadlines import Kind
+from ringleader.coordinator.groups.deadlines import Deadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.join import JoinHandler
 from ringleader.coordinator.groups.journal import Cause
@@ -25,7 +25,7 @@ from ringleader.coordinator.groups.sync import SyncHandler
 from ringleader.coordinator.groups.transactions import TransactionalOffsets
 from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.machine import Outbox, Phase, Ticket
+from ringleader.coordinator.machine import NOTHING, Outbox, Phase, Ticket
 from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
 
@@ -46,14 +46,18 @@ class Shard:
         settings: GroupSettings,
         ids: Callable[[str], str],
         unix_time: UnixTime | None = None,
+        *,
+        fenced_reads: bool = False,
     ) -> None:
-        """`unix_time`: what is known of it already, if anything."""
+        """`unix_time`: what is known of it already, if anything. `fenced_reads`: see `Storage.fenced_reads`
+        and `core`."""
         self.partition = partition
-        core = self._core = Core(settings, ids, unix_time)
+        core = self._core = Core(settings, ids, unix_time, fenced_reads)
         self._out = core.out
         self._groups = core.groups
         self._rebalances = rebalances = Rebalances(core)
         self._retention = Retention(core)
+        self._proof = Deadline(None, Kind.PROOF)
         admin, offsets, transactions = AdminHandler(core), OffsetHandler(core), TransactionalOffsets(core)
         # Requests that are not about one group, or are not asked in Kafka's own form.
         self.commit_one = offsets.commit_one
@@ -78,6 +82,7 @@ class Shard:
             Kind.JOIN: rebalances.join_timer_fired,
             Kind.SYNC: rebalances.sync_timer_fired,
             Kind.CLEANUP: self._retention.fired,
+            Kind.PROOF: self._prove,
         }
 
     @property
@@ -123,6 +128,14 @@ class Shard:
                 self._rebalances.start(group, Cause.GROUP_TOO_LARGE, "", "", now_ms)
             core.forget_if_void(group)  # deleted again further on in the log
         self._retention.begin(now_ms)
+        if self._out.fenced:
+            core.arm(self._proof, now_ms + core.settings.proof_interval_ms)
+
+    def _prove(self, deadline: Deadline, now_ms: int) -> None:
+        """Ask the log whether the shard is still ours, if there is anybody who could be misled."""
+        if any(group.members for group in self._groups.values()):
+            self._out.proven(NOTHING)
+        self._core.arm(deadline, now_ms + self._core.settings.proof_interval_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """See `Machine`."""
@@ -142,7 +155,8 @@ class Shard:
     def unload(self) -> None:
         """See `Machine`."""
         # A new core, for the old one may be what is wrong.
-        vars(self).update(vars(Shard(self.partition, self._core.settings, self._core.ids)))
+        fresh = Shard(self.partition, self._core.settings, self._core.ids, fenced_reads=self._core.out.fenced)
+        vars(self).update(vars(fresh))
         self._core.phase = Phase.UNLOADED
 
     # ---- requests ----
@@ -167,7 +181,7 @@ class Shard:
         self, group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
     ) -> int:
         """The hot path of Heartbeat: the error code only, or `NOT_YET`: `handle` the request. Never writes
-        (KIP-62 session timers)."""
+        a group's record (KIP-62 session timers)."""
         group = self._groups.get(group_id)
         # The stable case first: no writes, no heap, one store. A deadline only moves later here, since a
         # member's session was armed with this timeout when its join phase completed. While the group's record
@@ -179,7 +193,8 @@ class Shard:
                 return 0
         if group is not None and group.position > self._out.durable:
             return NOT_YET
-        return self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
+        code = self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
+        return NOT_YET if code and self._out.fenced and not self._core.refusal else code
 
     def _heartbeat(
         self, request: messages.HeartbeatRequest, ticket: Ticket, now_ms: int
@@ -187,7 +202,10 @@ class Shard:
         named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
         code = self._heartbeat_otherwise(self._groups.get(request.group_id), *named, now_ms)
         said = messages.HeartbeatResponse(error_code=code)
-        return self._core.reply(ticket, said, self._core.position_of(request.group_id))
+        position = self._core.position_of(request.group_id)
+        if not code and position <= self._out.durable:
+            return said
+        return self._core.reply(ticket, said, position)
 
     def _heartbeat_otherwise(
         self,

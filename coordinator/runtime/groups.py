@@ -58,6 +58,7 @@ class GroupRuntime(MovingShards[Shard]):
         """`more`: see `MovingShards`."""
         self._settings = settings
         self._ids = ids
+        self._fenced_reads = storage.fenced_reads
         self._routes: BoundedCache[str, int] = BoundedCache(REMEMBERED_BYTES)
         # One for all lives of all shards: what a shard is loaded with may be a clock that jumped.
         self._unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
@@ -66,7 +67,7 @@ class GroupRuntime(MovingShards[Shard]):
         super().__init__(storage, partitions, **more)
 
     def _make(self, partition: int) -> Shard:
-        shard = Shard(partition, self._settings, self._ids, self._unix_time)
+        shard = Shard(partition, self._settings, self._ids, self._unix_time, fenced_reads=self._fenced_reads)
         self.heartbeats[partition] = shard.heartbeat
         return shard
 

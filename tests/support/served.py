@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import struct
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,9 +150,11 @@ async def serving(
     storage: Storage | None = None,
     handlers: Callable[[Services], dict[int, Handler]] | None = None,
     directory: Directory | None = None,
+    acquired: Iterable[int] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Served]:
-    """A server on a free port. `handlers` adds to those of groups and offsets."""
+    """A server on a free port. `handlers` adds to those of groups and offsets. `acquired`: the only
+    shards that it has."""
     lines: list[Mapping[str, Any]] = []
 
     def keep(logger: Any, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
@@ -169,7 +171,12 @@ async def serving(
     store = storage or MemoryStorage()
     clock = Clock()
     runtime = GroupRuntime(chosen, store, now_ms=clock, log=log)
-    await runtime.start()
+    if acquired is None:
+        await runtime.start()
+    else:
+        await runtime.start_empty()
+        for partition in acquired:
+            await runtime.acquire(partition)
     server = Server(chosen, runtime, now_ms=clock, log=log)
     table = TopicTable()
     services = Services(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.groups.records import BARRIER_RECORD
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.protocol.embedded import Subscription
@@ -102,7 +103,8 @@ def _settings(named: dict[str, str]) -> GroupSettings:
 class Script:
     """One scenario's world: a shard, its log, a clock, and actors."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fenced_reads: bool = False) -> None:
+        self.fenced_reads = fenced_reads
         self.now_ms = 0
         self.wall_shift_ms = 0
         self._told_ms = 0
@@ -118,7 +120,7 @@ class Script:
 
     def _start(self, settings: GroupSettings, load: bool = True) -> None:
         self.settings = settings
-        self.shard = Shard(0, settings, self._fresh_id)
+        self.shard = Shard(0, settings, self._fresh_id, fenced_reads=self.fenced_reads)
         self.shard.replay(self.log)
         if load:
             self.shard.loaded(self.now_ms, WALL_START_MS + self.now_ms + self.wall_shift_ms)
@@ -289,7 +291,7 @@ class Script:
         """Show the log as a compaction leaves it."""
         latest = dict(self.log)
         for key, value in latest.items():
-            if value is not None:
+            if value is not None and key != BARRIER_RECORD[0]:
                 self._say(f"record: {say_record(key, value)}")
 
     def do_close(self, name: str) -> None:
@@ -522,9 +524,9 @@ def parse(text: str) -> tuple[list[str], list[tuple[str, list[Step]]]]:
     return head, found
 
 
-def play(steps: list[Step]) -> Iterator[Step]:
+def play(steps: list[Step], *, fenced_reads: bool = False) -> Iterator[Step]:
     """The steps with what is said now."""
-    script = Script()
+    script = Script(fenced_reads=fenced_reads)
     for comments, command, _ in steps:
         yield comments, command, script.play(command)
 

@@ -170,6 +170,22 @@ async def test_a_node_that_stops_ends_an_acquire_under_way() -> None:
         assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
 
 
+async def test_a_node_that_has_all_shards_writes_each_by_itself_too() -> None:
+    log = FencedLog()
+    for number in range(2):
+        runtime = Moving(log)
+        await runtime.load_all()
+        asked = [runtime.get(partition, b"a") for partition in range(PARTITIONS)]
+        assert [await ticket.result() for ticket in asked] == [(number - 1,)] * PARTITIONS
+        runtime.store.hold(0)
+        asked = [runtime.put(partition, b"a", number) for partition in range(PARTITIONS)]
+        assert [await ticket.result() for ticket in asked[1:]] == [0] * (PARTITIONS - 1)
+        assert not asked[0].future.done()
+        runtime.store.resume(0)
+        assert await asked[0].result() == 0
+        await runtime.stop()
+
+
 # ---- release ----
 
 
@@ -311,12 +327,10 @@ async def test_a_shard_that_was_lost_is_acquired_when_nothing_of_its_former_life
         written = runtime.put(0, b"a", 1)
         await turns()
         runtime.broken[0]["put"] = 1
-        assert await runtime.put(0, b"b", 2).result() == await written.result() == NOT_COORDINATOR
-        acquiring = asyncio.ensure_future(runtime.acquire(0))
-        await turns()
-        assert runtime.store.opened == [0]
-        runtime.store.resume(0)
-        assert await acquiring == 1
+        refused = runtime.put(0, b"b", 2)
+        asyncio.get_running_loop().call_later(0.01, runtime.store.resume, 0)
+        assert await runtime.acquire(0) == 1, "the store would not open it before"
+        assert await refused.result() == await written.result() == NOT_COORDINATOR
         assert await runtime.get(0, b"a").result() == (1,), "nobody was told, and it happened"
         assert await runtime.put(0, b"a", 3).result() == 0, "in a new epoch"
 

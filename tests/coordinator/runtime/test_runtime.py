@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.storage.base import Failure
@@ -24,6 +25,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequestTopic,
     SyncGroupRequest,
 )
+from tests.support.fenced_store import FencedLog, FencedStorage
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.memory_store import MemoryStorage
 from tests.support.served import Client, Served, serving, until
@@ -289,6 +291,35 @@ async def test_a_shard_that_was_released_answers_not_coordinator_on_every_path()
         assert await committed(client, "group") == 3
         assert error_of(await client.call(member.commit(5), COMMIT_VERSION)) == 0
         assert await committed(client, "group") == 5
+
+
+async def test_a_node_that_another_one_took_a_shard_from_shows_nothing_of_it() -> None:
+    log = FencedLog()
+    partition = partition_for("group", 50)
+    async with contextlib.AsyncExitStack() as stack:
+        former = await stack.enter_async_context(serving(FencedStorage(log), acquired=[partition]))
+        client, reader = [await stack.enter_async_context(former.connect()) for _ in range(2)]
+        member = await form(client, "group")
+        assert error_of(await client.call(member.commit(1), COMMIT_VERSION)) == 0
+        assert await committed(reader, "group") == 1
+        assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        newcomer = HeartbeatRequest(group_id="group", generation_id=member.generation, member_id="newcomer")
+        assert (await client.call(newcomer, 3)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        heir = await stack.enter_async_context(serving(FencedStorage(log), acquired=[partition]))
+        newer = await stack.enter_async_context(heir.connect())
+        assert (await newer.call(member.heartbeat(), 3)).error_code == 0
+        assert error_of(await newer.call(member.commit(2), COMMIT_VERSION)) == 0
+        assert (await client.call(member.heartbeat(), 3)).error_code == 0, "it goes on, and is harmless"
+        client.send(newcomer, 3)
+        reader.send(OffsetFetchRequest(group_id="group", topics=None), FETCH_VERSION)
+        answer = (await client.receive(HeartbeatRequest, 3))[1]
+        assert answer.error_code == ErrorCode.NOT_COORDINATOR, "who knows who came to the other node"
+        refused = (await reader.receive(OffsetFetchRequest, FETCH_VERSION))[1]
+        assert refused.error_code == ErrorCode.NOT_COORDINATOR
+        assert former.runtime.serving == frozenset()
+        assert (await client.call(member.heartbeat(), 3)).error_code == ErrorCode.NOT_COORDINATOR
+        assert await committed(newer, "group") == 2
+        assert (await newer.call(member.heartbeat(), 3)).error_code == 0, "it was in the group all the time"
 
 
 # ---- time ----
