@@ -30,7 +30,8 @@ class Failure(Enum):
     LOCKED = "another ringleader uses this data directory"
     DEAD = "the thread that writes has ended"
     SILENT = "the store does not answer"
-    AWAY = "the cluster does not answer in time"
+    AWAY = "the cluster does not serve the partition"
+    UNFIT = "the cluster is not as it has to be"
 
 
 FATAL = frozenset(

@@ -1,0 +1,108 @@
+"""Which broker leads which partition of the groups' topic: looked up again when somebody says that it
+moved."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import ClientError
+from ringleader.clients.model import Node
+from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
+
+TRY_MS = 1_000
+"""A broker that does not say it in this time may be the one that is the reason for asking: the next is
+asked."""
+
+AGAIN_MS, AGAIN_MAX_MS, CALM_S = 10, 250, 2.0
+"""Back-off while what is known does not help; it starts small again after so long."""
+
+
+class Leaders:
+    """By partition. `news()` is called whenever the cluster has told them."""
+
+    def __init__(self, cluster: Cluster, topic: str, news: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._news = news
+        self._known: dict[int, Node] = {}
+        self._brokers: list[Node] = []
+        self._task: asyncio.Task[None] | None = None
+        self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
+        self._asked_s = 0.0
+        self._told = asyncio.Event()
+
+    def of(self, partition: int) -> Node | None:
+        """The leader; None: not known, or there is none at the moment."""
+        return self._known.get(partition)
+
+    def learn(self, metadata: ClusterMetadata) -> None:
+        """What the cluster says now."""
+        found = metadata.topics.get(self._topic)
+        self._brokers = list(metadata.brokers.values())
+        if found is not None and found.partitions:
+            brokers = metadata.brokers
+            leaders = {part.partition: brokers.get(part.leader) for part in found.partitions}
+            self._known = {partition: node for partition, node in leaders.items() if node is not None}
+        self._told.set()
+        self._told = asyncio.Event()
+        self._news()
+
+    def moved(self) -> None:
+        """What is known is not right any more: ask again, in a moment if that was just done."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._ask())
+
+    async def found(self, partition: int) -> Node:
+        """The leader, when there is one."""
+        while (node := self._known.get(partition)) is None:
+            await self.next_news()
+        return node
+
+    async def next_news(self) -> None:
+        """Until the cluster has been asked again, and has answered."""
+        told = self._told
+        self.moved()
+        await told.wait()
+
+    async def close(self) -> None:
+        """Ask no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _ask(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._asked_s > CALM_S:
+            self._backoff.reset()
+        self._asked_s = now_s
+        try:
+            metadata = None
+            while metadata is None:
+                await asyncio.sleep(self._backoff.next_ms() / 1000)
+                metadata = await self._answer()
+        finally:
+            self._task = None
+        self.learn(metadata)
+
+    async def _answer(self) -> ClusterMetadata | None:
+        """Of any broker that answers in time: one that is known, or one of those to begin with."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False
+        )
+        asked: list[Node | None] = [*random.sample(self._brokers, len(self._brokers)), None]
+        for node in asked:
+            deadline_s = asyncio.get_running_loop().time() + TRY_MS / 1000
+            try:
+                answer = await self._cluster.send(
+                    node, plain(request), deadline_s=deadline_s, purpose="leaders"
+                )
+            except ClientError:
+                continue
+            return read_metadata(answer)
+        return None

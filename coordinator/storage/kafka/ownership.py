@@ -1,0 +1,142 @@
+"""Taking a partition over, so that nobody who had it before can write to it any more.
+
+1. Fence: the transactional id PREFIX-PARTITION gets a new epoch from the cluster's transaction coordinator.
+   No transaction is ever begun under it.
+2. Other producers that the partition's leader knows are ended for good, by a batch of their last possible
+   epoch. There are none but after the cluster has forgotten the transactional id (unused for
+   `transactional.id.expiration.ms`, and an owner does not use it) or its epochs were used up: then the fence
+   is another producer id, and the leader would go on taking what the old one writes.
+3. Claim: the first batch of the new epoch. From its acknowledgement on, the leader refuses all older ones.
+
+Whatever a predecessor managed to write lies before the claim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import Request, found_coordinator, plain
+from ringleader.clients.errors import CoordinatorUnavailableError, RetriableError
+from ringleader.clients.model import Node
+from ringleader.coordinator.storage.base import Record
+from ringleader.coordinator.storage.kafka.asking import check, until
+from ringleader.coordinator.storage.kafka.format import CLAIM_KEY, FENCE_EPOCH, Claim
+from ringleader.coordinator.storage.kafka.writer import Sender, Writer, uptime_s
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    DescribeProducersRequest,
+    DescribeProducersRequestTopicRequest,
+    FindCoordinatorRequest,
+    InitProducerIdRequest,
+)
+
+TRANSACTION_TIMEOUT_MS = 60_000
+"""Has to be said; there are no transactions."""
+
+ASK_MS = 3_000
+"""What one broker may take for an answer, before others are asked."""
+
+_TRANSACTION = 1
+"""Key type of FindCoordinator."""
+
+_ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class Ownership:
+    """Of partitions of one topic, by one node."""
+
+    def __init__(self, cluster: Cluster, sender: Sender, topic: str, prefix: str) -> None:
+        self._cluster = cluster
+        self._sender = sender
+        self._topic = topic
+        self._prefix = prefix
+        self._coordinators: dict[int, Node] = {}
+        """Of the transactional ids, by partition."""
+
+    async def take(self, partition: int, claim: Claim, deadline_s: float) -> tuple[Writer, int]:
+        """Own a partition: who writes to it from now on, and the offset of the claim. Raises
+        `StorageError`."""
+        name = f"partition {partition} of {self._topic}"
+        began_s = uptime_s()
+        fence = functools.partial(self._fence, partition, deadline_s)
+        producer_id, epoch = await until(deadline_s, f"fencing {name}", fence)
+        others = functools.partial(self._others, partition, producer_id, deadline_s)
+        for other in await until(deadline_s, f"looking for producers of {name}", others):
+            writer = Writer(partition, name, other, FENCE_EPOCH, began_s)
+            await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
+        writer = Writer(partition, name, producer_id, epoch, began_s)
+        return writer, await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
+
+    async def _write(self, writer: Writer, record: Record, deadline_s: float) -> int:
+        batch = writer.add([record], deadline_s)
+        self._sender.ready(writer)
+        return await batch.base_offset
+
+    async def _fence(self, partition: int, deadline_s: float) -> tuple[int, int]:
+        node = await self._coordinator(partition, deadline_s)
+        request = InitProducerIdRequest(f"{self._prefix}-{partition}", TRANSACTION_TIMEOUT_MS)
+        try:
+            answer = await self._cluster.send(
+                node, plain(request), deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
+            )
+        except RetriableError:
+            self._coordinators.pop(partition, None)
+            raise
+        if answer.error_code in _ELSEWHERE:
+            self._coordinators.pop(partition, None)
+        check(answer.error_code, None, f"Write on transactional ids that begin with {self._prefix}-")
+        return answer.producer_id, answer.producer_epoch
+
+    async def _coordinator(self, partition: int, deadline_s: float) -> Node:
+        """Asking for it makes the cluster's `__transaction_state`, if need be."""
+        if partition not in self._coordinators:
+            key = f"{self._prefix}-{partition}"
+
+            def build(version: int) -> FindCoordinatorRequest:
+                if version >= 4:
+                    return FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=[key])
+                return FindCoordinatorRequest(key=key, key_type=_TRANSACTION)
+
+            request = Request(FindCoordinatorRequest, build)
+            answer = await self._cluster.send(
+                None, request, deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
+            )
+            code, node = found_coordinator(answer)
+            if node is None:
+                if code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                    text = f"the cluster names no transaction coordinator ({error_name(code)})"
+                    raise CoordinatorUnavailableError(text, code)
+                check(code, None, f"Describe on transactional ids that begin with {self._prefix}-")
+                raise RetriableError("the cluster names no transaction coordinator")
+            self._coordinators[partition] = node
+        return self._coordinators[partition]
+
+    async def _others(self, partition: int, producer_id: int, deadline_s: float) -> list[int]:
+        """Producer ids that the leader takes batches of, besides ours."""
+        leaders = self._sender.leaders
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                node = await leaders.found(partition)
+        except TimeoutError:
+            raise RetriableError("it has no leader") from None
+        asked = DescribeProducersRequestTopicRequest(self._topic, [partition])
+        request = plain(DescribeProducersRequest([asked]))
+        try:
+            answer = await self._cluster.send(
+                node, request, deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
+            )
+            [one] = [one for topic in answer.topics for one in topic.partitions]
+            check(one.error_code, one.error_message, f"Read on topic {self._topic}")
+        except RetriableError:
+            leaders.moved()
+            raise
+        return [
+            known.producer_id
+            for known in one.active_producers
+            # Without a sequence number are those that only markers of their transactions were written for.
+            if known.producer_id != producer_id
+            and known.producer_epoch < FENCE_EPOCH
+            and known.last_sequence >= 0
+        ]

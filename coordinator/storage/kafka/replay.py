@@ -1,0 +1,131 @@
+"""Reading a partition from its beginning to the claim."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import Request
+from ringleader.clients.errors import RetriableError
+from ringleader.clients.model import EARLIEST, Node
+from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
+from ringleader.coordinator.storage.base import Failure, Row, StorageError
+from ringleader.coordinator.storage.kafka.asking import check, until
+from ringleader.coordinator.storage.kafka.format import LogRows
+from ringleader.coordinator.storage.kafka.leaders import Leaders
+from ringleader.protocol.errors import ErrorCode, MalformedError
+from ringleader.protocol.messages import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+    FetchResponse,
+)
+from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, parse_header
+
+FETCH_BYTES = 1024 * 1024
+"""What one answer holds; two of a partition are in memory."""
+
+FETCH_WAIT_MS = 500
+"""How long a broker waits for records that are not replicated yet."""
+
+ASK_MS = 3_000
+"""What a broker may take for an answer beyond that, before others are asked who leads."""
+
+
+class Replay:
+    """Reads partitions of one topic, while the next bytes are on their way."""
+
+    def __init__(self, cluster: Cluster, leaders: Leaders, topic: str) -> None:
+        self._cluster = cluster
+        self._leaders = leaders
+        self._topic = topic
+
+    async def read(self, partition: int, log: LogRows, timeout_s: float) -> AsyncIterator[list[Row]]:
+        """All that `log` takes, in chunks. Raises `StorageError`: AWAY when nothing came for `timeout_s`."""
+        name = f"partition {partition} of {self._topic}"
+        loop = asyncio.get_running_loop()
+
+        def ask(offset: int) -> asyncio.Task[tuple[int, bytes]]:
+            deadline_s = loop.time() + timeout_s
+            fetch = functools.partial(self._fetch, partition, offset, deadline_s)
+            return loop.create_task(until(deadline_s, f"reading {name}", fetch))
+
+        asking = ask(0)
+        try:
+            while not log.ended:
+                offset, data = await asking
+                log.next_offset = max(log.next_offset, offset)
+                asking = ask(_end_of(data, offset))
+                for rows in log.read(data):
+                    yield rows
+                    await asyncio.sleep(0)
+        except MalformedError as error:
+            raise StorageError(Failure.UNFIT, f"{name} cannot be read: {error}") from error
+        finally:
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    async def _fetch(self, partition: int, offset: int, deadline_s: float) -> tuple[int, bytes]:
+        """Whole batches from that offset on, or from where the log begins. Raises ClientError."""
+        node = self._leaders.of(partition)
+        if node is None:
+            await self._leaders.next_news()
+            raise RetriableError("it has no leader")
+        wanted = FetchRequestFetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+        message = FetchRequest(
+            max_wait_ms=FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            topics=[FetchRequestFetchTopic(self._topic, [wanted])],
+        )
+        request = Request(FetchRequest, lambda _version: message, keep=_keep)
+        try:
+            answer: FetchResponse = await self._cluster.send(
+                node,
+                request,
+                deadline_s=deadline_s,
+                request_timeout_ms=FETCH_WAIT_MS + ASK_MS,
+                purpose="replay",
+            )
+            check(answer.error_code)
+            [one] = [one for topic in answer.responses for one in topic.partitions]
+            if one.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                begin = await self._begin(partition, node, deadline_s)
+                if begin > offset:
+                    return begin, b""
+                raise RetriableError(f"offset {offset} is beyond its end")
+            check(one.error_code, None, f"Read on topic {self._topic}")
+        except RetriableError:
+            self._leaders.moved()
+            raise
+        return offset, one.records or b""
+
+    async def _begin(self, partition: int, node: Node, deadline_s: float) -> int:
+        place = self._topic, partition
+        answer = await self._cluster.send(
+            node, list_offsets({place: EARLIEST}), deadline_s=deadline_s, purpose="replay"
+        )
+        found = listed_offsets(answer)[place]
+        check(found.code)
+        return found.offset
+
+
+def _end_of(data: bytes, offset: int) -> int:
+    """The offset after the last whole batch."""
+    start = 0
+    while len(data) - start >= HEADER_BYTES:
+        header = parse_header(data, start)
+        if header.batch_length + OVERHEAD_BYTES > len(data) - start:
+            break
+        offset = header.next_offset
+        start += header.batch_length + OVERHEAD_BYTES
+    return offset
+
+
+def _keep(response: FetchResponse) -> None:
+    for topic in response.responses:
+        for part in topic.partitions:
+            if part.records is not None:
+                part.records = bytes(part.records)

@@ -1,0 +1,267 @@
+"""The store itself: partitions that this node has opened, and what it writes to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.security.sasl import Sasl
+from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.storage.base import Batch, Failure, Record, Row, StorageError
+from ringleader.coordinator.storage.kafka.format import CLAIM_KEY, Claim, LogRows
+from ringleader.coordinator.storage.kafka.ownership import Ownership
+from ringleader.coordinator.storage.kafka.replay import Replay
+from ringleader.coordinator.storage.kafka.topic import GroupsTopic
+from ringleader.coordinator.storage.kafka.writer import PIPELINE, Sender, Writer
+
+CLAIM_INTERVAL_S = 3600.0
+"""An owner says so often that it is one: a partition's leader forgets a producer that writes nothing for
+`producer.id.expiration.ms` (1 day), and would take what an older epoch writes."""
+
+FORGOTTEN_CLAIMS = 2
+"""A writer that had nothing acknowledged for as many of these intervals writes no more."""
+
+PRODUCER_ID_EXPIRATION_MS = 86_400_000
+"""Kafka's default."""
+
+CLAIMS_PER_EXPIRATION = 8
+"""At least, where a cluster has set less than the default."""
+
+REPLICATE_TRIES = 4
+"""How often an append is sent before it is too late, if a broker says each time that not enough replicas
+have it yet."""
+
+RECORD_BYTES = 32
+"""What a record takes besides key and value, at most."""
+
+BATCH_BYTES = 1024 * 1024
+"""An append of more is written as several batches, but the records of one operation stay together as long as
+the topic takes a batch of their size."""
+
+
+@dataclass(slots=True)
+class _Open:
+    writer: Writer
+    epoch: int
+    claim_offset: int
+
+
+class KafkaStorage:
+    """See `Storage`. Any number of nodes may use the same topic at once: each partition is of the one that
+    opened it last, and all others' appends are refused with FENCED from then on.
+
+    `open` gives out epochs: those of a producer id of the cluster. They begin again at 0 when the cluster
+    gives a partition another producer id; nothing here compares epochs of two openings.
+    """
+
+    pipeline = PIPELINE
+    together = False
+    fenced_reads = True
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        owner: Claim,
+        *,
+        topic: str = "__ringleader_groups",
+        partitions: int = 50,
+        replication_factor: int = 3,
+        transactional_id_prefix: str = "__ringleader",
+        max_record_bytes: int = 16_777_216,
+        timeout_ms: int = 25_000,
+        tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
+        log: Log | None = None,
+    ) -> None:
+        """`owner`: this node, as claims name it. `max_record_bytes`: of a value (`group.max.record.bytes`).
+
+        `timeout_ms`: what opening, each read, and each append may take altogether before it fails with AWAY;
+        less than the runtime's `storage.timeout.ms`, so that the store says why. `tls` and `sasl`: as
+        `Cluster` takes them.
+        """
+        self._topic = GroupsTopic(topic, partitions, replication_factor, max_record_bytes)
+        self._owner = owner
+        self._timeout_s = timeout_ms / 1000
+        self._prefix = transactional_id_prefix
+        self._log = log or get_log()
+        self._bootstrap = bootstrap
+        self._client_id = f"ringleader-node-{owner.node_id}"
+        self._tls, self._sasl = tls, sasl
+        self._parts: _Parts | None = None
+        self._open: dict[int, _Open] = {}
+
+    async def start(self) -> None:
+        """See `Storage.start`. Finds the topic and checks it, or makes it. UNFIT: the topic, or what this
+        node may do on the cluster, is not as it has to be; AWAY: no broker answers in time."""
+        cluster = Cluster(self._bootstrap, client_id=self._client_id, tls=self._tls, sasl=self._sasl)
+        try:
+            await self._start(cluster)
+        except BaseException:
+            await cluster.close()
+            raise
+
+    async def _start(self, cluster: Cluster) -> None:
+        deadline_s = self._deadline_s()
+        metadata = await self._topic.found(cluster, deadline_s)
+        name = "producer.id.expiration.ms"
+        found = await self._topic.broker_setting(cluster, next(iter(metadata.brokers)), name, deadline_s)
+        if found is None:
+            text = (
+                f"taken for Kafka's default; allow this node DescribeConfigs on the cluster if {name} is less"
+            )
+            self._log.warning("setting not known", setting=name, text=text)
+        expiration_s = int(found or PRODUCER_ID_EXPIRATION_MS) / 1000
+        interval_s = min(CLAIM_INTERVAL_S, expiration_s / CLAIMS_PER_EXPIRATION)
+        replicate_ms = max(1, round(self._timeout_s * 1000 / REPLICATE_TRIES))
+        sender = Sender(cluster, self._topic.name, replicate_ms, FORGOTTEN_CLAIMS * interval_s)
+        sender.leaders.learn(metadata)
+        self._parts = _Parts(
+            cluster,
+            sender,
+            Ownership(cluster, sender, self._topic.name, self._prefix),
+            Replay(cluster, sender.leaders, self._topic.name),
+            asyncio.get_running_loop().create_task(self._claim_again(interval_s)),
+        )
+
+    async def open(self, partition: int, epoch: int) -> int:
+        """See `Storage.open`. `epoch` does not matter: the cluster gives them out."""
+        parts = self._started()
+        self._forget(partition)
+        claim = self._claim()
+        writer, offset = await parts.ownership.take(partition, claim, self._deadline_s())
+        self._open[partition] = _Open(writer, writer.epoch, offset)
+        return writer.epoch
+
+    async def release(self, partition: int) -> None:
+        """See `Storage.release`. Nobody is told: whoever opens it next need not wait for anything."""
+        self._forget(partition)
+
+    async def replay(self, partition: int) -> AsyncIterator[list[Row]]:
+        """See `Storage.replay`. Up to the claim that `open` has written. FORMAT: a newer version of this
+        program has written to the partition."""
+        parts, opened = self._started(), self._opened(partition)
+        rows = LogRows(opened.writer.name, opened.claim_offset)
+        async for chunk in parts.replay.read(partition, rows, self._timeout_s):
+            yield chunk
+        if rows.stale:
+            self._log.warning(
+                "rows left out", partition=partition, rows=rows.stale, text="of no owner's epoch"
+            )
+
+    async def append(self, batches: Sequence[Batch]) -> list[int]:
+        """See `Storage.append`. All batches are of one partition and epoch.
+
+        FENCED: another node owns the partition, or this one opened it again. AWAY: not acknowledged in time.
+        After both, as after TOO_LARGE, nothing more is taken until the partition is opened again.
+        """
+        parts = self._started()
+        [(partition, epoch)] = {(partition, epoch) for partition, epoch, _ in batches}
+        opened = self._opened(partition)
+        if opened.epoch != epoch:
+            raise StorageError(Failure.FENCED, f"{opened.writer.name}: epoch {epoch}, not {opened.epoch}")
+        due_s = self._deadline_s()
+        ends: list[tuple[int, int]] = []
+        """Of each batch: which of those that are written has its last record, and where in it."""
+        divided = _divided(batches, BATCH_BYTES, self._topic.record_bytes, ends)
+        written = [opened.writer.add(records, due_s).base_offset for records in divided]
+        parts.sender.ready(opened.writer)
+        if len(written) == 1:
+            offsets = [await written[0]]
+        else:
+            offsets = await asyncio.gather(*written)
+        return [offsets[number] + index for number, index in ends]
+
+    async def probe(self) -> None:
+        """See `Storage.probe`. Nothing here fails with DISK_FULL."""
+        self._started()
+
+    async def close(self) -> None:
+        """See `Storage.close`. The runtime has waited for what is under way; what is not acknowledged by now
+        has failed."""
+        parts, self._parts = self._parts, None
+        for partition in list(self._open):
+            self._forget(partition)
+        if parts is not None:
+            parts.claims.cancel()
+            await asyncio.wait([parts.claims])
+            await parts.sender.close()
+            await parts.cluster.close()
+
+    # ---- inside ----
+
+    def _started(self) -> _Parts:
+        if self._parts is None:
+            raise StorageError(Failure.CLOSED)
+        return self._parts
+
+    def _opened(self, partition: int) -> _Open:
+        opened = self._open.get(partition)
+        if opened is None:
+            raise StorageError(Failure.CLOSED, f"partition {partition} is not open")
+        return opened
+
+    def _forget(self, partition: int) -> None:
+        opened = self._open.pop(partition, None)
+        if opened is not None:
+            opened.writer.end(Failure.CLOSED, "it was given up")
+
+    def _deadline_s(self) -> float:
+        return asyncio.get_running_loop().time() + self._timeout_s
+
+    def _claim(self) -> Claim:
+        return self._owner._replace(wall_ms=int(time.time() * 1000))
+
+    async def _claim_again(self, interval_s: float) -> None:
+        """A writer that does not get its claim through has ended, and the next append says so."""
+        while True:
+            await asyncio.sleep(interval_s)
+            for opened in list(self._open.values()):
+                with contextlib.suppress(StorageError):
+                    record = CLAIM_KEY, self._claim().encode()
+                    batch = opened.writer.add([record], self._deadline_s())
+                    self._started().sender.ready(opened.writer)
+                    await batch.base_offset
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What there is from `start` to `close`."""
+
+    cluster: Cluster
+    sender: Sender
+    ownership: Ownership
+    replay: Replay
+    claims: asyncio.Task[None]
+
+
+def _divided(
+    batches: Sequence[Batch], batch_bytes: int, most_bytes: int, ends: list[tuple[int, int]]
+) -> Iterator[list[Record]]:
+    """The records as they are written, about `batch_bytes` at a time. Those of one batch stay together unless
+    they are more than `most_bytes`."""
+    records: list[Record] = []
+    size, number = 0, 0
+    for _, _, of_one in batches:
+        sizes = [len(key) + len(value or b"") + RECORD_BYTES for key, value in of_one]
+        whole = sum(sizes)
+        if records and size + whole > batch_bytes:
+            yield records
+            records, size, number = [], 0, number + 1
+        if whole <= most_bytes:
+            records += of_one
+            size += whole
+        else:
+            for record, record_bytes in zip(of_one, sizes, strict=True):
+                if records and size + record_bytes > most_bytes:
+                    yield records
+                    records, size, number = [], 0, number + 1
+                records.append(record)
+                size += record_bytes
+        ends.append((number, len(records) - 1))
+    if records:
+        yield records

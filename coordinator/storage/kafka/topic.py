@@ -1,0 +1,168 @@
+"""The groups' topic on the cluster: made when it is missing, refused when it would lose or mix up records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.metadata import ClusterMetadata
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import BrokerError, RetriableError
+from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.coordinator.storage.kafka.asking import check, until
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsRequestCreatableTopicConfig,
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+
+OVERHEAD_BYTES = 128 * 1024
+"""What a batch of one record has besides its value: header and key."""
+
+IN_SYNC = 2
+"""Replicas that have a record before it is acknowledged, where there are as many."""
+
+SEGMENT_BYTES = 8 * 1024 * 1024
+"""Of a topic that we make. What is in its newest segment is never compacted, and is replayed whole."""
+
+_TOPIC, _BROKER = 2, 4
+"""Resource types of DescribeConfigs."""
+
+ASK_MS = 10_000
+"""What a broker may take for an answer before another one is asked."""
+
+
+@dataclass(frozen=True)
+class GroupsTopic:
+    """What it is to be. `record_bytes`: the largest value of a record. `replicas`: when it is made."""
+
+    name: str
+    partitions: int
+    replicas: int
+    record_bytes: int
+
+    @property
+    def batch_bytes(self) -> int:
+        """The least `max.message.bytes`."""
+        return self.record_bytes + OVERHEAD_BYTES
+
+    async def found(self, cluster: Cluster, deadline_s: float) -> ClusterMetadata:
+        """Where it is, after it was checked; it is made when it is missing. Raises `StorageError`: UNFIT for
+        one that cannot be used, with what to change."""
+        doing = f"looking for topic {self.name}"
+        metadata = await until(deadline_s, doing, lambda: self._metadata(cluster, deadline_s))
+        found = metadata.topics[self.name]
+        if len(found.partitions) != self.partitions:
+            self._refuse(
+                f"has {len(found.partitions)} partitions, and offsets.topic.num.partitions is "
+                f"{self.partitions}: set it to {len(found.partitions)}, or name another cluster.groups.topic"
+            )
+        configs = await until(
+            deadline_s, doing, lambda: self._configs(cluster, _TOPIC, self.name, deadline_s)
+        )
+        self._check(configs, min(len(part.replicas) for part in found.partitions))
+        return metadata
+
+    async def broker_setting(self, cluster: Cluster, broker: int, name: str, deadline_s: float) -> str | None:
+        """A setting of a broker; None if this node may not know it. Raises `StorageError`."""
+        try:
+            configs = await until(
+                deadline_s,
+                f"asking for {name}",
+                lambda: self._configs(cluster, _BROKER, str(broker), deadline_s),
+            )
+        except StorageError as error:
+            if error.failure is Failure.UNFIT:
+                return None
+            raise
+        return configs.get(name)
+
+    def _refuse(self, why: str) -> None:
+        raise StorageError(Failure.UNFIT, f"topic {self.name} {why}")
+
+    def _check(self, configs: dict[str, str], replicas: int) -> None:
+        in_sync = min(IN_SYNC, replicas)
+        if configs["cleanup.policy"] != "compact":
+            self._refuse(
+                f"has cleanup.policy={configs['cleanup.policy']}, and would lose records, or drop none: "
+                "set it to compact"
+            )
+        if int(configs["min.insync.replicas"]) < in_sync:
+            self._refuse(
+                f"has min.insync.replicas={configs['min.insync.replicas']}, and would acknowledge what one "
+                f"broker alone has: set it to {in_sync}"
+            )
+        if int(configs["min.insync.replicas"]) > replicas:
+            self._refuse(
+                f"has min.insync.replicas={configs['min.insync.replicas']} and {replicas} replicas, and "
+                "takes no record: give it more replicas"
+            )
+        if configs["unclean.leader.election.enable"] != "false":
+            self._refuse(
+                "has unclean.leader.election.enable=true, and may lose acknowledged records: set it to false"
+            )
+        if int(configs["max.message.bytes"]) < self.batch_bytes:
+            self._refuse(
+                f"has max.message.bytes={configs['max.message.bytes']}, less than the largest record "
+                f"of a group: set it to {self.batch_bytes} (group.max.record.bytes and {OVERHEAD_BYTES}), or "
+                "lower group.max.record.bytes"
+            )
+
+    # ---- asking ----
+
+    async def _metadata(self, cluster: Cluster, deadline_s: float) -> ClusterMetadata:
+        metadata = await cluster.metadata([self.name], deadline_s=deadline_s)
+        found = metadata.topics[self.name]
+        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            await self._create(cluster, deadline_s)
+            raise RetriableError("the topic was made and is not there yet")
+        check(found.error_code, None, f"Describe on topic {self.name}")
+        return metadata
+
+    async def _create(self, cluster: Cluster, deadline_s: float) -> None:
+        configs = {
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(min(IN_SYNC, self.replicas)),
+            "unclean.leader.election.enable": "false",
+            "max.message.bytes": str(self.batch_bytes),
+            "segment.bytes": str(SEGMENT_BYTES),
+            # A node whose clock is wrong can go on writing.
+            "message.timestamp.type": "LogAppendTime",
+        }
+        topic = CreateTopicsRequestCreatableTopic(
+            self.name,
+            self.partitions,
+            self.replicas,
+            configs=[CreateTopicsRequestCreatableTopicConfig(*item) for item in configs.items()],
+        )
+        answer = await cluster.send(
+            await cluster.controller(deadline_s=deadline_s),
+            plain(CreateTopicsRequest([topic], timeout_ms=ASK_MS)),
+            deadline_s=deadline_s,
+        )
+        [made] = answer.topics
+        if made.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
+            raise BrokerError(
+                f"it cannot have cluster.replication.factor={self.replicas}: {made.error_message}",
+                made.error_code,
+            )
+        if made.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
+            check(made.error_code, made.error_message, f"Create on topic {self.name}, or make the topic")
+
+    async def _configs(
+        self, cluster: Cluster, resource_type: int, resource: str, deadline_s: float
+    ) -> dict[str, str]:
+        request = DescribeConfigsRequest(
+            [DescribeConfigsRequestDescribeConfigsResource(resource_type, resource, None)]
+        )
+        node = None
+        if resource_type == _BROKER:
+            node = (await cluster.metadata([], deadline_s=deadline_s)).brokers[int(resource)]
+        answer: DescribeConfigsResponse = await cluster.send(node, plain(request), deadline_s=deadline_s)
+        [found] = answer.results
+        check(found.error_code, found.error_message, f"DescribeConfigs on {resource}")
+        return {one.name: one.value for one in found.configs if one.value is not None}

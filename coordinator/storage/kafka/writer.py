@@ -1,0 +1,382 @@
+"""Appends to partitions that this node owns: in order, several under way, each sent until it is acknowledged.
+
+The broker knows the last batches of each producer by their sequence numbers. So what was not answered, or
+refused for the moment, is sent again as it is, once nothing of its partition is under way any more: what the
+log has already is acknowledged with the offset that it has. It has nothing twice, and nothing out of order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import ClientError, ConnectionLostError
+from ringleader.clients.model import Node
+from ringleader.coordinator.storage.base import Failure, Record, StorageError
+from ringleader.coordinator.storage.kafka.leaders import Leaders
+from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.messages import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+    ProduceResponse,
+)
+from ringleader.protocol.records import Compression, build_pairs
+
+PIPELINE = 5
+"""Batches of a partition under way: of so many the broker remembers what became of them."""
+
+REQUESTS = 2
+"""Requests under way to one broker, which works on one at a time: the next one is there when it is done, and
+what comes meanwhile gathers for the one after that."""
+
+REQUEST_BYTES = 4 * 1024 * 1024
+"""A request that has as much takes no further batch."""
+
+COMPRESSED_BYTES = 1_024
+"""Smaller batches go as they are."""
+
+SUSPICIOUS_S = 0.7
+"""After so long without an answer the others are asked whether that broker still leads."""
+
+AGAIN_MS, AGAIN_MAX_MS = 20, 500
+"""Back-off before a partition's batches are sent again."""
+
+SEQUENCES = 2**31
+
+_MOVED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+"""Answers that say: look again who leads the partition."""
+_FOR_NOW = frozenset(
+    {
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+_FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+def uptime_s() -> float:
+    """A clock that goes on while the machine is suspended, where there is one."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """On its way."""
+
+    data: bytes
+    count: int
+    base_offset: asyncio.Future[int]
+    due_s: float
+    under_way: bool = False
+
+
+class Writer:
+    """One ownership of one partition: a producer id, its epoch, and where the sequence stands.
+
+    It `ended` when it is fenced, when a batch is not acknowledged in time, or when it is closed; what it has
+    been given and not acknowledged has failed then, and may be in the log or not.
+    """
+
+    def __init__(self, partition: int, name: str, producer_id: int, epoch: int, claimed_s: float) -> None:
+        """`name`: of the partition, in sentences. `claimed_s`: `uptime_s` when its epoch was asked for."""
+        self.partition = partition
+        self.name = name
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.known_s = claimed_s
+        """`uptime_s` of the last time that the cluster was known to know the epoch."""
+        self.ended: StorageError | None = None
+        self.trouble = ""
+        """What was the matter last."""
+        self._sequence = 0
+        self._batches: deque[Batch] = deque()
+        """Not acknowledged, in their order."""
+        self._under_way = 0
+        self._again = False
+        """When nothing is under way, all is sent again."""
+        self._not_before_s = 0.0
+        self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
+
+    def add(self, records: Sequence[Record], due_s: float) -> Batch:
+        """One batch more. Raises what it ended with."""
+        if self.ended is not None:
+            raise self.ended
+        size = sum([len(key) + len(value or b"") for key, value in records])
+        data = build_pairs(
+            records,
+            int(time.time() * 1000),
+            compression=Compression.LZ4 if size >= COMPRESSED_BYTES else Compression.NONE,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=self._sequence,
+        )
+        self._sequence = (self._sequence + len(records)) % SEQUENCES
+        batch = Batch(data, len(records), asyncio.get_running_loop().create_future(), due_s)
+        self._batches.append(batch)
+        return batch
+
+    @property
+    def idle(self) -> bool:
+        """Whether all it has been given is acknowledged."""
+        return not self._batches
+
+    @property
+    def due_s(self) -> float | None:
+        """When the oldest batch has to be acknowledged, by the loop's clock."""
+        return self._batches[0].due_s if self._batches else None
+
+    def next(self, now_s: float) -> Batch | None:
+        """What is to be sent now."""
+        if self._again:
+            if self._under_way or now_s < self._not_before_s:
+                return None
+            self._again = False
+        if self._under_way == PIPELINE or self._under_way == len(self._batches):
+            return None
+        for batch in self._batches:
+            if not batch.under_way:
+                return batch
+        return None
+
+    def sent(self, batch: Batch) -> None:
+        """It is under way."""
+        batch.under_way = True
+        self._under_way += 1
+
+    def acknowledged(self, batch: Batch, base_offset: int) -> None:
+        """It is in the log, on all replicas in sync."""
+        self._back(batch)
+        if self.ended is not None:
+            return
+        self._batches.remove(batch)
+        self._backoff.reset()
+        self.known_s = uptime_s()
+        if not batch.base_offset.done():
+            batch.base_offset.set_result(base_offset)
+
+    def refused(self, batch: Batch, why: str, now_s: float) -> float:
+        """It was not, or nobody knows. When to try again, by the loop's clock."""
+        self._back(batch)
+        self.trouble = why
+        if not self._again:
+            self._again = True
+            self._not_before_s = now_s + self._backoff.next_ms() / 1000
+        return self._not_before_s
+
+    def is_first(self, batch: Batch) -> bool:
+        """Whether all before it is acknowledged."""
+        return bool(self._batches) and self._batches[0] is batch
+
+    def end(self, failure: Failure, why: str) -> None:
+        """Nothing more is written, and what is not acknowledged has failed."""
+        if self.ended is not None:
+            return
+        self.ended = StorageError(failure, f"{self.name}: {why}")
+        batches, self._batches = self._batches, deque()
+        for batch in batches:
+            if not batch.base_offset.done():
+                batch.base_offset.set_exception(self.ended)
+
+    def _back(self, batch: Batch) -> None:
+        batch.under_way = False
+        self._under_way -= 1
+
+
+class Sender:
+    """Sends the batches of all writers: what they have in one turn of the event loop goes to each broker in
+    one request."""
+
+    def __init__(self, cluster: Cluster, topic: str, replicate_ms: int, forgotten_s: float) -> None:
+        """`replicate_ms`: what a broker may take for an answer. `forgotten_s`: a writer that has been silent
+        for so long might not be fenced any more, so it ends."""
+        self._cluster = cluster
+        self._topic = topic
+        self._replicate_ms = replicate_ms
+        self.forgotten_s = forgotten_s
+        self.leaders = Leaders(cluster, topic, self.wake)
+        self._ready: dict[Writer, None] = {}
+        """Those with batches."""
+        self._requests: dict[Node, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._woken = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def ready(self, writer: Writer) -> None:
+        """It has a batch more."""
+        self._ready[writer] = None
+        due_s = writer.due_s
+        if due_s is not None and (self._timer is None or due_s < self._timer.when()):
+            self._look_at(due_s)
+        self.wake()
+
+    def wake(self) -> None:
+        """Send what can be sent, at the end of this turn of the loop."""
+        if not self._woken and self._ready:
+            self._woken = True
+            asyncio.get_running_loop().call_soon(self._send)
+
+    async def close(self) -> None:
+        """Forget what is under way. The writers have ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._ready.clear()
+        await self.leaders.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # ---- sending ----
+
+    def _send(self) -> None:
+        self._woken = False
+        while requests := self._gathered():
+            for node, batches in requests.items():
+                self._requests[node] = self._requests.get(node, 0) + 1
+                task = asyncio.get_running_loop().create_task(self._ask(node, batches))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    def _gathered(self) -> dict[Node, list[tuple[Writer, Batch]]]:
+        """One batch of each writer that may send, by leader."""
+        now_s, up_s = asyncio.get_running_loop().time(), uptime_s()
+        found: dict[Node, list[tuple[Writer, Batch]]] = {}
+        sizes: dict[Node, int] = {}
+        for writer in list(self._ready):
+            if writer.idle or writer.ended:
+                del self._ready[writer]
+                continue
+            batch = writer.next(now_s)
+            if batch is None:
+                continue
+            if up_s - writer.known_s > self.forgotten_s:
+                writer.end(Failure.AWAY, "this node was away for so long that its epoch may be forgotten")
+                continue
+            node = self.leaders.of(writer.partition)
+            if node is None:
+                writer.trouble = "it has no leader"
+                self.leaders.moved()
+                continue
+            size = sizes.get(node, 0)
+            if size >= REQUEST_BYTES or self._requests.get(node, 0) >= REQUESTS:
+                continue
+            sizes[node] = size + len(batch.data)
+            found.setdefault(node, []).append((writer, batch))
+            writer.sent(batch)
+            del self._ready[writer]  # to the end: the others' turn comes first
+            self._ready[writer] = None
+        return found
+
+    async def _ask(self, node: Node, batches: list[tuple[Writer, Batch]]) -> None:
+        data = [ProduceRequestPartitionProduceData(writer.partition, batch.data) for writer, batch in batches]
+        topic = ProduceRequestTopicProduceData(self._topic, data)
+        request = ProduceRequest(acks=-1, timeout_ms=self._replicate_ms, topic_data=[topic])
+        try:
+            answer = await self._answer(node, request, batches)
+            self._answered(answer, batches)
+        except ClientError as error:
+            self.leaders.moved()
+            for writer, batch in batches:
+                self._again(writer, batch, str(error))
+        finally:
+            left = self._requests[node] - 1
+            if left:
+                self._requests[node] = left
+            else:
+                del self._requests[node]
+            self.wake()
+
+    async def _answer(
+        self, node: Node, request: ProduceRequest, batches: list[tuple[Writer, Batch]]
+    ) -> ProduceResponse:
+        """Raises ClientError; also when another broker leads one of the partitions while this one is
+        silent."""
+        timeout_ms = self._replicate_ms + 1_000
+        asking = asyncio.ensure_future(
+            self._cluster.send(node, plain(request), request_timeout_ms=timeout_ms, purpose="append")
+        )
+        try:
+            while not (await asyncio.wait([asking], timeout=SUSPICIOUS_S))[0]:
+                self.leaders.moved()
+                if any(self.leaders.of(writer.partition) not in (node, None) for writer, _ in batches):
+                    self._cluster.disconnect(node, "append")
+                    raise ConnectionLostError(f"{node} does not answer, and another broker leads")
+            answer: ProduceResponse = await asking
+            return answer
+        finally:
+            asking.cancel()
+
+    def _answered(self, answer: ProduceResponse, batches: list[tuple[Writer, Batch]]) -> None:
+        answers = {one.index: one for topic in answer.responses for one in topic.partition_responses}
+        moved = False
+        for writer, batch in batches:
+            one = answers.get(writer.partition)
+            code = ErrorCode.UNKNOWN_SERVER_ERROR if one is None else one.error_code
+            if one is not None and not code:
+                writer.acknowledged(batch, one.base_offset)
+                continue
+            why = error_name(code) + (f" ({one.error_message})" if one and one.error_message else "")
+            moved = moved or code in _MOVED
+            if code in _FENCED:
+                writer.end(Failure.FENCED, why)
+            elif code in _TOO_LARGE:
+                writer.end(Failure.TOO_LARGE, f"{len(batch.data)} bytes; raise its max.message.bytes: {why}")
+            elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not writer.is_first(batch):
+                self._again(writer, batch, why)  # the one before it was not taken
+            elif code in _MOVED or code in _FOR_NOW:
+                self._again(writer, batch, why)
+            else:
+                # OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID: the log has lost what was acknowledged;
+                # DUPLICATE_SEQUENCE_NUMBER says neither where it is nor on how many replicas. The next owner
+                # replays what there is.
+                writer.end(Failure.AWAY, why)
+        if moved:
+            self.leaders.moved()
+
+    def _again(self, writer: Writer, batch: Batch, why: str) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_at(writer.refused(batch, why, loop.time()), self.wake)
+
+    # ---- in time ----
+
+    def _look_at(self, due_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(due_s, self._look)
+
+    def _look(self) -> None:
+        """Whoever has a batch that is overdue has ended."""
+        self._timer = None
+        now_s = asyncio.get_running_loop().time()
+        for writer in self._ready:
+            if writer.due_s is not None and writer.due_s <= now_s:
+                writer.end(Failure.AWAY, f"not acknowledged in time, last: {writer.trouble or 'no answer'}")
+        due_s = [writer.due_s for writer in self._ready if writer.due_s is not None]
+        if due_s:
+            self._look_at(min(due_s))
+        self.wake()
