@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
 EARLIEST, LATEST = -2, -1
 """Times of ListOffsets: of the first record that is still there; of the next one to be written."""
+Deserializer = Callable[[bytes], Any]
+"""Makes a key or a value out of its bytes. Not asked where a record has none: None stays."""
+Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 class Node(NamedTuple):

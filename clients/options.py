@@ -16,10 +16,9 @@ from ringleader.clients.checks import check, check_options
 from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import MembershipError
-from ringleader.clients.fetch.model import Deserializer, Isolation
 from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.group.settings import GroupProtocol
-from ringleader.clients.model import Assigned, Lost, Revoked, TopicPartition
+from ringleader.clients.model import Assigned, Deserializer, Isolation, Lost, Revoked, TopicPartition
 
 OnPartitions = Callable[[list[TopicPartition]], Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
@@ -13,15 +13,12 @@ from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializ
 from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.metrics import MemberMetrics
-from ringleader.clients.model import TopicPartition
+from ringleader.clients.model import Deserializer, Isolation, TopicPartition
 from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
 
-Deserializer = Callable[[bytes], Any]
-"""Makes a key or a value out of its bytes. Not asked where a record has none: None stays."""
 TimestampType = Literal["create", "log_append"]
-Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 class Record(NamedTuple):

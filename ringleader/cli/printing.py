@@ -17,9 +17,9 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.connection.security import ClientSecurity
 from ringleader.clients.consumer import GroupConsumer, PartitionConsumer
 from ringleader.clients.fetch.errors import NotAssignedError
-from ringleader.clients.fetch.model import Batch, Isolation
+from ringleader.clients.fetch.model import Batch
 from ringleader.clients.group.settings import GroupProtocol
-from ringleader.clients.model import TopicPartition
+from ringleader.clients.model import Isolation, TopicPartition
 from ringleader.clients.options import CoordinatorOptions, PartitionConsumerOptions
 
 STEP_S = 0.2

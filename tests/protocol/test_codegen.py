@@ -151,3 +151,13 @@ def test_what_a_class_says_of_itself() -> None:
     assert (SampleRequest.MIN_VERSION, SampleRequest.MAX_VERSION, SampleRequest.FLEXIBLE_VERSION) == (0, 3, 3)
     assert [name for name, _ in fields_of(Part)] == ["name", "since_two"]
     assert SampleRequest().head is not SampleRequest().head
+
+
+def test_messages_are_equal_by_their_fields_and_show_them() -> None:
+    one, other = messages.FindCoordinatorRequest("a"), messages.FindCoordinatorRequest("a")
+    assert one == other
+    assert one != messages.FindCoordinatorRequest("a", coordinator_keys=["b"])
+    assert one != object()
+    assert repr(one) == "FindCoordinatorRequest(key='a', key_type=0, coordinator_keys=[])"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)

@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ringleader.clients.connection.security.oauth import oauth_from_properties
 from ringleader.clients.connection.security.properties import LoginModule, parse_jaas
 from ringleader.clients.connection.security.sasl import (
     SCRAM_HASHES,
@@ -112,6 +111,9 @@ def _sasl(properties: Mapping[str, str]) -> Sasl:
         raise ValueError(f"sasl.mechanism {said}; there are {', '.join(MODULES)}")
     module = _module(properties, mechanism)
     if mechanism == "OAUTHBEARER":
+        # It loads an HTTP client, which nobody else needs.
+        from ringleader.clients.connection.security.oauth import oauth_from_properties
+
         return oauth_from_properties(properties, module)
     username = module.options.get("username") or properties.get("sasl.username")
     password = module.options.get("password") or properties.get("sasl.password")
