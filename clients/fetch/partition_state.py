@@ -142,9 +142,8 @@ class PartitionState:
         if self.position is not None:
             self.consumed = OffsetAndMetadata(self.position, "", self.epoch)
 
-    def committed_by_application(self, value: OffsetAndMetadata) -> None:
-        """The application has committed this itself: of what it has in hand, so much is processed."""
-        self.committed = value.offset
+    def processed_to(self, value: OffsetAndMetadata) -> None:
+        """The application commits this itself: of what it has in hand, so much is processed."""
         if self.in_hand and self.consumed is not None and self.consumed.offset < value.offset:
             self.consumed = value
 

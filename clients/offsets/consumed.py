@@ -95,6 +95,7 @@ class ConsumedOffsets:
         """Commit, and again if only a rebalance came between and the partitions stayed."""
         deadline_s = asyncio.get_running_loop().time() + timeout_s
         states = self._read_now(offsets)
+        self._processed(states, offsets)
         while True:
             generation = self._generation
             left_s = max(0.001, deadline_s - asyncio.get_running_loop().time())
@@ -105,14 +106,14 @@ class ConsumedOffsets:
                 if not await self._stayed(states, generation, left_s):
                     raise
         for partition, value in offsets.items():
-            states[partition].committed_by_application(with_metadata(value))
+            states[partition].committed = with_metadata(value).offset
 
     def commit_nowait(
         self, member: GroupMember, offsets: Offsets, on_done: Callable[[ClientError | None], None] | None
     ) -> None:
         """One try."""
         try:
-            self._read_now(offsets)
+            self._processed(self._read_now(offsets), offsets)
         except CommitFailedError as error:
             asyncio.get_running_loop().call_soon(_warn if on_done is None else on_done, error)
             return
@@ -131,6 +132,11 @@ class ConsumedOffsets:
                 raise CommitFailedError(f"{topic}-{number} {why}: what is not committed of it comes again")
             found[partition] = state
         return found
+
+    def _processed(self, states: Mapping[TopicPartition, PartitionState], offsets: Offsets) -> None:
+        # Before the commit is made: an auto-commit that comes after it in the queue must not turn it back.
+        for partition, value in offsets.items():
+            states[partition].processed_to(with_metadata(value))
 
     async def _stayed(
         self, states: Mapping[TopicPartition, PartitionState], generation: int, left_s: float

@@ -267,6 +267,33 @@ async def test_auto_commit_leaves_out_what_is_in_hand(coordinator: Coordinator, 
         assert (await two.__anext__()).record.offset == 10
 
 
+@pytest.mark.parametrize("waits", [True, False])
+async def test_auto_commit_does_not_turn_back_what_is_committed_out_of_a_batch_in_hand(
+    coordinator: Coordinator, source: Source, waits: bool
+) -> None:
+    source.put(("t", 0), 30)
+    async with consumer(coordinator, max_poll_records=10, auto_commit_interval_ms=100) as one:
+        # The interval comes round while the commit is on its way.
+        coordinator.faults.delay("OffsetCommit", 0.3)
+        await one.__anext__()
+        await one.__anext__()
+        if waits:
+            await one.commit({("t", 0): 17})
+        else:
+            one.commit_nowait({("t", 0): 17})
+        await until(lambda: one.metrics().member.commits > 1)
+        await one.commit({("t", 0): 18})
+    asked = [
+        partition.committed_offset
+        for seen in coordinator.faults.seen("OffsetCommit")
+        for topic in seen.request.topics
+        for partition in topic.partitions
+        if partition.partition_index == 0
+    ]
+    assert asked == sorted(asked)
+    assert asked[-1] == 18
+
+
 async def test_where_a_new_group_begins(coordinator: Coordinator, source: Source) -> None:
     source.put(("t", 0), 10)
     async with consumer(coordinator, auto_offset_reset="latest") as one:
