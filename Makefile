@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo test test-bench mutants interop lint bench clean
+.PHONY: help demo test test-bench mutants interop chaos lint bench clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -20,6 +20,7 @@ help: ## Say what there is
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make mutants does the simulation notice a broken group machine? (about a minute)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
+	@echo "make chaos   kill, pause and stop nodes and brokers under real clients (needs a JDK 17+ and Maven)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
 	@echo "make bench   the benchmarks of docs/performance.md"
 	@echo "Needed: Python 3.11 or newer. The first call makes $(VENV), which takes a few minutes."
@@ -52,6 +53,10 @@ interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on
 	@$(PY) -m tests.interop $(ARGS)
 	@$(if $(ARGS),,$(PY) -m pytest -n 2 --dist loadgroup tests/interop/clients tests/interop/cluster)
 
+# About a quarter of an hour: 30 faults, drawn by a seed that it prints.
+chaos: $(READY) ## Break three nodes and three brokers under real clients, then check what these saw; ARGS are passed on
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.chaos $(ARGS)
+
 lint: $(READY) ## Check style, types, arrows, generated code
 	@echo "ruff: style"
 	@$(VENV)/bin/ruff check .
@@ -68,4 +73,4 @@ bench: $(READY) ## Run the benchmarks; ARGS are passed on
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)
 
 clean: ## Remove what demo, test and bench wrote; .venv stays
-	rm -rf demo/out bench/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf demo/out bench/out tests/chaos/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

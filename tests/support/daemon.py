@@ -65,6 +65,11 @@ class Daemon:
         return self._process
 
     @property
+    def running(self) -> bool:
+        """Whether it was started, and neither stopped nor killed by the test."""
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         """The process id."""
         return self.process.pid

@@ -1,0 +1,92 @@
+"""An aiokafka consumer with its default settings. ``python -m tests.chaos.clients.aio``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import CommitFailedError, KafkaError
+
+from tests.chaos.clients.common import (
+    ASK_S,
+    COMMIT_BOUND_S,
+    COMMIT_EVERY_S,
+    POLL_BOUND_S,
+    TOPIC,
+    Notes,
+    Place,
+    arguments,
+    stopped_by_signal,
+)
+from tests.chaos.history import History
+
+
+class _Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
+    def __init__(self, consumer: Any, notes: Notes) -> None:
+        self._consumer, self._notes = consumer, notes
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Nothing to do."""
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Write it down."""
+        coordinator = self._consumer._coordinator
+        partitions = [one.partition for one in assigned]
+        self._notes.assigned(coordinator.generation, coordinator.member_id, partitions)
+
+
+async def run(place: Place, history: History) -> None:
+    """Consume until told to stop."""
+    [group] = place.groups
+    stop, notes = stopped_by_signal(), Notes(history, group)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=place.bootstrap, group_id=group, auto_offset_reset="earliest"
+    )
+    consumer.subscribe([TOPIC], listener=_Noted(consumer, notes))
+    await consumer.start()
+    processed: dict[TopicPartition, int] = {}
+    due_s = 0.0
+    try:
+        while not stop.is_set():
+            asked = history.asks("poll", POLL_BOUND_S)
+            batches = await consumer.getmany(timeout_ms=int(ASK_S * 1000))
+            asked.ok()
+            for partition, records in batches.items():
+                notes.processed(partition.partition, [record.offset for record in records])
+                processed[partition] = records[-1].offset + 1
+            if processed and time.monotonic() >= due_s:
+                await commit(consumer, history, group, processed)
+                processed.clear()
+                due_s = time.monotonic() + COMMIT_EVERY_S
+    finally:
+        await consumer.stop()
+
+
+async def commit(
+    consumer: AIOKafkaConsumer, history: History, group: str, offsets: dict[TopicPartition, int]
+) -> None:
+    """Commit, and write down how it went."""
+    words = {f"{one.topic}:{one.partition}": offset for one, offset in offsets.items()}
+    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
+    try:
+        await consumer.commit(dict(offsets))
+    except CommitFailedError as error:
+        asked.failed(str(error))
+    except (KafkaError, TimeoutError) as error:
+        asked.unknown(f"{type(error).__name__}: {error}")
+    else:
+        asked.ok()
+
+
+def main() -> None:
+    """Be one member."""
+    place = arguments(__doc__)
+    with History(place.history) as history:
+        asyncio.run(run(place, history))
+
+
+if __name__ == "__main__":
+    main()

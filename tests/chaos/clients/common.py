@@ -1,0 +1,109 @@
+"""What the processes of a run have in common: arguments, their history, and being told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.history import History
+
+TOPIC, PARTITIONS = "records", 6
+COMMIT_EVERY_S = 0.25
+"""A consumer commits what it has processed so often, beside what its library commits by itself."""
+ASK_S = 0.5
+"""So long a consumer waits for records in one call."""
+
+POLL_BOUND_S = 30.0
+"""Asking for records comes back in `ASK_S`, and whatever the library does meanwhile ends, too."""
+COMMIT_BOUND_S = 90.0
+"""A commit that its library retries: longer than any fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a process is told. `bootstrap`: for groups. `brokers`: straight to the logs."""
+
+    name: str
+    bootstrap: str
+    brokers: str
+    groups: list[str]
+    history: Path
+    seed: int
+    per_second: float
+    straight: bool
+
+
+def arguments(description: str | None) -> Place:
+    """Of the command line."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--bootstrap", required=True, help="where the groups are")
+    parser.add_argument("--brokers", required=True, help="where the records are")
+    parser.add_argument("--group", action="append", default=[], help="may be repeated")
+    parser.add_argument("--history", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--per-second", type=float, default=0.0)
+    parser.add_argument("--straight", action="store_true", help="records from the brokers")
+    chosen = parser.parse_args()
+    return Place(
+        chosen.name,
+        chosen.bootstrap,
+        chosen.brokers,
+        chosen.group,
+        chosen.history,
+        chosen.seed,
+        chosen.per_second,
+        chosen.straight,
+    )
+
+
+def stopped_by_signal() -> threading.Event:
+    """Set by SIGTERM. The director's Ctrl-C reaches nobody else."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    return stop
+
+
+def spans(offsets: Iterable[int]) -> list[tuple[int, int]]:
+    """Offsets in their order as half-open ranges."""
+    found: list[tuple[int, int]] = []
+    for offset in offsets:
+        if found and found[-1][1] == offset:
+            found[-1] = (found[-1][0], offset + 1)
+        else:
+            found.append((offset, offset + 1))
+    return found
+
+
+class Notes:
+    """What a consumer writes down, in the words that the checks read."""
+
+    def __init__(self, history: History, group: str) -> None:
+        self.history, self._group = history, group
+        self._generation = -1
+
+    def generation(self, generation: int) -> None:
+        """It is in this generation; told as often as one likes."""
+        if generation not in (-1, self._generation):
+            self._generation = generation
+            self.history.saw("generation", group=self._group, generation=generation)
+
+    def assigned(self, generation: int, member: str, partitions: Iterable[int]) -> None:
+        """All that it has in this generation."""
+        self.history.saw(
+            "assigned",
+            group=self._group,
+            generation=generation,
+            member=member,
+            partitions=sorted(partitions),
+        )
+        self.generation(generation)
+
+    def processed(self, partition: int, offsets: Iterable[int]) -> None:
+        """These records, of one partition, in their order."""
+        for start, end in spans(offsets):
+            self.history.saw("processed", group=self._group, partition=partition, start=start, end=end)

@@ -1,0 +1,109 @@
+"""A confluent-kafka consumer with its default settings. ``python -m tests.chaos.clients.librdkafka``."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from tests.chaos.clients.common import (
+    ASK_S,
+    COMMIT_BOUND_S,
+    COMMIT_EVERY_S,
+    POLL_BOUND_S,
+    TOPIC,
+    Notes,
+    Place,
+    arguments,
+    stopped_by_signal,
+)
+from tests.chaos.history import History
+
+MESSAGES = 500
+_REFUSED = {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.FENCED_INSTANCE_ID,
+}
+_MAGIC = b"CGMDv2:"
+
+
+def generation_and_member(consumer: confluent_kafka.Consumer) -> tuple[int, str]:
+    """Out of the opaque bytes that librdkafka hands to a transactional producer."""
+    told = consumer.consumer_group_metadata()
+    if not told.startswith(_MAGIC):
+        raise RuntimeError(f"this librdkafka writes its group metadata in another way: {told[:16]!r}")
+    (generation,) = struct.unpack_from("<i", told, len(_MAGIC))
+    _group, member, _rest = told[len(_MAGIC) + 4 :].split(b"\0", 2)
+    return generation, member.decode()
+
+
+def run(place: Place, history: History) -> None:
+    """Consume until told to stop."""
+    [group] = place.groups
+    stop, notes = stopped_by_signal(), Notes(history, group)
+
+    def on_assign(consumer: confluent_kafka.Consumer, given: Sequence[Any]) -> None:
+        generation, member = generation_and_member(consumer)
+        notes.assigned(generation, member, [one.partition for one in given])
+
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": place.bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([TOPIC], on_assign=on_assign)
+    processed: dict[int, int] = {}
+    due_s = 0.0
+    while not stop.is_set():
+        asked = history.asks("poll", POLL_BOUND_S)
+        messages = consumer.consume(MESSAGES, ASK_S)
+        asked.ok()
+        notes.generation(generation_and_member(consumer)[0])
+        came: dict[int, list[int]] = defaultdict(list)
+        for message in messages:
+            if (error := message.error()) is not None:
+                history.saw("error", why=str(error))
+            else:
+                came[int(message.partition() or 0)].append(int(message.offset() or 0))
+        for partition, offsets in came.items():
+            notes.processed(partition, offsets)
+            processed[partition] = offsets[-1] + 1
+        if processed and time.monotonic() >= due_s:
+            commit(consumer, history, group, processed)
+            processed.clear()
+            due_s = time.monotonic() + COMMIT_EVERY_S
+    consumer.close()
+
+
+def commit(consumer: confluent_kafka.Consumer, history: History, group: str, offsets: dict[int, int]) -> None:
+    """Commit, and write down how it went."""
+    words = {f"{TOPIC}:{partition}": offset for partition, offset in offsets.items()}
+    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
+    wanted = [TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()]
+    try:
+        answered = consumer.commit(offsets=wanted, asynchronous=False)
+        errors = [one.error for one in answered if one.error is not None]
+    except KafkaException as error:
+        errors = [error.args[0]]
+    if not errors:
+        asked.ok()
+    elif all(error.code() in _REFUSED for error in errors):
+        asked.failed(str(errors[0]))
+    else:
+        asked.unknown(str(errors[0]))
+
+
+def main() -> None:
+    """Be one member."""
+    place = arguments(__doc__)
+    with History(place.history) as history:
+        run(place, history)
+
+
+if __name__ == "__main__":
+    main()

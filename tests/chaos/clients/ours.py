@@ -1,0 +1,81 @@
+"""A `GroupConsumer` with its default settings. ``python -m tests.chaos.clients.ours``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from ringleader import GroupConsumer
+from ringleader.clients.errors import ClientError, CommitFailedError
+from ringleader.protocol.embedded import Assignment
+from tests.chaos.clients.common import (
+    ASK_S,
+    COMMIT_BOUND_S,
+    COMMIT_EVERY_S,
+    POLL_BOUND_S,
+    TOPIC,
+    Notes,
+    Place,
+    arguments,
+    stopped_by_signal,
+)
+from tests.chaos.history import History
+
+
+async def run(place: Place, history: History) -> None:
+    """Consume until told to stop."""
+    [group] = place.groups
+    stop, notes = stopped_by_signal(), Notes(history, group)
+    noted = None
+
+    def note() -> None:
+        nonlocal noted
+        held = consumer.member.assigned
+        if held is not None and held != noted:
+            noted = held
+            given = Assignment.decode(held.assignment).partitions.get(TOPIC, [])
+            notes.assigned(held.generation, held.member_id, given)
+
+    consumer = GroupConsumer(place.bootstrap, group, [TOPIC], auto_offset_reset="earliest")
+    async with consumer:
+        processed: dict[tuple[str, int], int] = {}
+        due_s = 0.0
+        while not stop.is_set():
+            asked = history.asks("poll", POLL_BOUND_S)
+            batches = await consumer.getmany(timeout_s=ASK_S)
+            asked.ok()
+            note()
+            for batch in batches:
+                notes.processed(batch.partition, batch.offsets)
+                processed[batch.topic_partition] = batch.next_offset
+            if processed and time.monotonic() >= due_s:
+                await commit(consumer, history, group, processed)
+                processed.clear()
+                due_s = time.monotonic() + COMMIT_EVERY_S
+
+
+async def commit(
+    consumer: GroupConsumer, history: History, group: str, offsets: dict[tuple[str, int], int]
+) -> None:
+    """Commit, and write down how it went."""
+    words = {f"{topic}:{partition}": offset for (topic, partition), offset in offsets.items()}
+    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
+    try:
+        await consumer.commit(dict(offsets))
+    except CommitFailedError as error:
+        asked.failed(str(error))
+    except (ClientError, TimeoutError) as error:
+        asked.unknown(f"{type(error).__name__}: {error}")
+    else:
+        asked.ok()
+
+
+def main() -> None:
+    """Be one member."""
+    place = arguments(__doc__)
+    with History(place.history) as history:
+        asyncio.run(run(place, history))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The processes of a run: each has its history and its log, and none outlives the `with` block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tests.chaos.history import Process, read
+
+ROOT = Path(__file__).resolve().parents[2]
+STOP_TIMEOUT_S = 60.0
+"""A library may have to give up a request before it leaves."""
+
+
+class Processes:
+    """By name. `directory`: where NAME.jsonl and NAME.log go."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self.complaints: list[str] = []
+        """Which of them failed, and how."""
+
+    def start(
+        self, name: str, module: str, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> None:
+        """Start ``python -m module``, which is told its name and its history's path."""
+        with (self._directory / f"{name}.log").open("a") as log:
+            self._running[name] = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", module, "--name", name),
+                    *("--history", str(self.history(name)), *arguments),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+                env={**os.environ, **(environ or {})},
+                start_new_session=True,  # Ctrl-C is for the director; Spark's JVM ends with its script
+            )
+
+    def history(self, name: str) -> Path:
+        """Of that process."""
+        return self._directory / f"{name}.jsonl"
+
+    def read(self, name: str) -> Process:
+        """What it has written down so far."""
+        path = self.history(name)
+        path.touch()
+        return read(path)
+
+    def check(self) -> None:
+        """Whoever has ended by itself is in `complaints` from now on."""
+        for name, process in list(self._running.items()):
+            if process.poll() is not None:
+                self._gone(name, f"ended by itself with exit code {process.returncode}")
+
+    def stop(self, names: Collection[str]) -> None:
+        """SIGTERM to all of these, and wait for them; whoever does not end in time is killed."""
+        self.check()
+        there = [name for name in names if name in self._running]
+        for name in there:
+            self._running[name].terminate()
+        for name in there:
+            process = self._running[name]
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._gone(name, f"did not stop within {STOP_TIMEOUT_S:.0f} s")
+                continue
+            if process.returncode:
+                self._gone(name, f"stopped with exit code {process.returncode}")
+            self._running.pop(name, None)
+
+    def _gone(self, name: str, how: str) -> None:
+        self._kill(self._running.pop(name))
+        lines = (self._directory / f"{name}.log").read_text(errors="replace").splitlines()
+        self.complaints.append(f"{name} {how}" + (f"; its log ends: {lines[-1]}" if lines else ""))
+
+    @staticmethod
+    def _kill(process: subprocess.Popen[bytes]) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running.values():
+            self._kill(process)

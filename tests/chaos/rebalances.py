@@ -1,0 +1,78 @@
+"""Rebalances of groups whose members stay: how many, and what was broken when they came. Pure functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+AFTER_S = 15.0
+"""A fault may show so long after its end: a member may have to give up a request before it looks for another
+coordinator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A member of a group was in a generation for the first time."""
+
+    group: str
+    generation: int
+    who: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault as it was done. `layer`: "node" or "broker"; `how`: "kill", "pause" or "stop"."""
+
+    number: int
+    layer: str
+    victim: str
+    how: str
+    process: str
+    began_s: float
+    ended_s: float
+    """When the process was back and served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """A group went to a new generation. `faults`: those that may be why, the latest first."""
+
+    group: str
+    generation: int
+    at_s: float
+    faults: tuple[Struck, ...]
+
+    @property
+    def cause(self) -> str:
+        """In a few words: of the faults of each layer the latest, or that there was none."""
+        latest: dict[str, Struck] = {}
+        for fault in self.faults:
+            latest.setdefault(fault.layer, fault)
+        return " and ".join(f"{one.how} of a {layer}" for layer, one in sorted(latest.items())) or "no fault"
+
+
+def rebalances(seen: Iterable[Seen], faults: Sequence[Struck], settled_s: float) -> list[Rebalance]:
+    """All rebalances after `settled_s`, in the order of time."""
+    first: dict[tuple[str, int], float] = {}
+    before: dict[str, int] = defaultdict(lambda: -1)
+    for one in sorted(seen, key=lambda one: one.at_s):
+        if one.at_s <= settled_s:
+            before[one.group] = max(before[one.group], one.generation)
+        first.setdefault((one.group, one.generation), one.at_s)
+    return [
+        Rebalance(
+            group,
+            generation,
+            at_s,
+            tuple(
+                sorted(
+                    (fault for fault in faults if fault.began_s <= at_s <= fault.ended_s + AFTER_S),
+                    key=lambda fault: -fault.began_s,
+                )
+            ),
+        )
+        for (group, generation), at_s in sorted(first.items(), key=lambda item: item[1])
+        if generation > before[group]
+    ]

@@ -1,0 +1,229 @@
+"""What a run breaks: Ringleader's nodes on a Kafka cluster, the cluster's own coordinator, or one daemon
+alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.groups.routing import partition_for
+from tests.chaos import asking
+from tests.chaos.clients.common import PARTITIONS, TOPIC
+from tests.chaos.schedule import BROKER, CONTROLLER, OWNER, Fault
+from tests.interop.kafka import TEST_JVM
+from tests.interop.kafka_cluster import KafkaCluster
+from tests.support.daemon import Daemon
+
+RINGLEADER, KAFKA, SINGLE = "ringleader", "kafka", "single"
+NODE, BROKERS = "node", "broker"
+"""The layers of which one process at a time is down."""
+NODES_GROUP = Settings.model_fields["cluster_group_id"].default
+GROUPS_TOPIC = Settings.model_fields["cluster_groups_topic"].default
+REPLICAS, IN_SYNC = 3, 2
+
+KAFKA_DEFAULTS = {
+    "broker.session.timeout.ms": "9000",
+    "broker.heartbeat.interval.ms": "2000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "2000",
+    "replica.lag.time.max.ms": "30000",
+    "offsets.topic.num.partitions": "50",
+    "transaction.state.log.num.partitions": "50",
+    "num.network.threads": "3",
+    "num.io.threads": "8",
+    "group.min.session.timeout.ms": "6000",
+    "group.initial.rebalance.delay.ms": "3000",
+}
+"""What `KafkaCluster` has quicker or smaller for tests, as Kafka has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A process that can be broken. `start` waits until it serves again."""
+
+    name: str
+    layer: str
+    kill: Callable[[], object]
+    stop: Callable[[], object]
+    start: Callable[[], object]
+    pid: Callable[[], int]
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        os.kill(self.pid(), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.kill(self.pid(), signal.SIGCONT)
+
+
+class Node(Daemon):
+    """``ringleader serve --cluster``. A traceback does not end the run: `complaints` has it."""
+
+    def __init__(self, directory: Path, brokers: str, node_id: int, options: Sequence[str]) -> None:
+        super().__init__(directory, options=options)
+        self.tracebacks_expected = True
+        self._brokers, self.node_id = brokers, node_id
+
+    def command(self) -> list[str]:
+        """Of the next start."""
+        return [
+            *(sys.executable, "-m", "ringleader", "serve", "--listen", self.bootstrap),
+            *("--cluster", self._brokers, "--node-id", str(self.node_id), *self._options),
+        ]
+
+
+class Target:
+    """A running cluster. `bootstrap`: whom clients ask; `brokers`: where the logs are."""
+
+    def __init__(
+        self,
+        kind: str,
+        nodes: Mapping[int, Daemon],
+        cluster: KafkaCluster | None,
+    ) -> None:
+        self.kind, self.nodes, self.cluster = kind, dict(nodes), cluster
+        self.brokers = (
+            ",".join(node.bootstrap for node in nodes.values()) if cluster is None else cluster.bootstrap
+        )
+        self.addresses = (
+            [node.bootstrap for node in nodes.values()]
+            if nodes
+            else [broker.bootstrap for broker in cluster.brokers.values()]
+            if cluster is not None
+            else []
+        )
+        """Whom the readers ask, one by one."""
+        self.bootstrap = ",".join(self.addresses)
+
+    # ---- who is who ----
+
+    def node(self, node_id: int) -> Victim:
+        """The process that clients know by that id as a coordinator."""
+        if not self.nodes:
+            return self.broker(node_id)
+        node = self.nodes[node_id]
+        return Victim(f"node {node_id}", NODE, node.kill, node.stop, node.start, lambda: node.pid)
+
+    def broker(self, node_id: int) -> Victim:
+        """A broker; alone, the daemon is everything."""
+        if self.cluster is None:
+            return self.node(node_id)
+        broker = self.cluster.brokers[node_id]
+        return Victim(
+            f"broker {node_id}", BROKERS, broker.kill, broker.stop, broker.start, lambda: broker.pid
+        )
+
+    def owner(self, group: str) -> int | None:
+        """The node that coordinates the group now."""
+        return asking.coordinator(self.bootstrap, group)
+
+    def controller(self) -> int | None:
+        """The node that gives out groups to nodes; for Kafka's own coordinator the active controller."""
+        if self.kind == SINGLE:
+            return next(iter(self.nodes))
+        if self.kind == KAFKA:
+            return asking.quorum_leader(self.brokers)
+        found = asking.cluster_map(self.brokers, NODES_GROUP)
+        return None if found is None or found.controller not in self.nodes else found.controller
+
+    def state_leader(self, group: str) -> int | None:
+        """The broker that leads the partition which keeps the group's state."""
+        if self.kind == RINGLEADER:
+            return asking.leader(self.brokers, GROUPS_TOPIC, partition_for(group))
+        return self.owner(group)
+
+    def victim(self, fault: Fault, groups: Sequence[str]) -> Victim | None:
+        """Whom a fault strikes; None if nobody knows at the moment."""
+        group = groups[fault.group % len(groups)]
+        if fault.victim == BROKER and self.cluster is not None:
+            return self.broker(sorted(self.cluster.brokers)[fault.pick % len(self.cluster.brokers)])
+        if fault.victim in (OWNER, BROKER):
+            found = self.owner(group)
+        elif fault.victim == CONTROLLER:
+            found = self.controller()
+        else:
+            found = self.state_leader(group)
+            return None if found is None else self.broker(found)
+        return None if found is None else self.node(found)
+
+    # ---- its health ----
+
+    def await_healthy(self, groups: Sequence[str]) -> None:
+        """Until all replicas are in sync and each group's coordinator answers. Raises ``TimeoutError``."""
+        if self.cluster is not None:
+            count = len(self.cluster.brokers)
+            asking.until(lambda: asking.all_in_sync(self.brokers, count), "all replicas in sync")
+        asking.await_groups(self.bootstrap, groups)
+
+    def complaints(self) -> list[str]:
+        """Tracebacks in the nodes' logs, each once."""
+        found = []
+        for node_id, node in self.nodes.items():
+            count = node.log().count("Traceback (most recent call last)")
+            if count:
+                found.append(f"node {node_id} logged {count} tracebacks: {node.log_path}")
+        return found
+
+    def revive(self) -> list[str]:
+        """Start the nodes again that are not there; which, and why."""
+        found = []
+        for node_id, node in self.nodes.items():
+            if node.running and node.process.poll() is None:
+                continue
+            code = f" with exit code {node.wait()}" if node.running else ""
+            node.start()
+            found.append(f"node {node_id} had ended by itself{code}, and was started again")
+        return found
+
+
+@contextmanager
+def target(
+    kind: str,
+    directory: Path,
+    *,
+    properties: Mapping[str, str] = KAFKA_DEFAULTS,
+    jvm: Sequence[str] = TEST_JVM,
+    node_options: Sequence[str] = (),
+    nodes: int = 3,
+) -> Iterator[Target]:
+    """All processes of that kind of target, ended at the end. Raises `InteropError`, `DaemonError`."""
+    if kind == SINGLE:
+        daemon = Daemon(directory / "node-1", topics=[f"{TOPIC}:{PARTITIONS}"], options=node_options)
+        daemon.tracebacks_expected = True
+        try:
+            daemon.start()
+            yield Target(kind, {1: daemon}, None)
+        finally:
+            daemon.kill()
+        return
+    with KafkaCluster(directory / "kafka", properties=properties, jvm=jvm) as cluster:
+        asking.create_topic(cluster.bootstrap, TOPIC, PARTITIONS, REPLICAS, IN_SYNC)
+        if kind == KAFKA:
+            yield Target(kind, {}, cluster)
+            return
+        with ringleader_nodes(directory, cluster, range(1, nodes + 1), node_options) as started:
+            yield Target(kind, started, cluster)
+
+
+@contextmanager
+def ringleader_nodes(
+    directory: Path, cluster: KafkaCluster, ids: Sequence[int], options: Sequence[str] = ()
+) -> Iterator[dict[int, Daemon]]:
+    """Nodes on that cluster; killed at the end. Raises `DaemonError`."""
+    started: dict[int, Daemon] = {
+        node_id: Node(directory / f"node-{node_id}", cluster.bootstrap, node_id, options) for node_id in ids
+    }
+    try:
+        for node in started.values():
+            node.start()
+        yield started
+    finally:
+        for node in started.values():
+            node.kill()
