@@ -9,7 +9,7 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -261,8 +261,23 @@ class Cluster:
         if not task.cancelled():
             task.exception()  # perhaps nobody waits for it any more
 
+    async def connect(self, node: Node, make: Callable[..., Connection]) -> Connection:
+        """A connection to that node for the caller alone, who has to close it; `make` is called as
+        `Connection` is. Raises what `open_connection` raises."""
+        if self._closed:
+            raise ConnectionLostError(CLOSED)
+        return await self._connect(node.host, node.port, make)
+
+    def know(self, brokers: Mapping[int, Node]) -> None:
+        """These brokers can be asked, too, when it does not matter whom."""
+        self._brokers = dict(brokers)
+
     async def _opened(self, key: _Key) -> Connection:
         host, port, _ = key
+        connection = self._connections[key] = await self._connect(host, port, Connection)
+        return connection
+
+    async def _connect(self, host: str, port: int, make: Callable[..., Connection]) -> Connection:
         address = self._addresses.setdefault((host, port), _Address(Backoff(*self._backoff_ms, self._chance)))
         wait_s = address.not_before_s - time.monotonic()
         if wait_s > 0:
@@ -276,6 +291,7 @@ class Cluster:
                 tls=self._tls,
                 sasl=self._sasl,
                 request_timeout_s=self.request_timeout_ms / 1000,
+                make=make,
             )
         except ClientError as error:
             address.not_before_s = time.monotonic() + address.backoff.next_ms() / 1000
@@ -286,7 +302,6 @@ class Cluster:
         if address.failures.works():
             logger.info("%s: connected to %s again", self._client_id, _text((host, port)))
         connection.when_overdue = lambda error: self._failed(address, error)
-        self._connections[key] = connection
         return connection
 
     def _failed(self, address: _Address, error: ClientError) -> None:

@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ringleader.clients.connection.authentication import log_in, stay_logged_in
@@ -187,7 +188,8 @@ class Connection(asyncio.BufferedProtocol):
         response = response_class(message.API_KEY)
         assert response is not None
         correlation_id = next(self._ids) % CORRELATION_IDS
-        frame = encode_request(message, version, correlation_id, self._client_id)
+        client_id = self._client_id if request.client_id is None else request.client_id
+        frame = encode_request(message, version, correlation_id, client_id)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         # A broker answers in the order of the requests: this one's time does not end before that of the last.
@@ -343,7 +345,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         version = waiting.version
         if waiting.request.raw:
-            waiting.answer.set_result(RawAnswer(bytes(frame), version))
+            waiting.answer.set_result(RawAnswer(self._kept(frame), version))
             return
         # A broker that does not know the version of ApiVersions answers in the layout of version 0.
         if waiting.response is ApiVersionsResponse and bytes(frame[4:6]) == b"\0\x23":
@@ -362,6 +364,10 @@ class Connection(asyncio.BufferedProtocol):
         if throttle_ms > 0:
             self._throttled_until_s = asyncio.get_running_loop().time() + throttle_ms / 1000
         waiting.answer.set_result(response)
+
+    def _kept(self, frame: memoryview) -> bytes | memoryview:
+        """An answer that is handed over as it came: the buffer that it is in is used again."""
+        return bytes(frame)
 
     # ---- the end ----
 
@@ -419,9 +425,10 @@ async def open_connection(
     sasl: Sasl | None = None,
     max_response_bytes: int = MAX_RESPONSE_BYTES,
     request_timeout_s: float = 30.0,
+    make: Callable[[str, str | None, int, float], Connection] = Connection,
 ) -> Connection:
     """Connect, negotiate versions, and authenticate if `sasl` is given: all that within `timeout_s`. A broker
-    that does not answer a request within `request_timeout_s` is taken for dead.
+    that does not answer a request within `request_timeout_s` is taken for dead. `make`: what is opened.
 
     Raises ConnectionLostError, RequestTimedOutError, BrokerError, and what another try does not cure:
     AuthenticationError (TlsError for what has to do with TLS), UnsupportedVersionError.
@@ -435,10 +442,8 @@ async def open_connection(
     def probe_s() -> float:
         return min(left_s(), PROBE_TIMEOUT_S)
 
-    def make() -> Connection:
-        return Connection(f"{host}:{port}", client_id, max_response_bytes, request_timeout_s)
-
-    connection = await _connected(make, host, port, timeout_s, tls)
+    made = partial(make, f"{host}:{port}", client_id, max_response_bytes, request_timeout_s)
+    connection = await _connected(made, host, port, timeout_s, tls)
     try:
         if tls is None:
             connection.if_silent(lambda: speaks_tls(host, port, probe_s()))

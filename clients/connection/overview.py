@@ -87,7 +87,7 @@ async def overview(
 def read(answer: RawAnswer, with_replicas: bool = False) -> Overview:
     """The overview in a Metadata answer. Raises BrokerError for one that cannot be read."""
     try:
-        topics, brokers = read_overview(answer.frame, answer.version, with_replicas)
+        topics, brokers = read_overview(bytes(answer.frame), answer.version, with_replicas)
     except MalformedError as error:
         raise BrokerError(f"an answer to Metadata cannot be read: {error}") from error
     nodes = {node_id: Node(node_id, one.host, one.port) for node_id, one in brokers.items()}

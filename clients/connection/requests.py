@@ -23,12 +23,14 @@ class Request:
     keep: Callable[[Any], None] | None = None
     """For messages with records: they come as views of a buffer that the next answer overwrites, and this
     makes them the message's own."""
+    client_id: str | None = None
+    """Asked in this name; None: in that of the connection."""
 
 
 class RawAnswer(NamedTuple):
     """An answer as it came: header and body, without the size."""
 
-    frame: bytes
+    frame: bytes | memoryview
     version: int
 
 

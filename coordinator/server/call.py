@@ -28,8 +28,8 @@ class Answerable(Protocol):
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """The response of the call this connection waits for."""
 
-    def call_finished(self, call: Call, frame: bytes) -> None:
-        """The whole response frame of the call this connection waits for."""
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
+        """The whole response frame, in pieces, of the call this connection waits for."""
 
     def call_refused(self, call: Call, reason: str) -> None:
         """Close the connection, and log `reason`."""
@@ -90,6 +90,14 @@ class Call:
             self.connection.call_refused(self, "replaced by a newer request of the same member")
         else:
             self.connection.call_answered(self, response)
+
+    def finish(self, *frame: bytes | memoryview) -> None:
+        """Answer a parked call with the whole response frame, in pieces that nobody changes any more. Ignored
+        when `done`."""
+        if not self.done:
+            self.done = True
+            self.on_closed = None
+            self.connection.call_finished(self, *frame)
 
     def refuse(self, error_code: int) -> None:
         """Answer a parked call with an error, in the form that its API has for one. Ignored when `done`."""

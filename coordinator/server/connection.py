@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from types import GeneratorType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ringleader.coordinator.groups.shard import NOT_YET
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
@@ -62,6 +62,13 @@ ENTRY_BYTES = 64
 _head = struct.Struct(">ihhi").unpack_from
 
 
+class Companion(Protocol):
+    """What lives as long as a connection."""
+
+    def close(self) -> None:
+        """The connection is gone."""
+
+
 @dataclass(slots=True)
 class _Refusal:
     reason: str
@@ -95,6 +102,7 @@ class Connection(asyncio.Protocol):
         "_working",
         "address",
         "closing",
+        "companion",
         "held_bytes",
         "host",
         "moved_ms",
@@ -133,6 +141,8 @@ class Connection(asyncio.Protocol):
         """When bytes last moved on this connection."""
         self.parked: Call | None = None
         """The request that later ones wait for."""
+        self.companion: Companion | None = None
+        """What handlers keep for this connection."""
         self.closing = False
         self._blocked = False
         """The peer does not take its answers."""
@@ -209,6 +219,9 @@ class Connection(asyncio.Protocol):
         queued = b"" if self.closing else self._data[self._position :] + bytes(self._more)
         self._untaken = 0
         self._end()
+        if self.companion is not None:
+            self.companion.close()
+            self.companion = None
         self._server.left(self)
         if queued:
             self._leave_requests(queued)
@@ -575,11 +588,12 @@ class Connection(asyncio.Protocol):
         if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
 
-    def call_finished(self, call: Call, frame: bytes) -> None:
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         assert self.parked is call
         self._unpark()
-        self._transport.write(frame)
+        for piece in frame:
+            self._transport.write(piece)
         if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
 

@@ -60,7 +60,7 @@ class Ended:
         """See `Answerable`."""
         self.response = response
 
-    def call_finished(self, call: Call, frame: bytes) -> None:
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("nobody makes frames here")
 

@@ -51,7 +51,7 @@ class ScriptedBroker:
         self.connections = 0
         self.port = 0
         self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
+        self.writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[Any]] = set()
         self._asked = asyncio.Condition()
 
@@ -87,12 +87,12 @@ class ScriptedBroker:
 
     def hang_up(self) -> None:
         """End all connections."""
-        for writer in self._writers:
+        for writer in self.writers:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        self._writers.add(writer)
+        self.writers.add(writer)
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
@@ -128,7 +128,7 @@ class ScriptedBroker:
             pass  # the broker ends; Python 3.11 would log this as an error of the server
         finally:
             self._serving.discard(task)
-            self._writers.discard(writer)
+            self.writers.discard(writer)
             writer.close()
 
     def _reply(self, request: Any, key: int, version: int, correlation_id: int) -> Reply:

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Any
 
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, tell
-from ringleader.coordinator.server.handlers.configs import broker_entries, topic_entries
+from ringleader.coordinator.server.handlers.configs import broker_entries, shown, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
@@ -78,16 +78,7 @@ class _Admin:
         except KafkaError as error:
             tell(result, error)
             return result
-        # An empty list asks for all keys too, as at Kafka's broker.
-        wanted = set(resource.configuration_keys or ())
-        for entry in entries:
-            if wanted and entry.name not in wanted:
-                continue
-            if not request.include_synonyms:
-                entry.synonyms = []
-            if not request.include_documentation:
-                entry.documentation = None
-            result.configs.append(entry)
+        result.configs = shown(entries, resource, request)
         return result
 
     def _entries(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from ringleader.coordinator.config import options
-from ringleader.coordinator.server.handlers import LocalServices
+from ringleader.coordinator.server.handlers import LocalServices, Services
 from ringleader.coordinator.topics.configs import KEYS, ConfigKey, ConfigType
 from ringleader.protocol import messages as kafka
 
@@ -48,13 +48,13 @@ def _topic_entry(key: ConfigKey, configs: Mapping[str, str], services: LocalServ
     )
 
 
-def _broker_source(key: str | None, services: LocalServices) -> ConfigSource:
+def _broker_source(key: str | None, services: Services) -> ConfigSource:
     if key is not None and key.replace(".", "_") in services.settings.model_fields_set:
         return ConfigSource.STATIC_BROKER
     return ConfigSource.DEFAULT
 
 
-def broker_entries(services: LocalServices) -> list[Entry]:
+def broker_entries(services: Services) -> list[Entry]:
     """All settings of the node. None can be changed while it runs."""
     entries = []
     for option in options():
@@ -72,6 +72,22 @@ def broker_entries(services: LocalServices) -> list[Entry]:
             )
         )
     return entries
+
+
+def shown(
+    entries: Sequence[Entry],
+    resource: kafka.DescribeConfigsRequestDescribeConfigsResource,
+    request: kafka.DescribeConfigsRequest,
+) -> list[Entry]:
+    """What of these is asked for. An empty list of keys asks for all, too, as at Kafka's broker."""
+    wanted = set(resource.configuration_keys or ())
+    found = [entry for entry in entries if not wanted or entry.name in wanted]
+    for entry in found:
+        if not request.include_synonyms:
+            entry.synonyms = []
+        if not request.include_documentation:
+            entry.documentation = None
+    return found
 
 
 def _text(value: object) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ringleader.coordinator.server.handlers import Call, Handler, Services
 from ringleader.protocol import messages as kafka
@@ -32,9 +32,15 @@ def served_ranges(keys: Sequence[int]) -> list[kafka.ApiVersionsResponseApiVersi
     return ranges
 
 
-def register(services: Services, keys: Sequence[int]) -> dict[int, Handler]:
-    """`keys`: the other APIs that are served."""
+def register(
+    services: Services, keys: Sequence[int], narrowed: Mapping[int, tuple[int, int]] | None = None
+) -> dict[int, Handler]:
+    """`keys`: the other APIs that are served; `narrowed`: those that are served in fewer versions than the
+    message classes have, with the lowest and the highest."""
     ranges = served_ranges([*keys, API_VERSIONS_KEY])
+    for one in ranges:
+        low, high = (narrowed or {}).get(one.api_key, (one.min_version, one.max_version))
+        one.min_version, one.max_version = max(low, one.min_version), min(high, one.max_version)
 
     def api_versions(call: Call, request: kafka.ApiVersionsRequest) -> kafka.ApiVersionsResponse:
         """A version that is not served never comes here: the connection answers it (error 35, v0 form)."""

@@ -93,7 +93,7 @@ class Waiting:
         """See `Answerable`."""
         self._future.set_result(response)
 
-    def call_finished(self, call: Call, frame: bytes) -> None:
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("no handler makes frames")
 

@@ -49,7 +49,7 @@ class Outcome:
         """See `Answerable`."""
         self.future.set_result(response)
 
-    def call_finished(self, call: Call, frame: bytes) -> None:
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("no handler makes frames")
 

@@ -1,0 +1,246 @@
+"""Topics and their configurations: what the cluster's controller decides, and what any broker knows of it.
+
+CreateTopics (19) v2-7, DeleteTopics (20) v1-6, CreatePartitions (37) v0-3, DescribeConfigs (32) v1-4,
+AlterConfigs (33) v0-2, IncrementalAlterConfigs (44) v0-1. Brokers and their settings belong to the cluster's
+operator: nodes show and take the configurations of topics, and show their own settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from ringleader.clients.errors import ClientError, ConnectionLostError
+from ringleader.coordinator.relay.relay import Relay, code_of, request_for
+from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers.configs import broker_entries, shown
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.schema import ZERO_UUID
+
+ADMIN = "admin"
+"""The purpose of its connections: their answers may take long."""
+TOPIC, BROKER = 2, 4
+"""Resource types."""
+
+_OWN = "This topic is where the nodes keep their groups: they alone change it."
+_ASSIGNMENTS = "A replica assignment names brokers, and clients know nodes only: ask the cluster itself."
+_DISABLED = "Topics cannot be deleted here (delete.topic.enable)."
+_LOST = "The cluster's controller does not answer."
+
+
+def register(services: Services, relay: Relay) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Admin(services, relay)
+    return {
+        19: relay.handler(services, family.create_topics),
+        20: family.delete_topics,
+        32: relay.handler(services, family.describe_configs),
+        33: relay.handler(services, family.alter_configs),
+        37: relay.handler(services, family.create_partitions),
+        44: relay.handler(services, family.alter_some_configs),
+    }
+
+
+class _Admin:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
+        self._relay = relay
+
+    # ---- topics ----
+
+    async def create_topics(self, call: Call, request: kafka.CreateTopicsRequest) -> Message:
+        """Each topic by itself; one that says which brokers are to have it is refused."""
+        result = kafka.CreateTopicsResponseCreatableTopicResult
+
+        def refused(topic: kafka.CreateTopicsRequestCreatableTopic, code: int, text: str) -> Any:
+            return result(
+                name=topic.name,
+                error_code=code,
+                error_message=text,
+                num_partitions=-1,
+                replication_factor=-1,
+                configs=[],
+            )
+
+        assigned = [topic for topic in request.topics if topic.assignments]
+        request.topics = [topic for topic in request.topics if not topic.assignments]
+        results = [refused(topic, ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS) for topic in assigned]
+        response = kafka.CreateTopicsResponse(topics=results)
+        if request.topics:
+            try:
+                response = await self._ask_controller(call, request, request.timeout_ms)
+                response.topics += results
+            except ClientError as error:
+                code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
+                response.topics += [refused(topic, code, _LOST) for topic in request.topics]
+        self._relay.topology.suspect(topic.name for topic in response.topics)
+        return response
+
+    def delete_topics(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
+        """The offsets that groups committed for them go too, and none of it stops when the client hangs
+        up."""
+        self._services.spawn(None, self._delete_topics(call, request))
+
+    async def _delete_topics(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
+        try:
+            response = await self._deleted(call, request)
+        except Exception:
+            call.close("failed")
+            raise
+        call.answer(response)
+
+    async def _deleted(self, call: Call, request: kafka.DeleteTopicsRequest) -> kafka.DeleteTopicsResponse:
+        result = kafka.DeleteTopicsResponseDeletableTopicResult
+        own = self._services.settings.cluster_groups_topic
+        with contextlib.suppress(ClientError):
+            await self._relay.topology.ensure([own])
+        known = self._relay.topology.describe(own)
+        own_id = ZERO_UUID if known is None else known.id
+        refused = []
+        disabled = not self._services.settings.delete_topic_enable
+        asked = request.topics or [
+            kafka.DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
+        ]
+        wanted = []
+        for topic in asked:
+            if disabled:
+                refusal = ErrorCode.TOPIC_DELETION_DISABLED, _DISABLED
+            elif topic.name == own or (topic.name is None and topic.topic_id == own_id != ZERO_UUID):
+                refusal = ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN
+            else:
+                wanted.append(topic)
+                continue
+            refused.append(result(topic.name, topic.topic_id, *refusal))
+        response = kafka.DeleteTopicsResponse()
+        if wanted:
+            by_id = call.api_version >= 6
+            request.topics = wanted if by_id else []
+            request.topic_names = [] if by_id else [topic.name or "" for topic in wanted]
+            try:
+                response = await self._ask_controller(call, request, request.timeout_ms)
+            except ClientError as error:
+                code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
+                response.responses = [result(topic.name, topic.topic_id, code, _LOST) for topic in wanted]
+        for one in response.responses:
+            if not one.error_code and one.name:
+                self._relay.topology.suspect([one.name])
+                await self._services.runtime.forget_topic(one.name)
+        response.responses += refused
+        return response
+
+    async def create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> Message:
+        """`count` is the new total; which brokers get them is the cluster's choice."""
+        result = kafka.CreatePartitionsResponseCreatePartitionsTopicResult
+        refused = []
+        wanted = []
+        for topic in request.topics:
+            if self._relay.is_own(topic.name):
+                refused.append(result(topic.name, ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN))
+            elif topic.assignments:
+                refused.append(result(topic.name, ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS))
+            else:
+                wanted.append(topic)
+        response = kafka.CreatePartitionsResponse()
+        if wanted:
+            request.topics = wanted
+            try:
+                response = await self._ask_controller(call, request, request.timeout_ms)
+            except ClientError as error:
+                code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
+                response.results = [result(topic.name, code, _LOST) for topic in wanted]
+        response.results += refused
+        self._relay.topology.suspect(one.name for one in response.results)
+        return response
+
+    async def _ask_controller(self, call: Call, message: Any, timeout_ms: int = 0) -> Any:
+        """Raises ClientError."""
+        topology = self._relay.topology
+        allowed_ms = max(0, timeout_ms) + self._relay.cluster.request_timeout_ms
+        controller = await topology.controller()
+        try:
+            return await topology.ask(
+                controller, request_for(call, message), ADMIN, request_timeout_ms=allowed_ms
+            )
+        except ConnectionLostError:
+            topology.controller_id = -1
+            raise
+
+    # ---- configurations ----
+
+    async def describe_configs(self, call: Call, request: kafka.DescribeConfigsRequest) -> Message:
+        """Of topics what the cluster says; of nodes their own settings."""
+        result = kafka.DescribeConfigsResponseDescribeConfigsResult
+        results = []
+        topics = []
+        for resource in request.resources:
+            kind, name = resource.resource_type, resource.resource_name
+            if kind == TOPIC:
+                topics.append(resource)
+                continue
+            one = result(error_message=None, resource_type=kind, resource_name=name)
+            if kind != BROKER:
+                one.error_code = ErrorCode.INVALID_REQUEST
+                one.error_message = f"Resource type {kind} has no configurations here."
+            elif name not in ("", str(self._services.node_id)):
+                one.error_code = ErrorCode.INVALID_REQUEST
+                one.error_message = f"This is broker {self._services.node_id}, not {name}."
+            elif name:
+                one.configs = shown(broker_entries(self._services), resource, request)
+            results.append(one)
+        response = kafka.DescribeConfigsResponse(results=results)
+        if topics:
+            request.resources = topics
+            try:
+                found = await self._relay.topology.ask(None, request_for(call, request), ADMIN)
+            except ClientError as error:
+                code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
+                found = kafka.DescribeConfigsResponse(
+                    results=[result(code, _LOST, one.resource_type, one.resource_name) for one in topics]
+                )
+            response.throttle_time_ms = found.throttle_time_ms
+            response.results += found.results
+        return response
+
+    async def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> Message:
+        """What a topic's request does not name goes back to its default."""
+        result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
+        return await self._alter(call, request, result, kafka.AlterConfigsResponse)
+
+    async def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> Message:
+        """What is not named stays."""
+        result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
+        return await self._alter(call, request, result, kafka.IncrementalAlterConfigsResponse)
+
+    async def _alter(
+        self,
+        call: Call,
+        request: kafka.AlterConfigsRequest | kafka.IncrementalAlterConfigsRequest,
+        result: Callable[[int, str | None, int, str], Any],
+        response_class: Callable[..., Any],
+    ) -> Message:
+        refused = []
+        wanted: list[Any] = []
+        for resource in request.resources:
+            kind, name = resource.resource_type, resource.resource_name
+            if kind != TOPIC:
+                text = "Only topics' configurations can be changed at a node."
+                refused.append(result(ErrorCode.INVALID_REQUEST, text, kind, name))
+            elif self._relay.is_own(name):
+                refused.append(result(ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN, kind, name))
+            else:
+                wanted.append(resource)
+        response = response_class()
+        if wanted:
+            request.resources = wanted
+            try:
+                response = await self._ask_controller(call, request)
+            except ClientError as error:
+                code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
+                response.responses = [
+                    result(code, _LOST, one.resource_type, one.resource_name) for one in wanted
+                ]
+        response.responses += refused
+        return response

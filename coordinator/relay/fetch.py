@@ -1,0 +1,340 @@
+"""Fetch (1) v4-12: record batches come from the leaders of their partitions as they are.
+
+Where all partitions have one leader, its answer leaves in the memory in which it came, under another
+correlation id. Where they have several, it is put together from theirs as soon as one has records; the
+others' questions stay where they are, and what they bring goes into the client's next answer.
+
+There are no fetch sessions (the session id of an answer is 0), and no followers are read from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.errors import BrokerError, ClientError, ConnectionLostError
+from ringleader.clients.model import Node
+from ringleader.coordinator.relay.relay import Refused, Relay, code_of
+from ringleader.coordinator.relay.upstream import Upstreams
+from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode, MalformedError
+from ringleader.protocol.frames import decode_response
+
+ANSWER_MAX_BYTES = 2 * 1024 * 1024
+"""Most bytes of records that one answer is to have, whatever the client allows: what a client that does not
+read keeps here. One batch larger than that still comes whole."""
+CONSUMER = -1
+NO_SESSION = -1
+"""The session epoch of a Fetch without a session."""
+UNKNOWN = -1
+LEFT_S = 10.0
+"""A question that a client left at a broker for longer than this beyond its wait is asked anew."""
+
+_HEAD = struct.Struct(">ii").pack
+
+Topics = dict[str, list[kafka.FetchRequestFetchPartition]]
+
+
+def register(services: Services, relay: Relay) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Fetch(relay)
+    return {1: relay.handler(services, family.fetch)}
+
+
+class Watermarks(NamedTuple):
+    """What was last told of a partition; -1: nothing."""
+
+    high: int = -1
+    last_stable: int = -1
+    log_start: int = -1
+
+
+class Parked:
+    """A question that waits at a broker for records, perhaps longer than the client's request."""
+
+    __slots__ = ("asked", "first", "task", "until_s")
+
+    def __init__(
+        self, asked: object, task: asyncio.Task[kafka.FetchResponse], until_s: float, first: bool
+    ) -> None:
+        self.asked = asked
+        """The same again asks for the same."""
+        self.task = task
+        self.until_s = until_s
+        """When the broker answers at the latest."""
+        self.first = first
+        """Of some of its partitions nothing was told to this client yet."""
+
+
+class _Fetch:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    async def fetch(self, call: Call, request: kafka.FetchRequest) -> Message | None:
+        """Answered when there is enough, when an error must be told, or when the wait is over."""
+        if request.session_epoch > 0:
+            return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        asked = [(topic.topic, topic.partitions) for topic in request.topics]
+        parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition)
+        if len(parts) != 1 or missing:
+            await _Several(self._relay, call, request).fetch(parts, missing)
+            return None
+        [(broker, topics)] = parts.items()
+        return await self._from_one(call, request, broker, topics)
+
+    async def _from_one(
+        self, call: Call, request: kafka.FetchRequest, broker: Node, topics: Topics
+    ) -> Message | None:
+        relay = self._relay
+        upstreams = relay.upstreams(call)
+        message = part_of(relay, request, topics, request.max_wait_ms, 1)
+        try:
+            answer: RawAnswer = await upstreams.ask(broker, asking(call, message), patience_s(relay, message))
+            response = read(relay, answer)
+        except ClientError as error:
+            return failed(relay, topics, error)
+        if answer.version == call.api_version and not names_brokers(response):
+            call.finish(_HEAD(len(answer.frame), call.correlation_id), memoryview(answer.frame)[4:])
+        else:
+            call.answer(response)
+        upstreams.release()
+        return None
+
+
+class _Several:
+    """One Fetch of partitions that several brokers lead, or that nobody leads."""
+
+    def __init__(self, relay: Relay, call: Call, request: kafka.FetchRequest) -> None:
+        self._relay = relay
+        self._call = call
+        self._request = request
+        self._upstreams = relay.upstreams(call)
+        self._now_s = asyncio.get_running_loop().time
+        self._until_s = self._now_s() + max(0, request.max_wait_ms) / 1000
+        self._shares = 1
+        self._found: dict[str, list[kafka.FetchResponsePartitionData]] = {
+            topic.topic: [] for topic in request.topics
+        }
+        self._urgent = False
+        self._throttle_ms = 0
+
+    async def fetch(
+        self,
+        parts: Mapping[Node, Topics],
+        missing: Sequence[Refused[kafka.FetchRequestFetchPartition]],
+    ) -> None:
+        """Answers. `missing`: partitions that nobody leads."""
+        self._shares = max(1, len(parts))
+        upstreams = self._upstreams
+        upstreams.watermarks = {
+            key: upstreams.watermarks[key]
+            for topic in self._request.topics
+            for entry in topic.partitions
+            if (key := (topic.topic, entry.partition)) in upstreams.watermarks
+        }
+        for topic, entry, code in missing:
+            self._urgent = True
+            self._found[topic].append(failed_partition(entry.partition, code))
+        for broker, topics in parts.items():
+            self._ask(broker, topics)
+        waiting = await self._wait(parts)
+        for broker in waiting:
+            upstreams.want(broker, False)
+            for topic, entries in parts[broker].items():
+                for entry in entries:
+                    known = upstreams.watermarks.get((topic, entry.partition), Watermarks())
+                    self._found[topic].append(nothing_new(entry.partition, known))
+        response = kafka.FetchResponseFetchableTopicResponse
+        responses = [response(*topic) for topic in self._found.items()]
+        self._call.answer(kafka.FetchResponse(self._throttle_ms, responses=responses))
+        upstreams.release()
+
+    def _ask(self, broker: Node, topics: Topics) -> None:
+        """Ask that broker, unless the same question waits there already."""
+        upstreams = self._upstreams
+        asked = (
+            self._call.api_version,
+            self._request.isolation_level,
+            tuple(
+                (topic, one.partition, one.fetch_offset, one.current_leader_epoch)
+                for topic, entries in topics.items()
+                for one in entries
+            ),
+        )
+        parked = upstreams.parked.get(broker)
+        if parked is not None:
+            if parked.asked == asked and self._now_s() < parked.until_s + LEFT_S:
+                upstreams.want(broker, True)
+                return
+            parked.task.cancel()
+            upstreams.drop(broker)
+        first = any(
+            (topic, one.partition) not in upstreams.watermarks
+            for topic, entries in topics.items()
+            for one in entries
+        )
+        until_s = self._now_s() if first or self._urgent else self._until_s
+        wait_ms = max(0, math.ceil((until_s - self._now_s()) * 1000))
+        message = part_of(self._relay, self._request, topics, wait_ms, self._shares)
+        task = asyncio.get_running_loop().create_task(
+            _answer(self._relay, upstreams, self._call, broker, topics, message)
+        )
+        upstreams.parked[broker] = Parked(asked, task, until_s, first)
+
+    async def _wait(self, parts: Mapping[Node, Topics]) -> list[Node]:
+        """Until there are records, an error or no more time. Brokers that have not answered; one that was
+        never asked about these partitions before is waited for in any case."""
+        upstreams = self._upstreams
+        waiting = set(parts)
+        while waiting:
+            tasks = {upstreams.parked[broker].task: broker for broker in waiting}
+            first = any(upstreams.parked[broker].first for broker in waiting)
+            left_s = 0.0 if self._urgent else max(0.0, self._until_s - self._now_s())
+            done, _ = await asyncio.wait(
+                tasks, timeout=None if first else left_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                break
+            for task in done:
+                broker = tasks[task]
+                del upstreams.parked[broker]
+                response = task.result()
+                if self._has_news(response) or self._urgent or self._now_s() >= self._until_s:
+                    waiting.remove(broker)
+                    self._throttle_ms = max(self._throttle_ms, response.throttle_time_ms)
+                    for topic in response.responses:
+                        self._found[topic.topic] += topic.partitions
+                else:
+                    self._ask(broker, parts[broker])  # it has nothing yet
+        return [broker for broker in parts if broker in waiting]
+
+    def _has_news(self, response: kafka.FetchResponse) -> bool:
+        """Learn from a broker's answer; whether there are records or errors in it."""
+        news = False
+        watermarks = self._upstreams.watermarks
+        for topic in response.responses:
+            for one in topic.partitions:
+                if one.error_code:
+                    news = True
+                else:
+                    told = Watermarks(one.high_watermark, one.last_stable_offset, one.log_start_offset)
+                    watermarks[topic.topic, one.partition_index] = told
+                    news = news or bool(one.records)
+        self._urgent = self._urgent or news
+        return news
+
+
+async def _answer(
+    relay: Relay, upstreams: Upstreams, call: Call, broker: Node, topics: Topics, message: kafka.FetchRequest
+) -> kafka.FetchResponse:
+    """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
+    try:
+        connection = await upstreams.connection(broker, waiting=True)
+        timeout_s = patience_s(relay, message)
+        answer = await connection.ask(asking(call, message), timeout_s, request_timeout_s=timeout_s)
+        response = read(relay, answer)
+    except ClientError as error:
+        return failed(relay, topics, error)
+    names_brokers(response)
+    return response
+
+
+# ---- what is asked ----
+
+
+def part_of(
+    relay: Relay, request: kafka.FetchRequest, topics: Topics, wait_ms: int, shares: int
+) -> kafka.FetchRequest:
+    """What one broker is asked: without a session, and without a rack, so that it names no follower.
+    `shares`: among how many brokers the client's bytes are divided."""
+    most = max(1, min(request.max_bytes, relay.settings.fetch_max_bytes, ANSWER_MAX_BYTES) // shares)
+    return kafka.FetchRequest(
+        replica_id=CONSUMER,
+        max_wait_ms=wait_ms,
+        min_bytes=-(-request.min_bytes // shares),
+        max_bytes=most,
+        isolation_level=request.isolation_level,
+        session_id=0,
+        session_epoch=NO_SESSION,
+        topics=[kafka.FetchRequestFetchTopic(*topic) for topic in topics.items()],
+    )
+
+
+def asking(call: Call, message: kafka.FetchRequest) -> Request:
+    """The request; its answer comes as it is."""
+    return Request(
+        kafka.FetchRequest, lambda _version: message, call.api_version, raw=True, client_id=call.client_id
+    )
+
+
+def patience_s(relay: Relay, message: kafka.FetchRequest) -> float:
+    """A broker that takes longer for an answer is taken for dead."""
+    return (max(0, message.max_wait_ms) + relay.cluster.request_timeout_ms) / 1000
+
+
+# ---- what is answered ----
+
+
+def read(relay: Relay, answer: RawAnswer) -> kafka.FetchResponse:
+    """The answer, its records as views of it. Raises ConnectionLostError for one that cannot be read."""
+    try:
+        response = decode_response(kafka.FetchResponse, answer.frame, answer.version)[1]
+    except MalformedError as error:
+        raise ConnectionLostError(f"an answer to Fetch cannot be read: {error}") from error
+    if response.error_code:
+        raise BrokerError("a broker refused a Fetch", response.error_code)
+    for topic in response.responses:
+        for one in topic.partitions:
+            if one.error_code:
+                relay.look_at(topic.topic, one.error_code)
+    return response
+
+
+def names_brokers(response: kafka.FetchResponse) -> bool:
+    """Whether brokers were named in it; now they are not."""
+    named = False
+    for topic in response.responses:
+        for one in topic.partitions:
+            if one.preferred_read_replica != UNKNOWN or one.current_leader.leader_id != UNKNOWN:
+                named = True
+                one.preferred_read_replica = UNKNOWN
+                one.current_leader = kafka.FetchResponseLeaderIdAndEpoch()
+    return named
+
+
+def failed(relay: Relay, topics: Topics, error: ClientError) -> kafka.FetchResponse:
+    """No answer: the client looks for the leaders again, as this node does."""
+    relay.topology.suspect(topics)
+    code = code_of(error, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    response = kafka.FetchResponseFetchableTopicResponse
+    return kafka.FetchResponse(
+        responses=[
+            response(topic, [failed_partition(one.partition, code) for one in entries])
+            for topic, entries in topics.items()
+        ]
+    )
+
+
+def failed_partition(partition: int, code: int) -> kafka.FetchResponsePartitionData:
+    """As a broker says it."""
+    return kafka.FetchResponsePartitionData(
+        partition, code, high_watermark=UNKNOWN, aborted_transactions=None, records=b""
+    )
+
+
+def nothing_new(partition: int, known: Watermarks) -> kafka.FetchResponsePartitionData:
+    """Nothing came yet."""
+    return kafka.FetchResponsePartitionData(
+        partition,
+        high_watermark=known.high,
+        last_stable_offset=known.last_stable,
+        log_start_offset=known.log_start,
+        aborted_transactions=None,
+        records=b"",
+    )

@@ -1,0 +1,162 @@
+"""Everything that is not about groups, passed on to the brokers of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import Request
+from ringleader.clients.errors import ClientError, UnsupportedVersionError
+from ringleader.clients.model import Node
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.relay.arrivals import Arrivals
+from ringleader.coordinator.relay.faces import Faces
+from ringleader.coordinator.relay.topology import STALE, Topology
+from ringleader.coordinator.relay.upstream import Upstreams
+from ringleader.coordinator.server.call import Call, Message, NoAnswer
+from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.server.handlers import Handler, Services, groups, security, versions
+from ringleader.coordinator.server.handlers import offsets as committed
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
+
+ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
+"""Brokers' answers to Fetch that are on their way through this node at a time."""
+GREETING = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
+
+Entry = TypeVar("Entry")
+
+Work = Callable[[Call, Any], Awaitable["Message | NoAnswer | None"]]
+"""Handles a request: its response, or None if it has answered the call itself."""
+
+
+class Refused(NamedTuple, Generic[Entry]):
+    """An entry that no broker can be asked about."""
+
+    topic: str
+    entry: Entry
+    error_code: int
+
+
+class Relay:
+    """What the handlers of topics, records and transactions share. `start` it before the server."""
+
+    def __init__(self, cluster: Cluster, settings: Settings) -> None:
+        """`cluster`: the brokers, asked in the name of this node; whoever made it closes it."""
+        self.cluster = cluster
+        self.settings = settings
+        self.topology = Topology(cluster)
+        self.arrivals = Arrivals(ARRIVALS_MAX_BYTES)
+        self.versions: dict[int, tuple[int, int]] = {}
+        """Of each API the lowest and highest version that the brokers serve."""
+        self._faces = Faces([], [])
+        self._faces_of: object = None
+
+    async def start(self) -> None:
+        """Learn who the brokers are and what they serve. Raises ClientError."""
+        await self.topology.refresh()
+        request = Request(ApiVersionsRequest, lambda _version: GREETING)
+        asked = [self.topology.ask(broker, request, "") for broker in self.topology.brokers.values()]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        found = [answer for answer in answers if isinstance(answer, ApiVersionsResponse)]
+        if not found:
+            raise next(answer for answer in answers if isinstance(answer, BaseException))
+        served = [
+            {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys} for answer in found
+        ]
+        self.versions = {
+            key: (max(one[key][0] for one in served), min(one[key][1] for one in served))
+            for key in set.intersection(*map(set, served))
+        }
+
+    def register(self, services: Services) -> dict[int, Handler]:
+        """All handlers of a node of several, by API key: groups here, everything else at the brokers.
+        ApiVersions answers with these, in the versions that the brokers serve, too."""
+        # Here, as these modules need the names of this one.
+        from ringleader.coordinator.relay import admin, fetch, metadata, offsets, produce, transactions
+
+        table: dict[int, Handler] = {}
+        for family in (metadata, produce, fetch, offsets, admin, transactions):
+            table.update(family.register(services, self))
+        narrowed = {key: self.versions[key] for key in table if key in self.versions}
+        for own in (groups, committed, security):
+            table.update(own.register(services))
+        table.update(versions.register(services, tuple(table), narrowed))
+        return table
+
+    # ---- what the handlers share ----
+
+    def handler(self, services: Services, work: Work) -> Handler:
+        """Run `work` for each request, until the client hangs up."""
+
+        async def answer(call: Call, request: Any) -> None:
+            response = await work(call, request)
+            if response is not None:
+                call.answer(response)
+
+        def handle(call: Call, request: Any) -> None:
+            services.spawn(call, answer(call, request))
+
+        return handle
+
+    def upstreams(self, call: Call) -> Upstreams:
+        """The brokers' connections that belong to the connection of this call."""
+        connection = call.connection
+        assert isinstance(connection, Connection)
+        found = connection.companion
+        if found is None:
+            found = connection.companion = Upstreams(self.cluster, self.arrivals)
+        assert isinstance(found, Upstreams)
+        return found
+
+    def faces(self, services: Services) -> Faces:
+        """Which node stands for which broker, as of now."""
+        nodes = [node.node_id for node in services.directory.nodes()]
+        of = (nodes, self.topology.seen)
+        if of != self._faces_of:
+            self._faces, self._faces_of = Faces(sorted(self.topology.seen), nodes), of
+        return self._faces
+
+    def is_own(self, topic: str) -> bool:
+        """Whether the topic is where the nodes keep the groups: nobody else may change it."""
+        return topic == self.settings.cluster_groups_topic
+
+    async def by_leader(
+        self, asked: Sequence[tuple[str, Sequence[Entry]]], index: Callable[[Entry], int]
+    ) -> tuple[dict[Node, dict[str, list[Entry]]], list[Refused[Entry]]]:
+        """Entries of topics by the broker that leads their partition, and those that nobody leads."""
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        try:
+            await self.topology.ensure(topic for topic, _ in asked)
+        except ClientError:
+            unknown = ErrorCode.LEADER_NOT_AVAILABLE
+        parts: dict[Node, dict[str, list[Entry]]] = {}
+        refused = []
+        for topic, entries in asked:
+            for entry in entries:
+                leader = self.topology.leader(topic, index(entry))
+                if isinstance(leader, Node):
+                    parts.setdefault(leader, {}).setdefault(topic, []).append(entry)
+                    continue
+                self.topology.suspect([topic])
+                refused.append(Refused(topic, entry, leader if self.topology.describe(topic) else unknown))
+        return parts, refused
+
+    def look_at(self, topic: str, error_code: int) -> None:
+        """An error code of a partition in an answer: perhaps its leader has to be looked up again."""
+        if error_code and error_code in STALE:
+            self.topology.suspect([topic])
+
+
+def request_for(call: Call, message: Any) -> Request:
+    """To a broker, in the name of the client, in the version that the client speaks."""
+    return Request(type(message), lambda _version: message, call.api_version, client_id=call.client_id)
+
+
+def code_of(error: ClientError | KafkaError, lost: int) -> int:
+    """What a client is told; `lost`: when the broker could not be reached, or did not answer."""
+    if isinstance(error, KafkaError):
+        return error.code
+    return ErrorCode.UNSUPPORTED_VERSION if isinstance(error, UnsupportedVersionError) else lost

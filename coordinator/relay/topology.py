@@ -1,0 +1,235 @@
+"""What is known of the cluster: its brokers, and which of them leads which partition.
+
+Nothing is asked that nobody needs: a topic is looked up when it is first wanted, and again after a broker
+said that it does not lead it. Answers to clients' own requests for metadata are learned from, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.errors import ClientError, RetriableError
+from ringleader.clients.model import Node
+from ringleader.coordinator.bounded import BoundedCache
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import (
+    FindCoordinatorRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from ringleader.protocol.schema import ZERO_UUID
+
+ABSENT_S = 1.0
+"""A topic that does not exist is asked for again after this time."""
+ABSENT_MAX_BYTES = 1024 * 1024
+"""What remembering such names may take."""
+TRANSACTION_KEY_TYPE = 1
+ATTEMPTS, ATTEMPT_MS = 3, 3_000
+"""How often, and for how long each time, a broker is asked when any will do."""
+METADATA = "metadata"
+"""The purpose of its connections: short answers, in time."""
+
+STALE = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+    }
+)
+"""Errors of a partition after which its leader is looked up again."""
+
+
+class Topic(NamedTuple):
+    """A topic of the cluster."""
+
+    name: str
+    id: bytes
+    leaders: tuple[int, ...]
+    """Broker ids by partition; -1 while there is none."""
+
+    @property
+    def partitions(self) -> int:
+        """How many it has."""
+        return len(self.leaders)
+
+
+class Topology:
+    """See the module. The directory of topics of a node whose topics live on a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.brokers: dict[int, Node] = {}
+        """Those that are there."""
+        self.seen: frozenset[int] = frozenset()
+        """Ids of all brokers that ever were."""
+        self.controller_id = -1
+        self._topics: dict[str, Topic] = {}
+        self._stale: set[str] = set()
+        self._absent: BoundedCache[str, float] = BoundedCache(ABSENT_MAX_BYTES)
+        self._asking: asyncio.Task[None] | None = None
+        self._next: tuple[set[str], asyncio.Future[None]] | None = None
+        self._coordinators: BoundedCache[str, int] = BoundedCache(ABSENT_MAX_BYTES)
+
+    # ---- topics ----
+
+    def describe(self, name: str) -> Topic | None:
+        """See `TopicDirectory`."""
+        return self._topics.get(name)
+
+    def all(self) -> Sequence[Topic]:
+        """Those that are known."""
+        return list(self._topics.values())
+
+    def leader(self, topic: str, partition: int) -> Node | ErrorCode:
+        """Who leads it, as far as is known; or why nobody does."""
+        found = self._topics.get(topic)
+        if found is None or not 0 <= partition < found.partitions:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return self.brokers.get(found.leaders[partition]) or ErrorCode.LEADER_NOT_AVAILABLE
+
+    def suspect(self, topics: Iterable[str]) -> None:
+        """Their leaders have to be looked up before they are asked again."""
+        self._stale.update(topics)
+
+    async def find(self, names: Sequence[str]) -> None:
+        """See `FindTopics`: look up these topics, now."""
+        now_s = asyncio.get_running_loop().time()
+        due = [
+            name
+            for name in names
+            if name in self._stale or now_s - self._absent.get(name, -ABSENT_S) >= ABSENT_S
+        ]
+        if not due:
+            return
+        try:
+            await self._ask(due)
+        except ClientError as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+
+    async def ensure(self, names: Iterable[str]) -> None:
+        """Look up those of these topics whose leaders are not known. Raises ClientError."""
+        now_s = asyncio.get_running_loop().time()
+        due = [
+            name
+            for name in names
+            if name in self._stale
+            or (name not in self._topics and now_s - self._absent.get(name, -ABSENT_S) >= ABSENT_S)
+        ]
+        if due:
+            await self._ask(due)
+
+    async def refresh(self) -> None:
+        """Look up who the brokers are. Raises ClientError."""
+        await self._ask([])
+
+    async def _ask(self, names: Iterable[str]) -> None:
+        """All that are wanted while one request is under way go into the next."""
+        if self._next is None:
+            self._next = set(), asyncio.get_running_loop().create_future()
+            if self._asking is None:
+                self._asking = asyncio.get_running_loop().create_task(self._ask_on(), name="topology")
+        wanted, answered = self._next
+        wanted.update(names)
+        await asyncio.shield(answered)
+
+    async def _ask_on(self) -> None:
+        try:
+            while self._next is not None:
+                (names, answered), self._next = self._next, None
+                try:
+                    self.learn(await self.metadata(sorted(names)))
+                except ClientError as error:
+                    answered.set_exception(error)
+                    answered.exception()  # perhaps nobody waits for it any more
+                else:
+                    answered.set_result(None)
+        finally:
+            self._asking = None
+
+    async def metadata(self, names: Sequence[str]) -> MetadataResponse:
+        """What a broker says about these topics. Raises ClientError."""
+        topics = [MetadataRequestTopic(name=name) for name in names]
+        message = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        response: MetadataResponse = await self.ask_any(plain(message))
+        return response
+
+    def learn(self, response: MetadataResponse) -> None:
+        """From an answer of version 10 or later."""
+        self.brokers = {one.node_id: Node(one.node_id, one.host, one.port) for one in response.brokers}
+        self._cluster.know(self.brokers)
+        self.controller_id = response.controller_id
+        if not self.seen.issuperset(self.brokers):
+            self.seen |= self.brokers.keys()
+        now_s = asyncio.get_running_loop().time()
+        for topic in response.topics:
+            name = topic.name
+            if not name:
+                continue
+            self._stale.discard(name)
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                self._topics.pop(name, None)
+                self._absent.remember(name, now_s)
+            elif not topic.error_code:
+                leaders = [-1] * (1 + max((one.partition_index for one in topic.partitions), default=-1))
+                for one in topic.partitions:
+                    leaders[one.partition_index] = one.leader_id
+                self._topics[name] = Topic(name, topic.topic_id or ZERO_UUID, tuple(leaders))
+                if not self.seen.issuperset(leaders):
+                    self.seen |= {leader for leader in leaders if leader >= 0}
+                if -1 in leaders:
+                    self._stale.add(name)
+
+    # ---- brokers ----
+
+    async def ask(self, broker: Node | None, request: Request, purpose: str, **how: Any) -> Any:
+        """Ask that broker, or any. Raises ClientError."""
+        return await self._cluster.send(broker, request, purpose=purpose, **how)
+
+    async def ask_any(self, request: Request) -> Any:
+        """Ask any broker what may be asked twice; one that hangs is not waited for. Raises ClientError."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await self.ask(None, request, METADATA, request_timeout_ms=ATTEMPT_MS)
+            except RetriableError:
+                continue
+        return await self.ask(None, request, METADATA, request_timeout_ms=ATTEMPT_MS)
+
+    async def controller(self) -> Node | None:
+        """The broker for changes of topics; None: any will do. Raises ClientError."""
+        if self.controller_id not in self.brokers:
+            await self.refresh()
+        return self.brokers.get(self.controller_id)
+
+    async def coordinator(self, transactional_id: str) -> Node:
+        """The broker that coordinates a transactional id. Raises ClientError, KafkaError."""
+        known = self.brokers.get(self._coordinators.get(transactional_id, -1))
+        if known is not None:
+            return known
+
+        def build(version: int) -> FindCoordinatorRequest:
+            if version >= 4:
+                return FindCoordinatorRequest(
+                    key_type=TRANSACTION_KEY_TYPE, coordinator_keys=[transactional_id]
+                )
+            return FindCoordinatorRequest(key_type=TRANSACTION_KEY_TYPE, key=transactional_id)
+
+        answer = await self.ask_any(Request(FindCoordinatorRequest, build))
+        found = answer.coordinators[0] if answer.coordinators else answer
+        if found.error_code:
+            raise KafkaError(found.error_code, found.error_message or "")
+        self._coordinators.remember(transactional_id, found.node_id)
+        return Node(found.node_id, found.host, found.port)
+
+    def suspect_coordinator(self, transactional_id: str) -> None:
+        """It has moved, or cannot be reached: it is looked up before it is asked again."""
+        self._coordinators.remember(transactional_id, -1)

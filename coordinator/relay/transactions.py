@@ -1,0 +1,87 @@
+"""Producer ids and transactions: the cluster's own coordinators answer.
+
+InitProducerId (22) v0-4, AddPartitionsToTxn (24) and EndTxn (26) v0-3. A client comes to the node that
+FindCoordinator named for its transactional id, and any node passes it on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleader.clients.errors import ClientError
+from ringleader.coordinator.relay.relay import Relay, code_of, request_for
+from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.refusals import refusal
+
+MOVED = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""After these the transaction's coordinator is looked up again."""
+
+
+def register(services: Services, relay: Relay) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Transactions(relay)
+    return {
+        22: relay.handler(services, family.init_producer_id),
+        24: relay.handler(services, family.add_partitions),
+        26: relay.handler(services, family.end),
+    }
+
+
+class _Transactions:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    async def init_producer_id(self, call: Call, request: kafka.InitProducerIdRequest) -> Message:
+        """A fresh id from any broker, or that of a transactional id from its coordinator."""
+        if request.transactional_id is not None:
+            return await self.ask(call, request, request.transactional_id)
+        relay = self._relay
+        try:
+            return await relay.topology.ask(None, request_for(call, request), "")
+        except ClientError as error:
+            code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return refusal(request, call.api_version, code)
+
+    async def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message:
+        """All or none. Where the groups are kept, nobody writes but the nodes."""
+        if any(self._relay.is_own(topic.name) for topic in request.v3_and_below_topics):
+            return refusal(request, call.api_version, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        return await self.ask(call, request, request.v3_and_below_transactional_id)
+
+    async def end(self, call: Call, request: kafka.EndTxnRequest) -> Message:
+        """Answered when it is decided."""
+        return await self.ask(call, request, request.transactional_id)
+
+    async def ask(self, call: Call, request: Any, transactional_id: str) -> Message:
+        """The coordinator's answer, or an error that is worth another try."""
+        relay = self._relay
+        timeout_s = relay.cluster.request_timeout_ms / 1000
+        try:
+            broker = await relay.topology.coordinator(transactional_id)
+            response = await relay.upstreams(call).ask(broker, request_for(call, request), timeout_s)
+        except (ClientError, KafkaError) as error:
+            relay.topology.suspect_coordinator(transactional_id)
+            code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return refusal(request, call.api_version, code)
+        if _codes(response) & MOVED:
+            relay.topology.suspect_coordinator(transactional_id)
+        return response
+
+
+def _codes(response: Any) -> set[int]:
+    if isinstance(response, kafka.AddPartitionsToTxnResponse):
+        return {
+            one.partition_error_code
+            for topic in response.results_by_topic_v3_and_below
+            for one in topic.results_by_partition
+        }
+    return {response.error_code}

@@ -1,0 +1,293 @@
+"""Fetch through a node: one leader, several, long polls, errors, and what stays in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+import pytest
+
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+    FetchResponse,
+    FetchResponseLeaderIdAndEpoch,
+    ListOffsetsResponse,
+)
+from tests.support.relayed import relaying
+from tests.support.served import connected, until
+from tests.support.two_brokers import fetched, two_brokers
+
+NEWEST = 12
+
+
+def ask(*partitions: int, offset: int = 0, wait_ms: int = 20_000, **more: Any) -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        session_epoch=more.pop("session_epoch", 0),
+        topics=[
+            FetchRequestFetchTopic(
+                "orders",
+                [
+                    FetchRequestFetchPartition(one, 5, offset, partition_max_bytes=1_000_000)
+                    for one in partitions
+                ],
+            )
+        ],
+        **more,
+    )
+
+
+def by_partition(response: FetchResponse) -> dict[int, Any]:
+    [topic] = response.responses
+    assert topic.topic == "orders"
+    return {one.partition_index: one for one in topic.partitions}
+
+
+class Held:
+    """A broker that answers what waits there when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[FetchRequest] = []
+        self.records: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def fetch(self, request: FetchRequest, version: int, correlation_id: int) -> FetchResponse:
+        self.asked.append(request)
+        if not request.max_wait_ms:
+            return fetched(request)
+        return fetched(request, await self.records.get())
+
+
+@pytest.mark.parametrize("version", range(4, NEWEST + 1))
+@pytest.mark.parametrize("size", [0, 100, 70_000, 3_000_000])
+async def test_records_of_one_leader_come_as_they_are(version: int, size: int) -> None:
+    records = os.urandom(size)
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, lambda request, *_: fetched(request, records))
+        async with connected("127.0.0.1", node.services.port) as client:
+            for _ in range(2):
+                answer = await client.call(
+                    ask(0, 2) if version >= 7 else ask(0, 2, session_epoch=-1), version
+                )
+                found = by_partition(answer)
+                assert found.keys() == {0, 2}
+                assert all(one.records == records for one in found.values())
+                assert found[2].high_watermark == 102
+                assert answer.session_id == 0
+        [(asked, asked_version), *_] = [
+            (one, version) for one, version in cluster.brokers[1].requests if isinstance(one, FetchRequest)
+        ]
+        assert asked_version == version
+        assert (asked.session_epoch, asked.rack_id, asked.max_wait_ms) == (-1, "", 20_000)
+        assert node.relay.arrivals.taken_bytes == 0
+
+
+async def test_a_session_is_refused() -> None:
+    async with (
+        two_brokers() as cluster,
+        relaying(cluster.bootstrap) as [node],
+        connected("127.0.0.1", node.services.port) as client,
+    ):
+        answer = await client.call(ask(0, session_epoch=3), NEWEST)
+        assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+async def test_brokers_are_not_named() -> None:
+    leader = FetchResponseLeaderIdAndEpoch(2, 6)
+
+    def answer(request: FetchRequest, *_: int) -> FetchResponse:
+        return fetched(request, b"r", preferred_read_replica=2, current_leader=leader)
+
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, answer)
+        async with connected("127.0.0.1", node.services.port) as client:
+            for asked in (ask(0), ask(0, 1)):
+                for one in by_partition(await client.call(asked, NEWEST)).values():
+                    assert one.preferred_read_replica == -1
+                    assert one.current_leader.leader_id == -1
+                    assert one.records == b"r"
+
+
+async def test_what_waits_at_one_broker_is_in_nobody_elses_way() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        held = Held()
+        cluster.on(1, held.fetch)
+        cluster.on(2, lambda *_: ListOffsetsResponse())
+        port = node.services.port
+        async with connected("127.0.0.1", port) as waiting, connected("127.0.0.1", port) as other:
+            waiting.send(ask(0), NEWEST)
+            await until(lambda: len(held.asked) == 1)
+            other.send(ask(2), NEWEST)
+            await until(lambda: len(held.asked) == 2)
+            held.records.put_nowait(b"first")
+            held.records.put_nowait(b"second")
+            _, first = await waiting.receive(FetchRequest, NEWEST)
+            _, second = await other.receive(FetchRequest, NEWEST)
+            assert by_partition(first)[0].records == b"first"
+            assert by_partition(second)[2].records == b"second"
+
+
+async def test_who_hangs_up_leaves_nothing_at_the_brokers() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        held = Held()
+        cluster.on(1, held.fetch)
+        before = [len(broker.writers) for broker in cluster.brokers.values()]
+        async with connected("127.0.0.1", node.services.port) as client:
+            client.send(ask(0, 1), NEWEST)
+            await until(lambda: len(held.asked) == 4)  # each broker: what is there, then what comes
+        held.records.put_nowait(b"for nobody")
+        held.records.put_nowait(b"for nobody")
+        await until(lambda: [len(broker.writers) for broker in cluster.brokers.values()] == before)
+        await until(lambda: not node.server.connections)
+        assert node.server.held_bytes == 0
+        assert node.relay.arrivals.taken_bytes == 0
+
+
+# ---- several leaders ----
+
+
+async def test_records_of_one_leader_do_not_wait_for_another() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        one, two = Held(), Held()
+        cluster.on(1, one.fetch, two.fetch)
+        async with connected("127.0.0.1", node.services.port) as client:
+            client.send(ask(0, 1, 2), NEWEST)
+            await until(lambda: len(one.asked) == len(two.asked) == 2)
+            one.records.put_nowait(b"here")
+            _, answer = await client.receive(FetchRequest, NEWEST)
+            found = by_partition(answer)
+            assert [found[0].records, found[1].records, found[2].records] == [b"here", b"", b"here"]
+            assert [found[index].high_watermark for index in range(3)] == [100, 101, 102]
+
+            # What waits at the second broker goes on waiting; what it brings is in the next answer.
+            two.records.put_nowait(b"later" * 20_000)
+            again = ask(0, 1, 2)
+            for entry in again.topics[0].partitions:
+                entry.fetch_offset = 10 if entry.partition != 1 else 0
+            client.send(again, NEWEST)
+            _, answer = await client.receive(FetchRequest, NEWEST)
+            found = by_partition(answer)
+            assert found[1].records == b"later" * 20_000
+            assert found[0].records == b""
+            assert len(two.asked) == 2
+
+
+async def test_another_question_takes_the_place_of_one_that_waits() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        one, two = Held(), Held()
+        cluster.on(1, one.fetch, two.fetch)
+        async with connected("127.0.0.1", node.services.port) as client:
+            client.send(ask(0, 1), NEWEST)
+            await until(lambda: len(one.asked) == len(two.asked) == 2)
+            one.records.put_nowait(b"here")
+            await client.receive(FetchRequest, NEWEST)
+            client.send(ask(0, 1, offset=50), NEWEST)
+            await until(lambda: len(two.asked) == 3)
+            two.records.put_nowait(b"to nobody")
+            two.records.put_nowait(b"at 50")
+            _, answer = await client.receive(FetchRequest, NEWEST)
+            assert by_partition(answer)[1].records == b"at 50"
+            assert two.asked[-1].topics[0].partitions[0].fetch_offset == 50
+
+
+async def test_nothing_comes_of_several_leaders_in_time() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+
+        async def wait(request: FetchRequest, *_: int) -> FetchResponse:
+            await asyncio.sleep(request.max_wait_ms / 1000)
+            return fetched(request)
+
+        cluster.on(1, wait)
+        async with connected("127.0.0.1", node.services.port) as client:
+            now_s = asyncio.get_running_loop().time
+            begun_s = now_s()
+            answer = await client.call(ask(0, 1, wait_ms=200), NEWEST)
+            assert now_s() - begun_s >= 0.2
+            assert [one.high_watermark for _, one in sorted(by_partition(answer).items())] == [100, 101]
+
+
+# ---- leaders move ----
+
+
+async def test_a_leader_that_moved_is_found_again() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(
+            1, lambda request, *_: fetched(request, error_code=6), lambda request, *_: fetched(request, b"r")
+        )
+        async with connected("127.0.0.1", node.services.port) as client:
+            answer = await client.call(ask(0), NEWEST)
+            assert by_partition(answer)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            cluster.leaders["orders"][0] = 2
+            answer = await client.call(ask(0), NEWEST)
+            assert by_partition(answer)[0].records == b"r"
+
+
+async def test_partitions_without_a_leader_do_not_keep_the_others_back() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.leaders["orders"][3] = -1
+        cluster.on(1, lambda request, *_: fetched(request, b"r"))
+        async with connected("127.0.0.1", node.services.port) as client:
+            found = by_partition(await client.call(ask(0, 3, 9), NEWEST))
+            assert found[0].records == b"r"
+            assert found[3].error_code == ErrorCode.LEADER_NOT_AVAILABLE
+            assert found[9].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            cluster.leaders["orders"][3] = 2
+            found = by_partition(await client.call(ask(3), NEWEST))
+            assert found[3].records == b"r"
+
+
+async def test_a_broker_that_is_gone_costs_its_partitions_only() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, lambda request, *_: fetched(request, b"r"))
+        async with connected("127.0.0.1", node.services.port) as client:
+            found = by_partition(await client.call(ask(0, 1), NEWEST))
+            await cluster.brokers[2].__aexit__(None, None, None)
+            found = by_partition(await client.call(ask(0, 1), NEWEST))
+            assert found[0].records == b"r"
+            found = by_partition(await client.call(ask(1), NEWEST))
+            assert found[1].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            async with cluster.brokers[2]:
+                found = by_partition(await client.call(ask(1), NEWEST))
+                assert found[1].records == b"r"
+
+
+# ---- memory ----
+
+
+async def test_answers_arrive_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten clients, each with an answer of 1 MB, and room for three."""
+    monkeypatch.setattr("ringleader.coordinator.relay.relay.ARRIVALS_MAX_BYTES", 3_500_000)
+    records = os.urandom(1_000_000)
+    most = 0
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        arrivals = node.relay.arrivals
+        give = arrivals.give
+
+        def watched(count: int) -> None:
+            nonlocal most
+            most = max(most, arrivals.taken_bytes)
+            give(count)
+
+        arrivals.give = watched  # type: ignore[method-assign]
+        cluster.on(1, lambda request, *_: fetched(request, records))
+
+        async def fetch() -> None:
+            async with connected("127.0.0.1", node.services.port) as client:
+                for _ in range(3):
+                    assert by_partition(await client.call(ask(0), NEWEST))[0].records == records
+
+        await asyncio.gather(*(fetch() for _ in range(10)))
+        assert 1_000_000 < most < 3_500_000
+        assert arrivals.taken_bytes == 0
+
+
+async def test_an_answer_that_cannot_be_read_is_the_brokers_fault() -> None:
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, lambda _request, _version, number: b"\0\0\0\x08" + number.to_bytes(4, "big") + b"\0abc")
+        async with connected("127.0.0.1", node.services.port) as client:
+            found = by_partition(await client.call(ask(0), NEWEST))
+            assert found[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

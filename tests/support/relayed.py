@@ -1,0 +1,123 @@
+"""Nodes that pass on to a Kafka cluster, in this process: the real server and relay, groups in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.relay.relay import Relay
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.handlers import NodeAddress, Services
+from ringleader.coordinator.server.server import Server
+from tests.support.memory_store import MemoryStorage
+
+
+class Nodes:
+    """A directory: the partitions of groups go round the nodes."""
+
+    def __init__(self) -> None:
+        self.known: list[NodeAddress] = []
+
+    def owner(self, partition: int) -> NodeAddress | None:
+        """See `Directory.owner`."""
+        return self.known[partition % len(self.known)]
+
+    def nodes(self) -> Sequence[NodeAddress]:
+        """See `Directory.nodes`."""
+        return self.known
+
+
+@dataclass
+class RelayNode:
+    """One of them."""
+
+    server: Server
+    relay: Relay
+    services: Services
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT for clients."""
+        return f"{self.services.host}:{self.services.port}"
+
+    @property
+    def upstreams(self) -> int:
+        """How many of its clients' connections have connections to brokers."""
+        return sum(connection.companion is not None for connection in self.server.connections)
+
+
+@contextlib.asynccontextmanager
+async def relaying(bootstrap: str, count: int = 1, **settings: Any) -> AsyncIterator[list[RelayNode]]:
+    """So many nodes before the brokers of `bootstrap`; node ids begin at 101."""
+    directory = Nodes()
+    async with contextlib.AsyncExitStack() as stack:
+        nodes = []
+        for number in range(count):
+            node = await stack.enter_async_context(_node(bootstrap, 101 + number, directory, settings))
+            nodes.append(node)
+            services = node.services
+            directory.known.append(NodeAddress(services.node_id, services.host, services.port))
+        yield nodes
+
+
+@contextlib.asynccontextmanager
+async def _node(
+    bootstrap: str, node_id: int, directory: Nodes, settings: dict[str, Any]
+) -> AsyncIterator[RelayNode]:
+    chosen = Settings(
+        **{"listen": "127.0.0.1:0", "node_id": node_id, "group_initial_rebalance_delay_ms": 0, **settings}
+    )
+    runtime = GroupRuntime(chosen, MemoryStorage())
+    await runtime.start()
+    tasks: set[asyncio.Task[None]] = set()
+    failures: list[BaseException] = []
+
+    def spawn(call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        tasks.add(task)
+
+        def done(task: asyncio.Task[None]) -> None:
+            tasks.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                failures.append(error)
+                if call is not None:
+                    call.close("failed")
+
+        task.add_done_callback(done)
+        if call is not None:
+            call.on_closed = task.cancel
+
+    async with Cluster(bootstrap, client_id=f"node-{node_id}", request_timeout_ms=10_000) as cluster:
+        relay = Relay(cluster, chosen)
+        await relay.start()
+        server = Server(chosen, runtime)
+        services = Services(
+            settings=chosen,
+            runtime=runtime,
+            topics=relay.topology,
+            node_id=node_id,
+            host="127.0.0.1",
+            port=0,
+            cluster_id="cluster",
+            spawn=spawn,
+            cluster=directory,
+            find_topics=relay.topology.find,
+        )
+        _, services.port = await server.start(relay.register(services), relay.topology)
+        try:
+            yield RelayNode(server, relay, services)
+        finally:
+            server.stop_accepting()
+            await runtime.stop()
+            for task in list(tasks):
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await server.close_connections(1.0)
+    if failures:
+        raise failures[0]
