@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ringleader.clients.connection.authentication import log_in, stay_logged_in
 from ringleader.clients.connection.incoming import Incoming
@@ -297,8 +297,7 @@ class Connection(asyncio.BufferedProtocol):
     # ---- asyncio.BufferedProtocol ----
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none, and does as one
         _keep_alive(transport.get_extra_info("socket"))
 
     def pause_writing(self) -> None:
