@@ -121,15 +121,23 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
     def _live(self) -> Any:
         """The driver, joined at the first call that needs it."""
         if self._driver is None:
-            from ringleader.spark_bridge.group.consumer_group import ConsumerGroup
             from ringleader.spark_bridge.group.driver import SourceDriver
             from ringleader.spark_bridge.network.log import KafkaLog
 
             _log_to_stderr()
             self._leave_on_sigterm()
             log = KafkaLog.of(self._fetch.endpoint, self._settings)
-            self._driver = SourceDriver(self._settings, ConsumerGroup(self._settings), log)
+            self._driver = SourceDriver(self._settings, self._group(), log)
         return self._driver
+
+    def _group(self) -> Any:
+        if self._settings.assign:
+            from ringleader.spark_bridge.group.assigned_partitions import AssignedPartitions
+
+            return AssignedPartitions(self._settings)
+        from ringleader.spark_bridge.group.consumer_group import ConsumerGroup
+
+        return ConsumerGroup(self._settings)
 
     def _leave_on_sigterm(self) -> None:
         """Spark ends this process with SIGTERM, often twice within milliseconds, and without ``stop``."""

@@ -35,10 +35,12 @@ class SliceRange(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a query wants to read: topics by name, or all whose whole name the pattern matches."""
+    """What a query wants to read: topics by name, or all whose whole name the pattern matches; of the topics
+    only ``partitions``, if there are any."""
 
     topics: tuple[str, ...]
     pattern: str | None
+    partitions: tuple[TopicPartition, ...] = ()
 
     def __str__(self) -> str:
         return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"

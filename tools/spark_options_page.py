@@ -86,7 +86,8 @@ SOURCE_OPTIONS = (
         "assign",
         "one of three",
         '{"t":[0]}',
-        "A member is given its partitions by the group; a batch read is no member and takes it.",
+        "A stream joins no group with it, as there; it commits for `kafka.group.id` while nobody is in that "
+        "group.",
     ),
     Option(
         "startingOffsets",

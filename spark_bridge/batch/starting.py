@@ -22,7 +22,8 @@ def subscribed(subscription: Subscription, log: Lookup) -> list[TopicPartition]:
     topics = subscription.topics
     if subscription.pattern is not None:
         topics = log.topics(subscription.pattern)
-    return sorted(log.partitions(topics)) if topics else []
+    found = sorted(log.partitions(topics)) if topics else []
+    return [tp for tp in found if tp in subscription.partitions] if subscription.partitions else found
 
 
 def first_positions(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleader.clients.model import TopicPartition
-from ringleader.spark_bridge.batch.starting import subscribed
+from ringleader.spark_bridge.batch.starting import listed, subscribed
 from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network.ports import Log
 
@@ -54,19 +54,25 @@ class Topics:
             found = self.ask()
             self.partitions, self._looked_s = frozenset(found), time.monotonic()
             known = {topic for topic, _ in found}
-            missing = [topic for topic in options.subscription.topics if topic not in known]
+            wanted = options.subscription
+            missing = [topic for topic in wanted.topics if topic not in known]
             if options.subscribe_pattern is not None and not known:
                 logger.warning("no topic matches %r (yet); %s", options.subscribe_pattern, goes_on)
-            if not missing:
+            absent = [tp for tp in wanted.partitions if tp[0] in known and tp not in found]
+            if not missing and not absent:
                 return
-            deleted = not options.fail_on_data_loss and {topic for topic, _ in positions}.issuperset(missing)
+            remembered = {topic for topic, _ in positions}
+            deleted = missing and not options.fail_on_data_loss and remembered.issuperset(missing)
             if options.wait_for_topics or deleted:
                 logger.warning("no such topic (yet): %s; %s", ", ".join(missing), goes_on)
                 return
+            named = "assign" if wanted.partitions else "subscribe"
+            if absent and time.monotonic() >= deadline_s:
+                raise SourceError(f"assign names {listed(absent)}, which does not exist")
             if time.monotonic() >= deadline_s:
                 raise SourceError(
-                    f"no such topic: {', '.join(missing)}. Create it, correct the option 'subscribe', or set "
-                    "waitForTopics=true for a query that waits for it."
+                    f"no such topic: {', '.join(missing)}. Create it, correct the option {named!r}, or set "
+                    "waitForTopics=true for a query that subscribes and waits for it."
                 )
             pause()
 

@@ -72,7 +72,8 @@ class SourceDriver:
         self._timing = timing or Timing()
         self._ownership = Ownership()
         self._build()
-        self._triggers = Triggers(options.rebalance_timeout_ms)
+        # What is assigned by the option nobody takes away, however long a batch holds it.
+        self._triggers = Triggers(2**63 if options.assign else options.rebalance_timeout_ms)
         self._topics = Topics(options, log, self._timing.missing_s)
         self._idle = Idle(self._timing.idle_wait_s)
         self._threshold = Threshold(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
@@ -342,7 +343,8 @@ class SourceDriver:
         targets = self._targets or {}
         if any(position < targets.get(tp, 0) for tp, position in self._next_offsets.items()):
             return False
-        if not self._group.stable() or not self._positions.complete(self._ownership.owned()):
+        owned = {tp: own for tp, own in self._ownership.owned().items() if tp in targets}
+        if not self._group.stable() or not self._positions.complete(owned):
             return False
         self._read_all = True
         self._group.leave("everything that was there is read", for_good=True)

@@ -105,6 +105,7 @@ class SourceLock:
     def __init__(self, options: StreamOptions | StreamSettings) -> None:
         self._group_id = options.group_id
         self._load = str(getattr(options, "load_id", ""))
+        self._assigned = bool(options.assign)
         self._name = hashlib.sha256(f"{options.bootstrap}\0{options.group_id}".encode()).hexdigest()[:16]
         self._path: Path | None = None
         self._file: int | None = None
@@ -127,7 +128,13 @@ class SourceLock:
                     "only its share of the partitions. Load it once for each use, each with a "
                     "kafka.group.id of its own."
                 )
-            if not same and waited_s >= SECOND_SOURCE_PATIENCE_S:
+            if self._assigned and waited_s >= SAME_FRAME_PATIENCE_S:
+                raise SourceError(
+                    f"another source of this Spark application commits for the group {self._group_id}, and "
+                    "with 'assign' neither heeds the other: what one has committed the other would pass over "
+                    "after a restart. Give each a kafka.group.id of its own."
+                )
+            if not same and not self._assigned and waited_s >= SECOND_SOURCE_PATIENCE_S:
                 logger.warning(
                     "another source of this Spark application is a member of the group %s: a join of two "
                     "streams, or a second query. Each reads only its share of the partitions, so a join "

@@ -37,6 +37,14 @@ R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
+class CoordinatorUnavailableError(SourceError):
+    """It could not be had in time, or says "later". ``code``: its last error, 0 without an answer."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Described(NamedTuple):
     """A group, and whether its coordinator serves the consumer protocol (KIP-848)."""
 
@@ -47,7 +55,8 @@ class Described(NamedTuple):
 class GroupCoordinator:
     """The coordinator of one group, asked by somebody who is no member. One thread at a time.
 
-    Raises SourceError when the coordinator refuses, or cannot be had within ``timeout_s``.
+    Raises SourceError when the coordinator refuses; CoordinatorUnavailableError, one of these, when it cannot
+    be had within ``timeout_s``.
     """
 
     def __init__(self, endpoint: Endpoint, group_id: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
@@ -152,17 +161,18 @@ class GroupCoordinator:
             self._drop()
         elif not is_retriable(code):
             raise SourceError(f"group {self._group_id}: {error_name(code)}")
-        self._pause(error_name(code), deadline)
+        self._pause(error_name(code), deadline, code)
 
     def _drop(self) -> None:
         if self._coordinator is not None:
             self._coordinator.close()
             self._coordinator = None
 
-    def _pause(self, why: str, deadline: float) -> None:
+    def _pause(self, why: str, deadline: float, code: int = 0) -> None:
         if time.monotonic() >= deadline:
-            raise SourceError(
+            raise CoordinatorUnavailableError(
                 f"the coordinator of group {self._group_id} could not be had within {self._timeout_s:.0f} s: "
-                f"{why}"
+                f"{why}",
+                code,
             )
         time.sleep(RETRY_PAUSE_S)

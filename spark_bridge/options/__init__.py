@@ -24,7 +24,6 @@ from ringleader.spark_bridge.options.values import (
     Members,
     Millis,
     Offsets,
-    Partitions,
     Rows,
     Timestamp,
     Timestamps,
@@ -60,14 +59,13 @@ REFUSED = {
     "topic": "'topic' belongs to a sink; name the topics to read in 'subscribe'.",
 }
 _ENDS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
-STREAM_REFUSED = (
-    REFUSED
-    | {name.lower(): f"a stream has no end: {name!r} is for spark.read." for name in _ENDS}
-    | {
-        "assign": "'assign' contradicts membership: the group's leader assigns the partitions. Use "
-        "'subscribe', or 'assign' with spark.read."
-    }
-)
+STREAM_REFUSED = REFUSED | {
+    name.lower(): f"a stream has no end: {name!r} is for spark.read." for name in _ENDS
+}
+
+
+# With `assign` there is no member, and the partitions are there.
+_WITHOUT_ASSIGN = ("members", "weight", "wait_for_topics")
 
 
 class StreamOptions(Reading):
@@ -77,7 +75,7 @@ class StreamOptions(Reading):
         alias="kafka.group.id",
         min_length=1,
         max_length=32_767,
-        description="The consumer group this query is a member of.",
+        description="The consumer group this query is a member of; with `assign` the one it commits for.",
     )
     starting_offsets: Offsets = Field(
         "latest",
@@ -202,7 +200,7 @@ class StreamOptions(Reading):
     @property
     def member_count(self) -> int | None:
         """As how many members the query joins at most; 1 with a weight, None: only the partitions say."""
-        if self.weight is not None:
+        if self.weight is not None or self.assign:
             return 1
         return self.parallelism if self.members == "auto" else self.members
 
@@ -219,7 +217,13 @@ class StreamOptions(Reading):
 
     @model_validator(mode="after")
     def _fit(self) -> StreamOptions:
-        check_one({"subscribe": bool(self.subscribe), "subscribePattern": self.subscribe_pattern is not None})
+        check_one(
+            {
+                "subscribe": bool(self.subscribe),
+                "subscribePattern": self.subscribe_pattern is not None,
+                "assign": bool(self.assign),
+            }
+        )
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise ValueError(
                 f"kafka.heartbeat.interval.ms ({self.heartbeat_interval_ms}) must be below "
@@ -235,12 +239,17 @@ class StreamOptions(Reading):
             raise ValueError(f"minOffsetsPerTrigger ({low}) must not exceed maxOffsetsPerTrigger ({high})")
         self._check_members()
         self._check_protocol()
-        if self.subscribe:
-            check_topics(self.starting_offsets, self.subscribe, "startingOffsets")
-        self.check_start(self.subscribe)
+        if wanted := self.subscription.topics:
+            check_topics(self.starting_offsets, wanted, "startingOffsets")
+        self.check_start(wanted)
         return self
 
     def _check_members(self) -> None:
+        if self.assign and (given := [name for name in _WITHOUT_ASSIGN if name in self.model_fields_set]):
+            names = ", ".join(str(type(self).model_fields[name].alias) for name in given)
+            raise ValueError(
+                f"{names} is for queries that join a group, as with assign none does: leave it out"
+            )
         if self.weight is None:
             return
         if "members" in self.model_fields_set and self.members != 1:
@@ -269,12 +278,6 @@ class StreamOptions(Reading):
 class BatchOptions(Reading):
     """Options of ``spark.read.format("ringleader")``: a plain read, never a member."""
 
-    assign: Partitions = Field(
-        (),
-        alias="assign",
-        description='Partitions to read, as JSON `{"topicA":[0,1]}`; instead of subscribe or '
-        "subscribePattern.",
-    )
     group_id: str | None = Field(
         None,
         alias="kafka.group.id",
@@ -321,8 +324,7 @@ class BatchOptions(Reading):
             raise ValueError("endingOffsets must be latest, or JSON with offsets or -1")
         if self.starting_offsets == "committed" and self.group_id is None:
             raise ValueError("startingOffsets=committed needs kafka.group.id")
-        wanted = self.subscribe or tuple(sorted({topic for topic, _ in self.assign}))
-        if wanted:
+        if wanted := self.subscription.topics:
             check_topics(self.starting_offsets, wanted, "startingOffsets")
             check_topics(self.ending_offsets, wanted, "endingOffsets")
             check_topics(self.ending_offsets_by_timestamp, wanted, "endingOffsetsByTimestamp")

@@ -14,6 +14,7 @@ from ringleader.spark_bridge.options.cores import spark_cores
 from ringleader.spark_bridge.options.values import (
     FetchBytes,
     Millis,
+    Partitions,
     Pattern,
     Properties,
     Rows,
@@ -113,6 +114,13 @@ class Reading(Connecting):
         description="Reads every topic whose whole name this regular expression matches, as Python's "
         "`re.fullmatch` does (Java's possessive quantifiers and `\\p{..}` classes are not known to it). "
         "Internal topics are left out.",
+    )
+    assign: Partitions = Field(
+        (),
+        alias="assign",
+        description='Partitions to read, as JSON `{"topicA":[0,1]}`; instead of subscribe or '
+        "subscribePattern. A stream joins no group then: it commits for `kafka.group.id` while nobody is in "
+        "that group, and fails with a sentence when somebody is.",
     )
     fail_on_data_loss: bool = Field(
         True,
@@ -234,8 +242,9 @@ class Reading(Connecting):
 
     @property
     def subscription(self) -> Subscription:
-        """Topics by name, or by pattern."""
-        return Subscription(self.subscribe, self.subscribe_pattern)
+        """Topics by name, or by pattern, or partitions."""
+        topics = self.subscribe or tuple(sorted({topic for topic, _ in self.assign}))
+        return Subscription(topics, self.subscribe_pattern, self.assign)
 
     def check_start(self, wanted: tuple[str, ...]) -> None:
         """``wanted``: the topics known so far; () when a pattern says."""

@@ -237,3 +237,81 @@ def test_the_consumer_protocol_where_it_is_not_served_is_refused_with_a_sentence
         pytest.raises(SourceError, match=r"KIP-848.*Set kafka\.group\.protocol=classic"),
     ):
         query.plan()
+
+
+def assigned(coordinator: Coordinator, *partitions: int, **options: str) -> SparkLike:
+    given = {"members": "", "subscribe": "", "assign": f'{{"t":{list(partitions)}}}'}
+    return SparkLike(coordinator, **given | options)
+
+
+def test_assigned_partitions_are_read_and_committed_without_a_member(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with assigned(coordinator, 0, 2) as query:
+        assert query.plan()
+        assert query.read() == [row for row in every_row(0, 40) if row[0] in (0, 2)]
+        assert committed(coordinator) == {0: 0, 2: 0}
+        assert member_count(coordinator) == 0
+        checkpoint = query.start
+    produce(coordinator, 4)
+    with assigned(coordinator, 0, 2) as query:
+        query.start = checkpoint
+        assert query.plan(), "the commit that was lost is repaired"
+        assert query.read() == [(0, 10), (2, 10)]
+        assert committed(coordinator) == {0: 10, 2: 10}
+        query.plan()
+        report = query.reader.reportLatestOffset()
+        assert report is not None
+        assert report["members"] == {"assign": ["t-0", "t-2"]}
+    assert committed(coordinator) == {0: 11, 2: 11}
+
+
+def test_assigned_partitions_are_read_up_to_what_is_there_now(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with assigned(coordinator, 1) as query:
+        query.reader.prepareForTriggerAvailableNow()
+        assert query.plan()
+        produce(coordinator, 40)
+        assert query.read() == [(1, offset) for offset in range(10)]
+        assert not query.plan()
+    assert committed(coordinator) == {1: 10}
+
+
+def test_assigned_partitions_of_a_group_with_members_are_a_sentence(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    other = sync_consumer_member(coordinator.bootstrap, "g", ["t"], client_id="other")
+    with assigned(coordinator, 0) as query:
+        with other:
+            other.wait_assigned(10)
+            said = r"group g has members \(other on /127.*take 'subscribe' to read beside them"
+            with pytest.raises(SourceError, match=said):
+                query.plan()
+        assert query.plan()
+        with sync_consumer_member(coordinator.bootstrap, "g", ["t"]) as other:
+            other.wait_assigned(10)
+            with pytest.raises(SourceError, match="group g has members, so nobody else can commit for it"):
+                query.plan()
+
+
+def test_assigned_partitions_that_do_not_exist_are_a_sentence(coordinator: Coordinator) -> None:
+    with (
+        assigned(coordinator, 0, PARTITIONS) as query,
+        pytest.raises(SourceError, match=f"assign names t-{PARTITIONS}, which does not exist"),
+    ):
+        query.plan()
+    with (
+        assigned(coordinator, 0, assign='{"nosuch":[0]}') as query,
+        pytest.raises(SourceError, match=r"no such topic: nosuch.*option 'assign'"),
+    ):
+        query.plan()
+
+
+def test_assigned_partitions_wait_for_a_coordinator_that_is_away(coordinator: Coordinator) -> None:
+    produce(coordinator, 40)
+    with assigned(coordinator, 0) as query:
+        assert query.plan()
+        coordinator.restart()
+        produce(coordinator, 4)
+        while not query.plan():
+            pass
+        assert query.read() == [(0, 10)]
+    assert committed(coordinator) == {0: 10}

@@ -80,7 +80,8 @@ def test_the_protocol_is_up_to_a_query_that_asks_for_nothing_of_the_classic_one(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"assign": '{"a":[0]}'}, "contradicts membership"),
+        ({"assign": '{"a":[0]}'}, "Only one of 'subscribe', 'assign'"),
+        ({"assign": '{"a":[0]}', "subscribe": None, "members": "2"}, "members is for queries that join"),
         ({"subscribePattern": "a.*"}, "Only one of 'subscribe', 'subscribePattern'"),
         ({"subscribe": "a", "subscribePattern": "("}, "not a regular expression"),
         ({"groupIdPrefix": "x"}, "kafka.group.id"),
@@ -140,9 +141,9 @@ def test_the_protocol_is_up_to_a_query_that_asks_for_nothing_of_the_classic_one(
         ({"kafka.session.timeout.ms": "3000"}, "must be below"),
     ],
 )
-def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str], said: str) -> None:
+def test_what_cannot_hold_is_refused_with_a_sentence(given: dict[str, str | None], said: str) -> None:
     with pytest.raises(OptionsError, match=said):
-        stream_options(GOOD | given)
+        stream_options({name: value for name, value in (GOOD | given).items() if value is not None})
 
 
 def test_every_reason_is_named_at_once() -> None:
@@ -182,7 +183,7 @@ def test_a_batch_read_needs_a_group_only_for_its_offsets() -> None:
 def test_one_thing_says_what_to_read() -> None:
     bare = {name: value for name, value in GOOD.items() if name != "subscribe"}
     with pytest.raises(
-        OptionsError, match="One of the options 'subscribe' and 'subscribePattern' is required"
+        OptionsError, match="One of the options 'subscribe' and 'subscribePattern' and 'assign' is required"
     ):
         stream_options(bare)
     options = stream_options(bare | {"subscribePattern": "orders-.*", "startingOffsets": '{"a":{"0":1}}'})

@@ -246,3 +246,29 @@ def test_positions_of_a_deleted_topic_leave_the_checkpoint(
 
     asyncio.run(delete())
     assert positions() == {"t": dict.fromkeys("0123", 20)}
+
+
+def test_assigned_partitions_are_committed_for_a_group_without_members(
+    spark: Any, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    coordinator.create_topic("t", PARTITIONS)
+    total = 0
+    for _ in range(2):
+        produce(coordinator, total, 40)
+        total += 40
+        rows = Rows()
+        options = {"kafka.bootstrap.servers": coordinator.bootstrap, "kafka.group.id": "g"}
+        options |= {"assign": '{"t":[1,3]}', "startingOffsets": "earliest"}
+        frame = spark.readStream.format("ringleader").options(**options).load()
+        writer = frame.writeStream.option("checkpointLocation", str(tmp_path)).foreachBatch(rows)
+        query = writer.trigger(availableNow=True).start()
+        assert query.awaitTermination(PATIENCE_S)
+        new = every_row(total) - every_row(total - 40)
+        assert rows.seen == Counter(row for row in new if row[0] in (1, 3))
+        assert members(coordinator, "g") == 0
+
+    async def ask() -> dict[int, int]:
+        async with Admin(coordinator.bootstrap) as admin:
+            return {tp[1]: at.offset for tp, at in (await admin.group_offsets("g")).items()}
+
+    assert asyncio.run(ask()) == {1: 20, 3: 20}
