@@ -8,14 +8,16 @@ decoded. Compaction keeps these fields.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ringleader.coordinator.storage.base import Failure, Row, StorageError
 from ringleader.protocol.columns import Columns, append_columns
 from ringleader.protocol.errors import MalformedError
-from ringleader.protocol.records import NO_PRODUCER_ID, iter_batches
+from ringleader.protocol.records import NO_PRODUCER_ID, BatchView, CorruptBatchError, iter_batches
+from ringleader.protocol.rows import read_rows
 
 FORMAT_VERSION = 1
 """Of all that a partition holds. Raise it when an older version of this program must not read it any more."""
@@ -104,22 +106,18 @@ class LogRows:
                 self.stale += header.record_count
                 continue
             self._epochs[producer] = epoch
-            columns = Columns()
-            append_columns(batch, columns, with_headers=False)
-            if header.record_count == 1 and self._is_claim(columns):
+            found = _rows(batch, epoch)
+            if header.record_count == 1 and self._is_claim(*found[0][2:]):
                 continue
-            for offset, key, value in zip(columns.offsets, columns.keys, columns.values, strict=True):
-                if key is not None:
-                    rows.append((offset, epoch, key, value))
+            rows += found
             if len(rows) >= REPLAY_CHUNK_ROWS:
                 yield rows
                 rows = []
         if rows:
             yield rows
 
-    def _is_claim(self, columns: Columns) -> bool:
-        key, value = columns.keys[0], columns.values[0]
-        if key is None or value is None or not key.startswith(_TYPE):
+    def _is_claim(self, key: bytes, value: bytes | None) -> bool:
+        if value is None or not key.startswith(_TYPE):
             return False
         claim = self.claim = Claim.decode(value)
         version = int.from_bytes(key[2:4], "big")
@@ -130,3 +128,25 @@ class LogRows:
                 f"this version knows up to {FORMAT_VERSION}: run that version on all nodes, or a newer one",
             )
         return True
+
+
+def _rows(batch: BatchView, epoch: int) -> list[Row]:
+    """Those of one batch, straight: after compaction many have but one record. Raises CorruptBatchError."""
+    header = batch.header
+    data, pos, end = batch.payload()
+    base = header.base_offset
+    offsets: Sequence[int] = range(base, base + header.record_count)
+    try:
+        found = read_rows(data, pos, 0, header.record_count, with_headers=False, dense=header.is_dense)
+        keys, values = found.keys, found.values
+    except CorruptBatchError:
+        found = None  # or its offsets are not written in the shortest way
+    if found is None or found.end != end:
+        columns = Columns()
+        append_columns(batch, columns, with_headers=False)
+        offsets, keys, values = columns.offsets, columns.keys, columns.values
+    elif not header.is_dense:
+        offsets = [base + delta for delta in found.offset_deltas]
+    if None in keys:
+        raise CorruptBatchError("a record without a key")
+    return list(zip(offsets, repeat(epoch, len(keys)), cast("list[bytes]", keys), values, strict=True))

@@ -70,9 +70,9 @@ class Ownership:
         return writer, await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
 
     async def _write(self, writer: Writer, record: Record, deadline_s: float) -> int:
-        batch = writer.add([record], deadline_s)
+        written = writer.add([record], deadline_s)
         self._sender.ready(writer)
-        return await batch.base_offset
+        return await written
 
     async def _fence(self, partition: int, deadline_s: float) -> tuple[int, int]:
         node = await self._coordinator(partition, deadline_s)

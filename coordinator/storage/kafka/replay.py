@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncIterator
+from struct import Struct
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
@@ -32,6 +33,9 @@ FETCH_WAIT_MS = 500
 
 ASK_MS = 3_000
 """What a broker may take for an answer beyond that, before others are asked who leads."""
+
+_LENGTH = Struct(">8xi")
+"""How long a batch is, behind its base offset."""
 
 
 class Replay:
@@ -114,14 +118,14 @@ class Replay:
 
 def _end_of(data: bytes, offset: int) -> int:
     """The offset after the last whole batch."""
-    start = 0
+    last, start = -1, 0
     while len(data) - start >= HEADER_BYTES:
-        header = parse_header(data, start)
-        if header.batch_length + OVERHEAD_BYTES > len(data) - start:
+        (length,) = _LENGTH.unpack_from(data, start)
+        if length + OVERHEAD_BYTES > len(data) - start:
             break
-        offset = header.next_offset
-        start += header.batch_length + OVERHEAD_BYTES
-    return offset
+        last = start
+        start += max(0, length) + OVERHEAD_BYTES
+    return offset if last < 0 else parse_header(data, last).next_offset
 
 
 def _keep(response: FetchResponse) -> None:

@@ -17,7 +17,13 @@ from ringleader.coordinator.storage.kafka.format import CLAIM_KEY, Claim, LogRow
 from ringleader.coordinator.storage.kafka.ownership import Ownership
 from ringleader.coordinator.storage.kafka.replay import Replay
 from ringleader.coordinator.storage.kafka.topic import GroupsTopic
-from ringleader.coordinator.storage.kafka.writer import PIPELINE, Sender, Writer
+from ringleader.coordinator.storage.kafka.writer import (
+    BATCH_BYTES,
+    PIPELINE,
+    RECORD_BYTES,
+    Sender,
+    Writer,
+)
 
 CLAIM_INTERVAL_S = 3600.0
 """An owner says so often that it is one: a partition's leader forgets a producer that writes nothing for
@@ -35,13 +41,6 @@ CLAIMS_PER_EXPIRATION = 8
 REPLICATE_TRIES = 4
 """How often an append is sent before it is too late, if a broker says each time that not enough replicas
 have it yet."""
-
-RECORD_BYTES = 32
-"""What a record takes besides key and value, at most."""
-
-BATCH_BYTES = 1024 * 1024
-"""An append of more is written as several batches, but the records of one operation stay together as long as
-the topic takes a batch of their size."""
 
 
 @dataclass(slots=True)
@@ -167,8 +166,8 @@ class KafkaStorage:
         due_s = self._deadline_s()
         ends: list[tuple[int, int]] = []
         """Of each batch: which of those that are written has its last record, and where in it."""
-        divided = _divided(batches, BATCH_BYTES, self._topic.record_bytes, ends)
-        written = [opened.writer.add(records, due_s).base_offset for records in divided]
+        divided = _divided(batches, self._topic.record_bytes, ends)
+        written = [opened.writer.add(records, due_s) for records in divided]
         parts.sender.ready(opened.writer)
         if len(written) == 1:
             offsets = [await written[0]]
@@ -223,9 +222,9 @@ class KafkaStorage:
             for opened in list(self._open.values()):
                 with contextlib.suppress(StorageError):
                     record = CLAIM_KEY, self._claim().encode()
-                    batch = opened.writer.add([record], self._deadline_s())
+                    written = opened.writer.add([record], self._deadline_s())
                     self._started().sender.ready(opened.writer)
-                    await batch.base_offset
+                    await written
 
 
 @dataclass(slots=True)
@@ -240,16 +239,16 @@ class _Parts:
 
 
 def _divided(
-    batches: Sequence[Batch], batch_bytes: int, most_bytes: int, ends: list[tuple[int, int]]
+    batches: Sequence[Batch], most_bytes: int, ends: list[tuple[int, int]]
 ) -> Iterator[list[Record]]:
-    """The records as they are written, about `batch_bytes` at a time. Those of one batch stay together unless
+    """The records of one append, in pieces of at most BATCH_BYTES. Those of one batch stay together unless
     they are more than `most_bytes`."""
     records: list[Record] = []
     size, number = 0, 0
     for _, _, of_one in batches:
         sizes = [len(key) + len(value or b"") + RECORD_BYTES for key, value in of_one]
         whole = sum(sizes)
-        if records and size + whole > batch_bytes:
+        if records and size + whole > BATCH_BYTES:
             yield records
             records, size, number = [], 0, number + 1
         if whole <= most_bytes:

@@ -88,8 +88,8 @@ class GroupsTopic:
         in_sync = min(IN_SYNC, replicas)
         if configs["cleanup.policy"] != "compact":
             self._refuse(
-                f"has cleanup.policy={configs['cleanup.policy']}, and would lose records, or drop none: "
-                "set it to compact"
+                f"has cleanup.policy={configs['cleanup.policy']}, which keeps not just the last record of "
+                "each key: set it to compact"
             )
         if int(configs["min.insync.replicas"]) < in_sync:
             self._refuse(

@@ -40,6 +40,13 @@ what comes meanwhile gathers for the one after that."""
 REQUEST_BYTES = 4 * 1024 * 1024
 """A request that has as much takes no further batch."""
 
+BATCH_BYTES = 1024 * 1024
+"""What waits goes into one batch up to this size, as a request has but one of each partition. A single append
+may be larger."""
+
+RECORD_BYTES = 32
+"""What a record takes besides key and value, at most."""
+
 COMPRESSED_BYTES = 1_024
 """Smaller batches go as they are."""
 
@@ -85,21 +92,30 @@ def uptime_s() -> float:
 
 
 @dataclass(slots=True, eq=False)
+class Append:
+    """Records that go into one batch. `offset`: of the first, when they are in the log on all replicas in
+    sync. `due_s`: when they have to be, by the loop's clock."""
+
+    records: Sequence[Record]
+    size_bytes: int
+    due_s: float
+    offset: asyncio.Future[int]
+
+
+@dataclass(slots=True, eq=False)
 class Batch:
-    """On its way."""
+    """What has its place in the sequence, and is sent as it is until it is acknowledged."""
 
     data: bytes
-    count: int
-    base_offset: asyncio.Future[int]
-    due_s: float
+    appends: list[Append]
     under_way: bool = False
 
 
 class Writer:
     """One ownership of one partition: a producer id, its epoch, and where the sequence stands.
 
-    It `ended` when it is fenced, when a batch is not acknowledged in time, or when it is closed; what it has
-    been given and not acknowledged has failed then, and may be in the log or not.
+    It `ended` when it is fenced, when something is not acknowledged in time, or when it is closed; what it
+    has been given and not acknowledged has failed then, and may be in the log or not.
     """
 
     def __init__(self, partition: int, name: str, producer_id: int, epoch: int, claimed_s: float) -> None:
@@ -114,19 +130,63 @@ class Writer:
         self.trouble = ""
         """What was the matter last."""
         self._sequence = 0
+        self._waiting: deque[Append] = deque()
         self._batches: deque[Batch] = deque()
         """Not acknowledged, in their order."""
         self._under_way = 0
         self._again = False
-        """When nothing is under way, all is sent again."""
+        """When nothing is under way, all batches are sent again."""
         self._not_before_s = 0.0
         self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
 
-    def add(self, records: Sequence[Record], due_s: float) -> Batch:
-        """One batch more. Raises what it ended with."""
+    def add(self, records: Sequence[Record], due_s: float) -> asyncio.Future[int]:
+        """Something more to append: see `Append.offset`. Raises what the writer ended with."""
         if self.ended is not None:
             raise self.ended
-        size = sum([len(key) + len(value or b"") for key, value in records])
+        size = sum([len(key) + len(value or b"") + RECORD_BYTES for key, value in records])
+        append = Append(records, size, due_s, asyncio.get_running_loop().create_future())
+        self._waiting.append(append)
+        return append.offset
+
+    @property
+    def idle(self) -> bool:
+        """Whether all it has been given is acknowledged."""
+        return not self._batches and not self._waiting
+
+    @property
+    def due_s(self) -> float | None:
+        """When the oldest append has to be acknowledged, by the loop's clock."""
+        if self._batches:
+            return self._batches[0].appends[0].due_s
+        return self._waiting[0].due_s if self._waiting else None
+
+    def next(self, now_s: float) -> Batch | None:
+        """What is to be sent now; it counts as under way."""
+        if self._again:
+            if self._under_way or now_s < self._not_before_s:
+                return None
+            self._again = False
+        if self._under_way == PIPELINE:
+            return None
+        batch = None
+        if self._under_way < len(self._batches):
+            batch = next((one for one in self._batches if not one.under_way), None)
+        elif self._waiting:
+            batch = self._sealed()
+        if batch is not None:
+            batch.under_way = True
+            self._under_way += 1
+        return batch
+
+    def _sealed(self) -> Batch:
+        """All that waits, as far as one batch takes it."""
+        append = self._waiting.popleft()
+        appends, records, size = [append], list(append.records), append.size_bytes
+        while self._waiting and size + self._waiting[0].size_bytes <= BATCH_BYTES:
+            append = self._waiting.popleft()
+            appends.append(append)
+            records += append.records
+            size += append.size_bytes
         data = build_pairs(
             records,
             int(time.time() * 1000),
@@ -136,37 +196,9 @@ class Writer:
             base_sequence=self._sequence,
         )
         self._sequence = (self._sequence + len(records)) % SEQUENCES
-        batch = Batch(data, len(records), asyncio.get_running_loop().create_future(), due_s)
+        batch = Batch(data, appends)
         self._batches.append(batch)
         return batch
-
-    @property
-    def idle(self) -> bool:
-        """Whether all it has been given is acknowledged."""
-        return not self._batches
-
-    @property
-    def due_s(self) -> float | None:
-        """When the oldest batch has to be acknowledged, by the loop's clock."""
-        return self._batches[0].due_s if self._batches else None
-
-    def next(self, now_s: float) -> Batch | None:
-        """What is to be sent now."""
-        if self._again:
-            if self._under_way or now_s < self._not_before_s:
-                return None
-            self._again = False
-        if self._under_way == PIPELINE or self._under_way == len(self._batches):
-            return None
-        for batch in self._batches:
-            if not batch.under_way:
-                return batch
-        return None
-
-    def sent(self, batch: Batch) -> None:
-        """It is under way."""
-        batch.under_way = True
-        self._under_way += 1
 
     def acknowledged(self, batch: Batch, base_offset: int) -> None:
         """It is in the log, on all replicas in sync."""
@@ -176,8 +208,10 @@ class Writer:
         self._batches.remove(batch)
         self._backoff.reset()
         self.known_s = uptime_s()
-        if not batch.base_offset.done():
-            batch.base_offset.set_result(base_offset)
+        for append in batch.appends:
+            if not append.offset.done():
+                append.offset.set_result(base_offset)
+            base_offset += len(append.records)
 
     def refused(self, batch: Batch, why: str, now_s: float) -> float:
         """It was not, or nobody knows. When to try again, by the loop's clock."""
@@ -197,10 +231,12 @@ class Writer:
         if self.ended is not None:
             return
         self.ended = StorageError(failure, f"{self.name}: {why}")
-        batches, self._batches = self._batches, deque()
-        for batch in batches:
-            if not batch.base_offset.done():
-                batch.base_offset.set_exception(self.ended)
+        appends = [append for batch in self._batches for append in batch.appends] + list(self._waiting)
+        self._batches.clear()
+        self._waiting.clear()
+        for append in appends:
+            if not append.offset.done():
+                append.offset.set_exception(self.ended)
 
     def _back(self, batch: Batch) -> None:
         batch.under_way = False
@@ -271,9 +307,6 @@ class Sender:
             if writer.idle or writer.ended:
                 del self._ready[writer]
                 continue
-            batch = writer.next(now_s)
-            if batch is None:
-                continue
             if up_s - writer.known_s > self.forgotten_s:
                 writer.end(Failure.AWAY, "this node was away for so long that its epoch may be forgotten")
                 continue
@@ -285,9 +318,11 @@ class Sender:
             size = sizes.get(node, 0)
             if size >= REQUEST_BYTES or self._requests.get(node, 0) >= REQUESTS:
                 continue
+            batch = writer.next(now_s)
+            if batch is None:
+                continue
             sizes[node] = size + len(batch.data)
             found.setdefault(node, []).append((writer, batch))
-            writer.sent(batch)
             del self._ready[writer]  # to the end: the others' turn comes first
             self._ready[writer] = None
         return found

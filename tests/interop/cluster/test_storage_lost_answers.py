@@ -103,5 +103,6 @@ async def test_a_node_that_is_cut_off_gives_up_in_time_and_the_heir_finds_what_c
             await store.append([(0, epoch, [(b"4", b"1")])])
         assert away.value.failure is Failure.AWAY
         way.loses = lambda _api_key: False
-        await store.open(0, 0)
-        assert [key for key, _ in await rows(store, 0)] == [b"0", b"1", b"2"]
+        heir = await cluster.node(2)
+        await heir.open(0, 0)
+        assert [key for key, _ in await rows(heir, 0)] == [b"0", b"1", b"2"]
