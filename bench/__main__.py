@@ -8,7 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import assignors, commits, consume, handover, heartbeats, memory, mixed, rebalance, replay, spark
+from bench import (
+    assignors,
+    commits,
+    consume,
+    failover,
+    handover,
+    heartbeats,
+    memory,
+    mixed,
+    node_commits,
+    rebalance,
+    replay,
+    spark,
+)
 from bench.build import NoCompilerError, compiler
 from bench.filesystem import MemoryFileSystemError
 from bench.plan import KAFKA, KFAKE, Plan, quick_plan
@@ -25,10 +38,12 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "consume": consume.run,
     "handover": handover.run,
     "assignors": assignors.run,
+    "failover": failover.run,
+    "node_commits": node_commits.run,
     "spark": spark.run,
 }
 
-ON_REQUEST = {"spark"}
+ON_REQUEST = {"failover", "node_commits", "spark"}
 """Run only when they are named: they need much that the others do not."""
 
 

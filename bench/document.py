@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import consume, spark
+from bench import consume, failover, spark
 from bench.assignors import COLUMNS, TOPICS, cells
 from bench.build import OUT
 from bench.plan import RINGLEADER, Plan
@@ -242,6 +242,42 @@ def _handover(run: Run) -> list[str]:
     ]
 
 
+def _failover(run: Run) -> list[str]:
+    rows = [
+        [
+            f"{what}, {name}",
+            *(f"{values[library] * 1000:,.0f}" for library in failover.MEASURED),
+            values["rebalances"],
+        ]
+        for what in failover.ROWS
+        for name, found in run["medians"].items()
+        if (values := found.get(what)) is not None
+    ]
+    reads = ", ".join(
+        f"{name}: {found['stale_reads']:,} of {found['reads']:,}, up to {found['stale_longest_s']:.2f} s"
+        for name, found in run["reads"].items()
+    )
+    return [
+        "### Nodes on three brokers: time without an acknowledged commit",
+        "",
+        f"Three replicas, two in sync; groups of {run['members']} and a member at the level of requests "
+        "(raw), all of one coordinator. The slowest member of a library counts, medians of the rounds; "
+        f"rebalances of all rounds. Reads that were older than an acknowledged commit: {reads}.",
+        "",
+        *_table(["", *(f"{name}, ms" for name in failover.MEASURED), "rebalances"], rows),
+    ]
+
+
+def _node_commits(run: Run) -> list[str]:
+    return [
+        f"### Nodes on three brokers: commits that all replicas have (OffsetCommit v{run['version']})",
+        "",
+        "All servers share one CPU, the load has another; a CPU second is one of all servers together.",
+        "",
+        *_rates(run),
+    ]
+
+
 SECTIONS = {
     "heartbeats": _heartbeats,
     "commits": _commits,
@@ -252,6 +288,8 @@ SECTIONS = {
     "assignors": _assignors,
     "consume": _consume,
     "handover": _handover,
+    "failover": _failover,
+    "node_commits": _node_commits,
     "spark": _spark,
 }
 

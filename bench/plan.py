@@ -49,6 +49,10 @@ class Plan:
     """Micro-batches of one row in each slice."""
     spark_warmups: int = 3
     """Reads of the whole topic before any counts: a JVM needs as many to come to its speed."""
+    failover_members: int = 4
+    """Of each library's group whose coordinator is killed, stopped, restarted and moved."""
+    rolling_restarts: int = 2
+    """Of all brokers, and of all nodes."""
     pause_s: float = 0.5
     """Of nothing but heartbeats, before a member joins or leaves."""
     data_dir: Path | None = None
@@ -86,6 +90,8 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         spark_small_batches=4,
         spark_warmups=1,
         jvm_warmup_rounds=1,
+        failover_members=2,
+        rolling_restarts=1,
         pause_s=0.05,
         data_dir=data_dir,
         out_dir=out_dir,

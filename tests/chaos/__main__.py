@@ -29,6 +29,8 @@ from tests.support.daemon import DaemonError
 from tools.java_home import NoJavaError, system_java_home
 
 OUT = ROOT / "tests" / "chaos" / "out"
+LOG_LINES = 10
+"""Of the log of a process that is the reason why there was no run."""
 _console = Console(width=140)
 
 
@@ -110,7 +112,8 @@ def main(arguments: list[str] | None = None) -> int:
         with target(chosen.target, directory, node_options=chosen.node_option) as running:
             result = Director(plan, running, directory, _say).run()
     except (RunError, InteropError, DaemonError, TimeoutError) as error:
-        _say(str(error))
+        first, *rest = str(error).splitlines() or [type(error).__name__]
+        _say("\n".join([first, *rest[-LOG_LINES:]]))
         return 2
     found = account.take(
         result.histories,

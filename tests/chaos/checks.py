@@ -89,18 +89,21 @@ def turned_back(commits: Iterable[Commit], reads: Iterable[Read]) -> list[str]:
     A commit of unknown outcome counts from its beginning until its writer gave it up: a writer goes on only
     with a request that the coordinator took up later.
     """
+    return [
+        f"{one.place[0]} {one.place[1]}: {one.who} asked at {_at(one.began_s)} and read {one.offset}, though "
+        f"{floor.offset} was acknowledged to {floor.who} at {_at(floor.ended_s)}, "
+        f"{one.began_s - floor.ended_s:.3f} s before"
+        for one, floor in stale(commits, reads)
+    ]
+
+
+def stale(commits: Iterable[Commit], reads: Iterable[Read]) -> list[tuple[Read, Commit]]:
+    """The reads that `turned_back` tells of, each with an acknowledged commit that it is behind."""
     written = _by_place(commits)
     found = []
     for place, asked in _by_place(reads).items():
         floors = _Floors([one for one in written.get(place, []) if one.end != FAILED])
-        for one in asked:
-            floor = floors.of(one)
-            if floor is not None and one.offset < floor.offset:
-                found.append(
-                    f"{place[0]} {place[1]}: {one.who} asked at {_at(one.began_s)} and read {one.offset}, "
-                    f"though {floor.offset} was acknowledged to {floor.who} at {_at(floor.ended_s)}, "
-                    f"{one.began_s - floor.ended_s:.3f} s before"
-                )
+        found += [(one, floor) for one in asked if (floor := floors.of(one)) is not None]
     return found
 
 

@@ -133,6 +133,23 @@ def process(who: str, lines: Iterable[dict[str, Any]]) -> Process:
     return Process(who, calls, others, last_s)
 
 
+class Tail:
+    """What a process has written since one looked last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at = path, 0
+
+    def new(self) -> list[dict[str, Any]]:
+        """The lines that are whole by now."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            whole, _, _rest = file.read().rpartition(b"\n")
+        self._at += len(whole) + 1 if whole else 0
+        return [json.loads(line) for line in whole.splitlines()]
+
+
 def read(path: Path) -> Process:
     """The history in a file. A last line that was cut off is left out."""
     whole, _, _cut_off = path.read_text(encoding="utf-8").rpartition("\n")

@@ -13,7 +13,6 @@ from aiokafka.errors import CommitFailedError, KafkaError
 from tests.chaos.clients.common import (
     ASK_S,
     COMMIT_BOUND_S,
-    COMMIT_EVERY_S,
     POLL_BOUND_S,
     TOPIC,
     Notes,
@@ -52,7 +51,7 @@ async def run(place: Place, history: History) -> None:
     try:
         while not stop.is_set():
             asked = history.asks("poll", POLL_BOUND_S)
-            batches = await consumer.getmany(timeout_ms=int(ASK_S * 1000))
+            batches = await consumer.getmany(timeout_ms=int(min(ASK_S, place.every_s) * 1000))
             asked.ok()
             for partition, records in batches.items():
                 notes.processed(partition.partition, [record.offset for record in records])
@@ -60,7 +59,7 @@ async def run(place: Place, history: History) -> None:
             if processed and time.monotonic() >= due_s:
                 await commit(consumer, history, group, processed)
                 processed.clear()
-                due_s = time.monotonic() + COMMIT_EVERY_S
+                due_s = time.monotonic() + place.every_s
     finally:
         await consumer.stop()
 

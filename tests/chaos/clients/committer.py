@@ -25,10 +25,9 @@ CALL_BOUND_S = 15.0
 class Committer:
     """One group's member."""
 
-    def __init__(
-        self, place: Place, history: History, group: str, stop: threading.Event, rest_s: float = REST_S
-    ) -> None:
-        self._history, self._group, self._stop, self._rest_s = history, group, stop, rest_s
+    def __init__(self, place: Place, history: History, group: str, stop: threading.Event) -> None:
+        self._history, self._group, self._stop = history, group, stop
+        self._rest_s = min(REST_S, place.every_s)
         self._member = RawMember(place.bootstrap, group, stop, topic=TOPIC, partitions=1)
         self._name, self._tries = f"{place.name}/{group}", 0
         self._dice = random.Random(f"{place.seed} {group}")

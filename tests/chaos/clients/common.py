@@ -13,7 +13,8 @@ from tests.chaos.history import History
 
 TOPIC, PARTITIONS = "records", 6
 COMMIT_EVERY_S = 0.25
-"""A consumer commits what it has processed so often, beside what its library commits by itself."""
+"""A consumer commits what it has processed so often, beside what its library commits by itself, where it is
+not told otherwise."""
 ASK_S = 0.5
 """So long a consumer waits for records in one call."""
 
@@ -35,6 +36,8 @@ class Place:
     seed: int
     per_second: float
     straight: bool
+    every_s: float
+    """Between two commits."""
 
 
 def arguments(description: str | None) -> Place:
@@ -48,6 +51,7 @@ def arguments(description: str | None) -> Place:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--per-second", type=float, default=0.0)
     parser.add_argument("--straight", action="store_true", help="records from the brokers")
+    parser.add_argument("--every", type=float, default=COMMIT_EVERY_S, help="seconds between two commits")
     chosen = parser.parse_args()
     return Place(
         chosen.name,
@@ -58,6 +62,7 @@ def arguments(description: str | None) -> Place:
         chosen.seed,
         chosen.per_second,
         chosen.straight,
+        chosen.every,
     )
 
 

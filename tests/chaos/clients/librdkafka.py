@@ -14,7 +14,6 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from tests.chaos.clients.common import (
     ASK_S,
     COMMIT_BOUND_S,
-    COMMIT_EVERY_S,
     POLL_BOUND_S,
     TOPIC,
     Notes,
@@ -61,7 +60,7 @@ def run(place: Place, history: History) -> None:
     due_s = 0.0
     while not stop.is_set():
         asked = history.asks("poll", POLL_BOUND_S)
-        messages = consumer.consume(MESSAGES, ASK_S)
+        messages = consumer.consume(MESSAGES, min(ASK_S, place.every_s))
         asked.ok()
         notes.generation(generation_and_member(consumer)[0])
         came: dict[int, list[int]] = defaultdict(list)
@@ -76,7 +75,7 @@ def run(place: Place, history: History) -> None:
         if processed and time.monotonic() >= due_s:
             commit(consumer, history, group, processed)
             processed.clear()
-            due_s = time.monotonic() + COMMIT_EVERY_S
+            due_s = time.monotonic() + place.every_s
     consumer.close()
 
 

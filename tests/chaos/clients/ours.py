@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 from ringleader import GroupConsumer
 from ringleader.clients.errors import ClientError, CommitFailedError
@@ -11,7 +12,6 @@ from ringleader.protocol.embedded import Assignment
 from tests.chaos.clients.common import (
     ASK_S,
     COMMIT_BOUND_S,
-    COMMIT_EVERY_S,
     POLL_BOUND_S,
     TOPIC,
     Notes,
@@ -36,13 +36,16 @@ async def run(place: Place, history: History) -> None:
             given = Assignment.decode(held.assignment).partitions.get(TOPIC, [])
             notes.assigned(held.generation, held.member_id, given)
 
-    consumer = GroupConsumer(place.bootstrap, group, [TOPIC], auto_offset_reset="earliest")
+    addresses: dict[str, Any] = {"bootstrap": place.bootstrap}
+    if place.straight:
+        addresses = {"bootstrap": place.brokers, "coordinator_bootstrap": place.bootstrap}
+    consumer = GroupConsumer(group_id=group, topics=[TOPIC], auto_offset_reset="earliest", **addresses)
     async with consumer:
         processed: dict[tuple[str, int], int] = {}
         due_s = 0.0
         while not stop.is_set():
             asked = history.asks("poll", POLL_BOUND_S)
-            batches = await consumer.getmany(timeout_s=ASK_S)
+            batches = await consumer.getmany(timeout_s=min(ASK_S, place.every_s))
             asked.ok()
             note()
             for batch in batches:
@@ -51,7 +54,7 @@ async def run(place: Place, history: History) -> None:
             if processed and time.monotonic() >= due_s:
                 await commit(consumer, history, group, processed)
                 processed.clear()
-                due_s = time.monotonic() + COMMIT_EVERY_S
+                due_s = time.monotonic() + place.every_s
 
 
 async def commit(

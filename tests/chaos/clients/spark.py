@@ -31,7 +31,8 @@ def run(place: Place, history: History, directory: Path) -> None:
     with spark_session(directory, "local[1]") as spark:
         stream = (
             spark.readStream.format("ringleader")
-            .option("kafka.bootstrap.servers", place.bootstrap)
+            .option("kafka.bootstrap.servers", place.brokers)
+            .option("ringleader.bootstrap.servers", place.bootstrap)
             .option("kafka.group.id", group)
             .option("subscribe", TOPIC)
             .option("members", 1)
