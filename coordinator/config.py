@@ -325,4 +325,6 @@ def load_settings(
         raise SettingsError("group.min.session.timeout.ms is larger than group.max.session.timeout.ms.")
     if settings.cluster and "node_id" not in values:
         raise SettingsError("cluster needs node.id: give each node of the cluster a number of its own.")
+    if settings.cluster and settings.topic:
+        raise SettingsError("topic is for a node by itself: make topics of a cluster with its own tools.")
     return settings

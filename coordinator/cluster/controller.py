@@ -13,14 +13,16 @@ from ringleader.coordinator.cluster.placement import place, step
 from ringleader.coordinator.cluster.state import MemberState
 
 
-def next_map(states: Iterable[MemberState], controller: int, partitions: int) -> ClusterMap:
+def next_map(states: Iterable[MemberState], controller: int, partitions: int | None) -> ClusterMap:
     """The map that follows. `controller`: node id of who leads, or `NOBODY`; `partitions`: how many there
-    are."""
+    are, None: as many as in the map before."""
     states = list(states)
     nodes = {state.node.node_id: state.node for state in states if state.node is not None}
     known = [state.known for state in states if state.known is not None]
     before = max(known, key=lambda one: one.generation, default=None)
-    owners = [NOBODY] * partitions if before is None else list(before.owners[:partitions])
+    if partitions is None:
+        partitions = 0 if before is None else len(before.owners)
+    owners = [] if before is None else list(before.owners[:partitions])
     owners += [NOBODY] * (partitions - len(owners))
     serving = {
         partition: state.node.node_id
@@ -43,10 +45,10 @@ def next_map(states: Iterable[MemberState], controller: int, partitions: int) ->
     for state in states:
         for partition, load in state.loads.items():
             loads[partition] = max(load, loads.get(partition, 0))
-    # Planned moves count as done, so that the way once begun is kept, whatever the load does meanwhile.
+    # Planned moves count as done, and load waits for their end: the way once begun is kept.
     planned = before.moving if before is not None else {}
     base = [planned.get(partition, owner) for partition, owner in enumerate(owners)]
-    goal = place(base, able, loads, pinned) if able else tuple(owners)
+    goal = place(base, able, {} if planned else loads, pinned) if able else tuple(owners)
     now, moving = step(owners, goal, nodes.keys(), serving)
     return ClusterMap(
         generation=1 if before is None else before.generation + 1,

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.connection.security import ClientSecurity
-from ringleader.clients.errors import ClientError, MembershipError
+from ringleader.clients.errors import ClientError, FencedInstanceIdError, MembershipError
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.requests import leave_group
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol
@@ -41,7 +42,7 @@ def instance_id(node_id: int) -> str:
 
 
 def assign(
-    partitions: int, controller: int, log: Log | None, _protocol: str, members: list[MemberInfo]
+    partitions: int | None, controller: int, log: Log | None, _protocol: str, members: list[MemberInfo]
 ) -> Mapping[str, bytes]:
     """What the leader of the nodes' group gives out: to everybody the next map. Raises `MapError`."""
     states = []
@@ -81,7 +82,7 @@ class Membership:
         self._member = GroupMember(
             [str(address) for address in settings.cluster],
             self.group_id,
-            protocols=[MemberProtocol(PROTOCOL, lambda: state().encode())],
+            protocols=[MemberProtocol(PROTOCOL, lambda: self._told(state()))],
             protocol_type=PROTOCOL_TYPE,
             assign=partial(assign, settings.offsets_topic_num_partitions, settings.node_id, log),
             given_up=lambda _before, _after: None,
@@ -95,7 +96,7 @@ class Membership:
             retry_backoff_max_ms=500,
             on_assigned=self._assigned,
             on_lost=self._lost,
-            on_failed=on_failed,
+            on_failed=self._failed,
             tls=security.tls,
             sasl=security.sasl,
         )
@@ -134,6 +135,14 @@ class Membership:
         if code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
             raise ClientError(f"the nodes' group does not remove node {node_id}: {error_name(code)}", code)
 
+    def _told(self, state: MemberState) -> bytes:
+        """In the member's thread: the group may be a map ahead of the node, and none may get lost."""
+        held = self._member.machine.last_held
+        newest = None if held is None else ClusterMap.decode(held.assignment)
+        if newest is not None and (state.known is None or newest.generation > state.known.generation):
+            state = replace(state, known=newest)
+        return state.encode()
+
     # ---- callbacks ----
 
     def _assigned(self, assigned: Assigned) -> None:
@@ -143,6 +152,12 @@ class Membership:
             self._on_failed(error)
             return
         self._on_map(cluster)
+
+    def _failed(self, error: MembershipError) -> None:
+        if isinstance(error, FencedInstanceIdError):
+            text = f"another node with node.id {self._node_id} has started: give each a number of its own"
+            error = FencedInstanceIdError(text, error.code)
+        self._on_failed(error)
 
     def _lost(self, lost: Lost) -> None:
         self._on_lost(lost.reason)

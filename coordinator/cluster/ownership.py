@@ -31,9 +31,10 @@ class Ownership:
     """Which partitions this node has, and is about to have."""
 
     def __init__(
-        self, node_id: int, runtime: GroupRuntime, log: Log, on_settled: Callable[[], None] = lambda: None
+        self, node_id: int, runtime: GroupRuntime, log: Log, on_settled: Callable[[bool], None]
     ) -> None:
-        """`on_settled`: this node has what the map gives it, and has given up the rest."""
+        """`on_settled(took)`: this node has what the map gives it, and has given up the rest; whether it took
+        anything over for that."""
         self._node_id = node_id
         self._runtime = runtime
         self._log = log
@@ -45,9 +46,13 @@ class Ownership:
         self._taking: set[int] = set()
         self._tries: dict[int, int] = {}
         self._not_before_s: dict[int, float] = {}
+        self._took = False
         self._taken: dict[int, int] = {}
+        """For the log: partition -> records that it had, since the last line; likewise the next two."""
         self._given: set[int] = set()
-        self._began_s = 0.0
+        self._began_s: float | None = None
+        self._more = False
+        """Planned moves go on with the next map."""
         self._settled = True
         self._ended = False
 
@@ -62,6 +67,7 @@ class Ownership:
         self._not_before_s.clear()
         for partition in self._sleeping:
             self._tasks[partition].cancel()
+        self._more = bool(cluster.moving)
         self._want(cluster.owned_by(self._node_id))
 
     def give_up(self, reason: str) -> None:
@@ -74,7 +80,6 @@ class Ownership:
     def lost(self, partition: int, error: BaseException) -> None:
         """The runtime has lost a partition that it served."""
         fenced = isinstance(error, StorageError) and error.failure is Failure.FENCED
-        self._log.warning("partition lost", partition=partition, reason=str(error))
         if partition in self._wanted and not self._ended:
             wait_s = FENCED_WAIT_S if fenced else self._next_wait_s(partition)
             self._not_before_s[partition] = time.monotonic() + wait_s
@@ -101,7 +106,7 @@ class Ownership:
         if self._ended:
             return
         before, self._wanted = self._wanted, wanted
-        if self._settled:
+        if self._began_s is None:
             self._began_s = time.monotonic()
         self._settled = False
         for partition in sorted((before | wanted | self._runtime.serving) - self._done()):
@@ -157,6 +162,7 @@ class Ownership:
         try:
             async with self._slots:
                 self._taken[partition] = await self._runtime.acquire(partition)
+                self._took = True
             self._tries.pop(partition, None)
         except Exception as error:
             wait_s = self._next_wait_s(partition)
@@ -177,19 +183,24 @@ class Ownership:
         if self._settled or self._tasks or self._wanted != self._runtime.serving:
             return
         self._settled = True
-        seconds = round(time.monotonic() - self._began_s, 3)
-        taken, given = self._taken, sorted(self._given)
-        self._taken, self._given = {}, set()
-        if taken or given:
+        took, self._took = self._took, False
+        if not self._more:
+            self._say()
+        self._on_settled(took)
+
+    def _say(self) -> None:
+        """One line for all that moved."""
+        taken, given, began_s = self._taken, self._given, self._began_s
+        self._taken, self._given, self._began_s = {}, set(), None
+        if (taken or given) and began_s is not None:
             self._log.info(
                 "partitions moved",
                 taken=_some(sorted(taken)),
-                given=_some(given),
+                given=_some(sorted(given)),
                 records=sum(taken.values()),
-                seconds=seconds,
+                seconds=round(time.monotonic() - began_s, 3),
                 serving=len(self._wanted),
             )
-        self._on_settled()
 
 
 def _some(partitions: list[int]) -> str:

@@ -17,6 +17,8 @@ from ringleader.coordinator.cluster.map import NOBODY
 
 IMBALANCE = 0.25
 LOAD_SWAPS = 2
+LIGHT_LOAD = 50.0
+"""Members and commits per second of a partition; where the mean is less, differences hardly count."""
 MOVES_AT_A_TIME = 2
 """Planned moves to one node that are under way at once."""
 
@@ -28,7 +30,8 @@ def place(
     pinned: Mapping[int, int] | None = None,
 ) -> tuple[int, ...]:
     """The owners as they should be. `owners`: as they are; `able`: the nodes that may own something; `loads`:
-    of each partition that has some, in any unit; `pinned`: partition -> node that shall have it, if able."""
+    of each partition that has some, members and commits per second; `pinned`: partition -> node that shall
+    have it, if able."""
     if not able:
         return tuple(NOBODY for _ in owners)
     weights = _weights(len(owners), loads or {})
@@ -55,10 +58,9 @@ def place(
 
 
 def _weights(partitions: int, loads: Mapping[int, float]) -> list[float]:
-    """A partition counts 1, and its share of all load, so that both count alike."""
-    total = sum(loads.values())
-    share = partitions / total if total > 0 else 0.0
-    return [1 + loads.get(partition, 0.0) * share for partition in range(partitions)]
+    """A partition counts 1, and its load, where there is much of it, as much in the mean."""
+    unit = max(sum(loads.values()) / partitions if partitions else 0.0, LIGHT_LOAD)
+    return [1 + loads.get(partition, 0.0) / unit for partition in range(partitions)]
 
 
 def _of(goal: Sequence[int], node: int) -> list[int]:

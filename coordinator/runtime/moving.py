@@ -92,7 +92,7 @@ class MovingShards(ShardRuntime[M]):
                 await self._let_go(partition)
                 raise
             ms = round((time.perf_counter() - began_s) * 1000)
-            self._log.info("shard acquired", partition=partition, records=records, ms=ms)
+            self._log.debug("shard acquired", partition=partition, records=records, ms=ms)
             return records
 
     async def _load(self, partition: int, shard: M) -> int:
@@ -129,7 +129,7 @@ class MovingShards(ShardRuntime[M]):
                 log.drop(partition)
                 self._refuse(leaving.pending)
             await self._let_go(partition)
-            self._log.info("shard released", partition=partition)
+            self._log.debug("shard released", partition=partition)
 
     def _former_durable(self, partition: int, shard: M, position: int, now: int) -> None:
         leaving = self._leaving.get(partition)

@@ -405,7 +405,8 @@ class ShardRuntime(ABC, Generic[M]):
 
     def _append_failed(self, entries: list[Entry[M]], error: StorageError) -> None:
         self.counters.failed_appends += 1
-        self._log.error("append failed", reason=str(error), operations=len(entries))
+        if error.failure is not Failure.FENCED:  # that is how a node learns of a move
+            self._log.error("append failed", reason=str(error), operations=len(entries))
         if error.fatal:
             self._fail("storage failed", error)
         if not self._serving:

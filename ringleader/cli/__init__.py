@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ringleader.cli import consume as _consume
-from ringleader.cli import groups, topics
+from ringleader.cli import groups, nodes, topics
 from ringleader.cli import plan as _plan
 from ringleader.cli import produce as _produce
 from ringleader.cli import serve as _serve
@@ -38,6 +38,7 @@ app = typer.Typer(
 app.command("serve", help=_serve.HELP, cls=_serve.ServeCommand)(_serve.serve)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.add_typer(nodes.app, name="nodes")
 app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("consume", help=_consume.HELP)(_consume.consume)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)

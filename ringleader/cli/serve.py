@@ -6,6 +6,7 @@ import asyncio
 import functools
 import gc
 import inspect
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -19,10 +20,12 @@ from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Option, Settings
+    from ringleader.coordinator.serving import ServingNode
 
 # The first setting of each part of the help; a part goes on until the next one begins.
 PANELS = {
     "listen": "The node",
+    "cluster": "More than one node",
     "socket_request_max_bytes": "Connections",
     "group_min_session_timeout_ms": "Groups",
     "auto_create_topics_enable": "Topics",
@@ -40,6 +43,7 @@ PARAGRAPHS = (
     "  ringleader serve --listen 0.0.0.0:9092 --advertised-address broker.example:9092",
     "  ringleader serve --listen 127.0.0.1:0 --data-dir /var/lib/ringleader",
     "  ringleader serve --config ringleader.toml --num-partitions 6",
+    "  ringleader serve --cluster k1:9092,k2:9092,k3:9092 --node-id 1 --listen 0.0.0.0:9092",
 )
 HELP = "\n\n".join(PARAGRAPHS)
 
@@ -118,6 +122,9 @@ def _serve_with(*, config: ConfigOption = None, **flags: Any) -> None:
     except SettingsError as error:
         fail(str(error), WRONG_INPUT)
     set_up_logs(settings.log_level, settings.log_format)
+    if settings.log_level != "debug":
+        # A node in front of a cluster says itself what it makes of its membership there.
+        logging.getLogger("ringleader.clients.group").setLevel(logging.ERROR)
     code = _run(settings)
     if code:
         raise typer.Exit(code)
@@ -131,24 +138,40 @@ def _run(settings: Settings) -> int:
     return uvloop.run(_serve(settings))
 
 
-async def _serve(settings: Settings) -> int:
+def _node(settings: Settings) -> ServingNode:
+    """One by itself, or one of several. Raises ValueError for what cannot be used."""
+    if settings.cluster:
+        from ringleader.coordinator.cluster.node import ClusterNode
+
+        return ClusterNode(settings)
     from ringleader.coordinator.node import Node
+
+    return Node(settings)
+
+
+async def _serve(settings: Settings) -> int:
     from ringleader.coordinator.serving import StartError
 
     stop = asyncio.Event()
     _on_signals(stop)
-    node = Node(settings)
+    try:
+        node = _node(settings)
+    except ValueError as error:
+        complain(f"cluster.properties: {str(error).rstrip('.')}.")
+        return WRONG_INPUT
+    where = "the cluster" if settings.cluster else settings.data_dir
     # Requests and answers are freed by reference counting; looking for cycles as often as Python does by
     # default costs a twelfth of a commit. The second generation is looked through before a long request has
     # made it large: that took up to 100 ms at a stretch, and this takes 10.
     gc.set_threshold(10_000, 4, 1_000)
     try:
-        await node.start()
+        if not await _started(node, stop):
+            return 0
     except StartError as error:
         complain(f"{str(error).rstrip('.')}.")
         return FAILED
     except OSError as error:
-        complain(f"It cannot start on {settings.listen} with {settings.data_dir}: {error.strerror or error}.")
+        complain(f"It cannot start on {settings.listen} with {where}: {error.strerror or error}.")
         return FAILED
     gc.freeze()  # what was replayed stays: the collector need not walk through a million offsets again
     failed = asyncio.create_task(node.wait_failed())
@@ -163,9 +186,28 @@ async def _serve(settings: Settings) -> int:
         await node.stop()
     if broken:
         reason = str(node.failure).rstrip(".")
-        complain(f"It stops ({reason}); start again to go on from what {settings.data_dir} holds.")
+        complain(f"It stops ({reason}); start again to go on from what {where} holds.")
         return FAILED
     return 0
+
+
+async def _started(node: ServingNode, stop: asyncio.Event) -> bool:
+    """False when it was told to stop before it served. Raises OSError."""
+    starting = asyncio.create_task(node.start())
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
+        # A node by itself is soon there; one of several may wait for others.
+        if not starting.done() and node.settings.cluster:
+            starting.cancel()
+        await starting
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        return False
+    finally:
+        stopped.cancel()
+    return True
 
 
 def _on_signals(stop: asyncio.Event) -> None:

@@ -84,6 +84,7 @@ def test_brokers_of_a_cluster(tmp_path: Path) -> None:
         ({"cluster": "k1:9092,k2"}, "--cluster: give it as HOST:PORT"),
         ({"cluster": "k1:0"}, "--cluster: a broker's port is not 0"),
         ({"cluster": "k1:9092"}, "cluster needs node.id: give each node"),
+        ({"cluster": "k1:9092", "node_id": 1, "topic": ["a:1"]}, "topic is for a node by itself"),
         ({"cluster_groups_topic": "a b"}, "--cluster-groups-topic: "),
         ({"group_max_size": "0"}, "--group-max-size: should be greater than or equal to 1, got '0'."),
         ({"group_max_size": "many"}, "--group-max-size: should be a valid integer"),

@@ -26,7 +26,7 @@ class OneNode:
     def __init__(self, node_id: int, lines: Lines, log: FencedLog | None) -> None:
         self.node_id = node_id
         self.store = FencedStorage(log)
-        self.settled = 0
+        self.settled: list[bool] = []
         self._changed = asyncio.Event()
         self.ownership: Ownership
         self.runtime = GroupRuntime(
@@ -38,8 +38,8 @@ class OneNode:
         )
         self.ownership = Ownership(node_id, self.runtime, lines.log, self._on_settled)
 
-    def _on_settled(self) -> None:
-        self.settled += 1
+    def _on_settled(self, took: bool) -> None:
+        self.settled.append(took)
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -81,7 +81,7 @@ async def test_it_takes_over_and_gives_up_as_the_map_says(lines: Lines) -> None:
         assert sorted(one.store.released) == [1, 3]
         moved = lines.of("partitions moved")
         assert [(line["taken"], line["given"]) for line in moved] == [("1, 2, 3", "none"), ("4", "1, 3")]
-        assert one.settled == 2
+        assert one.settled == [True, True]
 
 
 async def test_a_map_that_changes_nothing_is_settled_at_once(lines: Lines) -> None:
@@ -115,6 +115,48 @@ async def test_a_store_that_refuses_is_asked_again(lines: Lines, monkeypatch: An
         assert [line["partition"] for line in lines.of("partition not taken over")] == [5, 5]
 
 
+async def test_who_was_fenced_waits_for_another_map_before_it_takes_back(
+    lines: Lines, monkeypatch: Any
+) -> None:
+    log = FencedLog()
+    async with node(lines, log) as one, node(lines, log, 2) as two:
+        one.follow(1, 2)
+        await one.has(1, 2)
+        two.follow(1)
+        await two.has(1)
+        monkeypatch.setattr(module, "FENCED_WAIT_S", 1_000)
+        one.ownership.prove()
+        await until(lambda: bool(lines.of("shard lost")))
+        assert one.runtime.serving == {2}
+        assert not one.ownership.settled
+        one.follow(2)
+        await one.has(2)
+        one.follow(1, 2)
+        await one.has(1, 2)
+        assert log.epochs[1] == 3
+
+
+async def test_without_another_map_it_takes_back_what_it_lost(lines: Lines, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "FENCED_WAIT_S", 0.001)
+    async with node(lines) as one:
+        one.follow(1)
+        await one.has(1)
+        one.store.fail_append[1] = Failure.FENCED
+        one.ownership.prove()
+        await one.until(lambda: one.store.opened == [1, 1])
+        await one.has(1)
+
+
+async def test_a_proof_that_succeeds_changes_nothing(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow(1, 2)
+        await one.has(1, 2)
+        one.ownership.prove()
+        await until(lambda: one.store.appends == {1: 1, 2: 1})
+        assert one.runtime.serving == {1, 2}
+        assert not lines.of("shard lost")
+
+
 async def test_a_node_that_is_cut_off_serves_nothing_until_there_is_a_map_again(lines: Lines) -> None:
     async with node(lines) as one:
         one.follow(1, 2)
@@ -125,6 +167,20 @@ async def test_a_node_that_is_cut_off_serves_nothing_until_there_is_a_map_again(
         assert (line["reason"], line["partitions"]) == ("cut off", 2)
         one.follow(1, 2)
         await one.has(1, 2)
+
+
+async def test_what_waits_for_an_append_does_not_hold_up_other_partitions(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.follow(1, 2)
+        await one.has(1, 2)
+        one.store.hold(1)
+        one.ownership.prove()
+        await until(lambda: one.store.appends == {1: 1, 2: 1})
+        one.follow(3)
+        await until(lambda: one.runtime.serving == {3})
+        assert not one.ownership.settled
+        one.store.resume(1)
+        await one.has(3)
 
 
 async def test_many_moves_are_one_line(lines: Lines) -> None:

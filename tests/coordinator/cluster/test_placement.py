@@ -64,6 +64,11 @@ def test_two_hot_partitions_of_one_node_are_parted() -> None:
     assert moved(owners, goal) == 2, "one goes, and a light one comes back for it"
 
 
+def test_a_little_load_is_no_reason_to_move() -> None:
+    owners = [1] * 10 + [2] * 10
+    assert place(owners, {1, 2}, {0: 4.0, 1: 3.0}) == tuple(owners)
+
+
 def test_what_differs_little_stays() -> None:
     owners = [1] * 10 + [2] * 10
     loads = {partition: 100.0 if partition < 10 else 80.0 for partition in range(20)}

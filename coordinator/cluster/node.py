@@ -1,0 +1,372 @@
+"""One of several nodes: groups here, their records and all topics in a Kafka cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.requests import find_coordinator, plain
+from ringleader.clients.connection.security import security_from_properties
+from ringleader.clients.connection.security.stores import properties_of
+from ringleader.clients.errors import ClientError
+from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
+from ringleader.coordinator.cluster.membership import Membership
+from ringleader.coordinator.cluster.ownership import Ownership
+from ringleader.coordinator.cluster.pings import Pings
+from ringleader.coordinator.cluster.state import MemberState
+from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S, Suspicion
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.relay.relay import Relay
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.server.handlers import NodeAddress, Services
+from ringleader.coordinator.server.server import Server
+from ringleader.coordinator.serving import ServingNode, StartError
+from ringleader.coordinator.storage.base import Storage, StorageError
+from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
+from ringleader.protocol.messages import MetadataRequest
+
+START_TIMEOUT_S = 30.0
+"""A start fails if the cluster does not answer in this time, or the nodes do not agree on a map."""
+LOADED_TIMEOUT_S = 60.0
+"""A start waits so long for the first partitions to be loaded; clients may come before."""
+DRAIN_TIMEOUT_S = 20.0
+"""A node that stops hands its partitions over one after the other for so long; what is left others take."""
+REMOVE_TIMEOUT_S = 2.0
+ASK_TIMEOUT_S = 1.0
+PROVE_INTERVAL_S = 1.0
+LOOK_INTERVAL_S = 300.0
+"""So often the controller looks whether load is uneven."""
+PAUSE_S = 1.0
+"""A loop that was away for so long may have lost what it owns."""
+
+
+class ClusterNode(ServingNode):
+    """`async with ClusterNode(settings) as node:` or `start` and `stop`, in one event loop.
+
+    It keeps nothing that would have to outlive it. Nothing is printed; see `logs` for where log lines go.
+    """
+
+    def __init__(self, settings: Settings, *, storage: Storage | None = None, log: Log | None = None) -> None:
+        """`storage`: another store for groups than the topic on the cluster. Raises ValueError for
+        `cluster_properties` that cannot be used."""
+        super().__init__(settings, log)
+        properties = {} if settings.cluster_properties is None else properties_of(settings.cluster_properties)
+        self._security = security_from_properties(properties)
+        self._storage = storage
+        self._node_id = settings.node_id
+        self.map: ClusterMap | None = None
+        """The newest that it has."""
+        self._info: NodeInfo
+        self._cluster: Cluster
+        self._membership: Membership
+        self.runtime: GroupRuntime
+        self.ownership: Ownership
+        self.server: Server
+        self._suspicion = Suspicion(settings.node_id)
+        self._pings = Pings(settings.node_id, self._suspicion)
+        self._loads: dict[int, float] = {}
+        self._written: dict[int, int] = {}
+        self._changed = asyncio.Event()
+        """Set at every map and whenever the runtime has caught up with it."""
+        self._leaving = False
+        self._member = False
+        self._started = False
+        self._cut_off = False
+        self._heard_s = 0.0
+        self._proved_s = 0.0
+        self._looked_s = 0.0
+        self._asking = False
+
+    # ---- Directory ----
+
+    def owner(self, partition: int) -> NodeAddress | None:
+        """See `Directory`."""
+        owner = None if self.map is None else self.map.owner(partition)
+        return None if owner is None else owner.address
+
+    def nodes(self) -> Sequence[NodeAddress]:
+        """See `Directory`. Not those that are about to leave, unless no other is there."""
+        if self.map is None:
+            return ()
+        staying = [node.address for node in self.map.nodes if node.node_id not in self.map.leaving]
+        return staying or [node.address for node in self.map.nodes]
+
+    # ---- life ----
+
+    async def start(self) -> None:
+        """Reach the cluster, check or make the groups' topic, listen, join the nodes, and wait for the map.
+        Raises `StartError`, or OSError for an address that cannot be listened on; then nothing is left
+        running."""
+        self._started = True
+        try:
+            await self._start()
+        except (StorageError, ClientError) as error:
+            await self.stop()
+            raise StartError(str(error)) from error
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        settings = self.settings
+        brokers = [str(address) for address in settings.cluster]
+        self._cluster = Cluster(
+            brokers,
+            client_id=f"ringleader-node-{self._node_id}",
+            tls=self._security.tls,
+            sasl=self._security.sasl,
+        )
+        await self._cluster.ready(START_TIMEOUT_S)
+        self.runtime = GroupRuntime(
+            settings,
+            self._storage or self._kafka(brokers),
+            partitions=settings.offsets_topic_num_partitions,
+            log=self.log,
+            storage_timeout_ms=settings.storage_timeout_ms,
+            on_failed=self._stop_serving,
+            on_lost=self._lost,
+        )
+        self.ownership = Ownership(self._node_id, self.runtime, self.log, self._settled)
+        self._membership = Membership(
+            settings,
+            self._cluster,
+            self._security,
+            self._state,
+            on_map=self._follow,
+            on_lost=self._removed,
+            on_failed=self._stop_serving,
+            log=self.log,
+        )
+        self.server = Server(settings, self.runtime, log=self.log)
+        about = await self._cluster.send(None, plain(MetadataRequest(topics=[])))
+        relay = Relay(self._cluster, settings)
+        await relay.start()
+        await self.runtime.start_empty()
+        services = Services(
+            settings=settings,
+            runtime=self.runtime,
+            topics=relay.topology,
+            node_id=self._node_id,
+            host="",
+            port=0,
+            cluster_id=about.cluster_id,
+            spawn=self._spawn,
+            cluster=self,
+            find_topics=relay.topology.find,
+        )
+        self.host, self.port = await self.server.start(relay.register(services), relay.topology)
+        services.host, services.port = self._advertised()
+        self._info = NodeInfo(self._node_id, services.host, services.port, version("ringleader"))
+        self._member = True
+        await self._membership.start(START_TIMEOUT_S)
+        self._heard_s = time.monotonic()
+        self._spawn(None, self._watch())
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await self._until(lambda: self.map is not None)
+        except TimeoutError:
+            raise StartError(f"the nodes did not agree on a map within {START_TIMEOUT_S:g} s") from None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOADED_TIMEOUT_S):
+                await self._until(lambda: self.ownership.settled)
+        if self.failure is not None:
+            raise StartError(str(self.failure))
+        self.log.info(
+            "listening",
+            address=self.bootstrap,
+            advertised=f"{services.host}:{services.port}",
+            node_id=self._node_id,
+            cluster=",".join(map(str, settings.cluster)),
+        )
+
+    def _kafka(self, brokers: Sequence[str]) -> Storage:
+        settings = self.settings
+        address = settings.advertised_address or settings.listen
+        return KafkaStorage(
+            brokers,
+            Claim(self._node_id, address.host, address.port, version("ringleader")),
+            topic=settings.cluster_groups_topic,
+            partitions=settings.offsets_topic_num_partitions,
+            replication_factor=settings.cluster_replication_factor,
+            transactional_id_prefix=settings.cluster_transactional_id_prefix,
+            max_record_bytes=settings.group_max_record_bytes,
+            timeout_ms=settings.storage_timeout_ms * 5 // 6,
+            tls=self._security.tls,
+            sasl=self._security.sasl,
+            log=self.log,
+        )
+
+    async def stop(self) -> None:
+        """Hand over what this node owns, leave the nodes, answer everything that waits with a retriable
+        error, close connections. May be called twice, and without `start`."""
+        if not self._started:
+            return
+        self._started = False
+        if self._member:
+            if self.failure is None and self.map is not None:
+                await self._drain()
+            await self._pings.stop()
+            await self._membership.leave("stopped")
+        if hasattr(self, "server"):
+            self.server.stop_accepting()
+            await self.ownership.stop()
+            await self.runtime.stop()
+            await self._end_tasks()
+            await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
+        await self._cluster.close()
+        self.log.info("stopped")
+
+    async def _drain(self) -> None:
+        """Until others have everything, or there are none."""
+        self._leaving = True
+        await self._membership.rejoin("it is about to stop")
+        try:
+            async with asyncio.timeout(DRAIN_TIMEOUT_S):
+                await self._until(self._is_empty)
+        except TimeoutError:
+            left = len(self.runtime.serving)
+            self.log.warning("leaving before all partitions were handed over", partitions=left)
+
+    def _is_empty(self) -> bool:
+        cluster = self.map
+        assert cluster is not None
+        alone = all(node.node_id in cluster.leaving for node in cluster.nodes)
+        return alone or (not cluster.owned_by(self._node_id) and not self.runtime.serving)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        """Or until it has failed."""
+        while not condition() and self.failure is None:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _stop_serving(self, error: Exception) -> None:
+        super()._stop_serving(error)
+        self._changed.set()
+
+    # ---- what the other nodes decide ----
+
+    def _state(self) -> MemberState:
+        """What this node tells the controller. Asked in another thread: it only reads."""
+        serving, loads = self.runtime.serving, self._loads
+        return MemberState(
+            node=self._info,
+            known=self.map,
+            loads={partition: round(loads.get(partition, 0)) for partition in serving},
+            leaving=self._leaving,
+        )
+
+    def _follow(self, cluster: ClusterMap) -> None:
+        before, self.map = self.map, cluster
+        if before is None or before.controller != cluster.controller or before.nodes != cluster.nodes:
+            self.log.info(
+                "nodes",
+                nodes=", ".join(f"{node.node_id} at {node.host}:{node.port}" for node in cluster.nodes),
+                controller=cluster.controller,
+                generation=cluster.generation,
+            )
+        self._cut_off = False
+        self._pings.follow(cluster)
+        self.ownership.follow(cluster)
+        if cluster.node(self._node_id) != self._info:
+            # What the group knows is from an earlier process of this node.
+            self._spawn(None, self._membership.rejoin("it started anew"))
+        self._changed.set()
+
+    def _settled(self, took: bool) -> None:
+        self._changed.set()
+        if took and self.map is not None and self.map.moving:
+            self._spawn(None, self._membership.rejoin("it took over what it was given"))
+
+    def _removed(self, reason: str) -> None:
+        """The nodes' group goes on without this node, which joins it again. Others may have its partitions
+        by now: which ones the store tells."""
+        self.log.warning("removed from the nodes", reason=reason)
+        self._prove()
+
+    def _lost(self, partition: int, error: BaseException) -> None:
+        self.ownership.lost(partition, error)
+        self._changed.set()
+
+    # ---- what this node sees for itself ----
+
+    async def _watch(self) -> None:
+        """Are the others there, and is this node still one of them?"""
+        while True:
+            began_s = time.monotonic()
+            await asyncio.sleep(PING_INTERVAL_S)
+            now_s = time.monotonic()
+            if now_s - began_s > PAUSE_S:
+                self._heard_s = now_s  # it did not listen
+                self._prove()
+            for node_id, reason in self._suspicion.due(int(now_s * 1000)):
+                self._spawn(None, self._remove(node_id, reason))
+            self._look_at_contact(now_s)
+            self._look_at_load(now_s)
+
+    async def _remove(self, node_id: int, reason: str) -> None:
+        self.log.warning("node taken for dead", node=node_id, reason=reason)
+        try:
+            await self._membership.remove(node_id, reason, REMOVE_TIMEOUT_S)
+        except ClientError as error:
+            self.log.warning("node not removed", node=node_id, reason=str(error))
+        else:
+            await self._membership.rejoin(f"node {node_id} is gone: {reason}")
+
+    def _look_at_contact(self, now_s: float) -> None:
+        """A node that the nodes' group does not hear is in doubt: while other brokers answer, the store's
+        fence tells what is still this node's; when none does, it serves nothing any more, before its
+        session can have ended."""
+        limit_s = self.settings.cluster_session_timeout_ms * 2 / 3 / 1000
+        silence_ms = self._membership.silence_ms()
+        silence_s = 0.0 if silence_ms is None else silence_ms / 1000
+        if silence_s < limit_s / 2:
+            self._heard_s = now_s
+            if self._cut_off and self.map is not None:
+                self._cut_off = False
+                self.ownership.follow(self.map)
+            return
+        if not self._asking:
+            self._asking = True
+            self._spawn(None, self._ask_anybody())
+        if silence_s >= limit_s and not self._cut_off:
+            if now_s - self._heard_s >= limit_s:
+                self._cut_off = True
+                self.ownership.give_up(f"no broker of the cluster answered for {now_s - self._heard_s:.1f} s")
+            elif now_s - self._proved_s >= PROVE_INTERVAL_S:
+                self._prove()
+
+    async def _ask_anybody(self) -> None:
+        try:
+            deadline_s = asyncio.get_running_loop().time() + ASK_TIMEOUT_S
+            request = find_coordinator(self._membership.group_id)
+            await self._cluster.send(None, request, deadline_s=deadline_s, request_timeout_ms=1_000)
+            self._heard_s = time.monotonic()
+        except ClientError:
+            pass  # `_look_at_contact` draws the conclusion
+        finally:
+            self._asking = False
+
+    def _prove(self) -> None:
+        self._proved_s = time.monotonic()
+        self.ownership.prove()
+
+    def _look_at_load(self, now_s: float) -> None:
+        """What each partition costs: members and records per second, smoothed over some ten seconds."""
+        loads = {}
+        for partition in self.runtime.serving:
+            members, written = self.runtime.shards[partition].activity
+            rate = max(0, written - self._written.get(partition, written)) / PING_INTERVAL_S
+            self._written[partition] = written
+            before = self._loads.get(partition, members)
+            loads[partition] = before + (members + rate - before) / 40
+        self._loads = loads
+        if self.map is not None and self.map.controller == self._node_id:
+            if now_s - self._looked_s >= LOOK_INTERVAL_S and self._looked_s:
+                self._spawn(None, self._membership.rejoin("a look at the load"))
+            if now_s - self._looked_s >= LOOK_INTERVAL_S:
+                self._looked_s = now_s

@@ -1,0 +1,173 @@
+"""Nodes put together, before a coordinator that stands for the cluster and on a log that they share: clients
+find their group's node wherever they ask, and a group goes on when its node stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.clients.admin import Admin
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import ClientError
+from ringleader.clients.group.membership import GroupMember, MemberInfo, MemberProtocol
+from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.serving import StartError
+from ringleader.testing import Coordinator
+from tests.coordinator.cluster.conftest import Lines
+from tests.support.fenced_store import FencedLog, FencedStorage
+from tests.support.served import WAIT_S, until
+
+GROUPS = [f"group-{number}" for number in range(20)]
+
+
+@pytest.fixture
+def kafka_cluster() -> Iterator[Coordinator]:
+    """Stands for the cluster."""
+    with Coordinator(topics={"orders": 3}) as coordinator:
+        yield coordinator
+
+
+class Nodes:
+    """Nodes that share a log. They are stopped at the end."""
+
+    def __init__(self, kafka_cluster: Coordinator, lines: Lines) -> None:
+        self._bootstrap = kafka_cluster.bootstrap
+        self._lines = lines
+        self._log = FencedLog()
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Nodes:
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.aclose()
+
+    async def start(self, node_id: int, **settings: Any) -> ClusterNode:
+        """One more that serves."""
+        told = {
+            "node_id": node_id,
+            "cluster": self._bootstrap,
+            "listen": "127.0.0.1:0",
+            "group_initial_rebalance_delay_ms": 0,
+            "shutdown_grace_ms": 0,
+            **settings,
+        }
+        node = ClusterNode(Settings(**told), storage=FencedStorage(self._log), log=self._lines.log)
+        return await self._stack.enter_async_context(node)
+
+
+@pytest.fixture
+async def nodes(kafka_cluster: Coordinator, lines: Lines) -> AsyncIterator[Nodes]:
+    """None is started yet."""
+    async with Nodes(kafka_cluster, lines) as made:
+        yield made
+
+
+async def owners(bootstrap: str) -> dict[str, int]:
+    """Whom this node names for each group."""
+    async with Cluster(bootstrap) as cluster:
+        found = {}
+        for group in GROUPS:
+            with contextlib.suppress(ClientError):
+                found[group] = (await cluster.coordinator(group)).node_id
+        return found
+
+
+async def alike(*asked: ClusterNode) -> dict[str, int]:
+    """What all of these say, as soon as nothing moves."""
+
+    def at_rest() -> bool:
+        maps = [node.map for node in asked]
+        return maps[0] is not None and not maps[0].moving and all(one == maps[0] for one in maps)
+
+    await until(lambda: at_rest() and all(node.ownership.settled for node in asked))
+    found = [await owners(node.bootstrap) for node in asked]
+    assert len(found[0]) == len(GROUPS)
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+def share(_protocol: str, members: list[MemberInfo]) -> dict[str, bytes]:
+    return {member.member_id: b"all" for member in members}
+
+
+def member_of(group: str, bootstrap: str) -> GroupMember:
+    return GroupMember(
+        bootstrap,
+        group,
+        protocols=[MemberProtocol("p")],
+        protocol_type="work",
+        assign=share,
+        session_timeout_ms=6_000,
+        heartbeat_interval_ms=100,
+    )
+
+
+async def test_every_node_names_the_same_owner_and_they_share_evenly(nodes: Nodes) -> None:
+    one, two, three = await nodes.start(1), await nodes.start(2), await nodes.start(3)
+    await until(lambda: one.map is not None and len(one.map.nodes) == 3)
+    await alike(one, two, three)
+    assert one.map is not None
+    assert sorted(len(one.map.owned_by(node_id)) for node_id in (1, 2, 3)) == [16, 17, 17]
+    await until(lambda: sum(len(node.runtime.serving) for node in (one, two, three)) == 50)
+
+
+async def test_a_group_works_from_any_node_and_goes_on_without_a_rebalance_when_its_node_stops(
+    nodes: Nodes,
+) -> None:
+    made = {node_id: await nodes.start(node_id) for node_id in (1, 2, 3)}
+    owner = (await alike(*made.values()))["group-7"]
+    others = [node for node_id, node in made.items() if node_id != owner]
+    addresses = ",".join(node.bootstrap for node in made.values())
+    async with member_of("group-7", addresses) as member:
+        assigned = await member.wait_assigned(WAIT_S)
+        await member.commit({("orders", 0): 5})
+        await made[owner].stop()
+        assert (await alike(*others))["group-7"] != owner
+        await member.commit({("orders", 0): 6})
+        assert member.assigned == assigned, "no rebalance"
+        async with Admin(others[0].bootstrap) as admin:
+            offsets = await admin.group_offsets("group-7")
+        assert offsets[("orders", 0)].offset == 6
+
+
+async def test_a_node_that_stops_hands_over_everything_before_it_leaves(nodes: Nodes, lines: Lines) -> None:
+    one, two = await nodes.start(1), await nodes.start(2)
+    await alike(one, two)
+    await one.stop()
+    assert len(two.runtime.serving) == 50
+    assert not lines.of("leaving before all partitions were handed over")
+    assert not lines.of("node taken for dead")
+    assert [node.node_id for node in two.nodes()] == [2]
+
+
+async def test_two_nodes_with_one_id_do_not_last(nodes: Nodes) -> None:
+    first = await nodes.start(1)
+    with contextlib.suppress(StartError):
+        await nodes.start(1)
+    async with asyncio.timeout(WAIT_S):
+        await first.wait_failed()
+    assert "node.id" in str(first.failure)
+
+
+async def test_a_cluster_that_does_not_answer_is_told_at_start(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringleader.coordinator.cluster.node.START_TIMEOUT_S", 0.2)
+    node = ClusterNode(Settings(node_id=1, cluster="127.0.0.1:1"), log=lines.log)
+    with pytest.raises(StartError, match="none of the bootstrap servers could be reached"):
+        await node.start()
+    await node.stop()
+
+
+def test_properties_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=NONSENSE\n")
+    with pytest.raises(ValueError, match=r"security\.protocol is 'NONSENSE'"):
+        ClusterNode(Settings(node_id=1, cluster="127.0.0.1:1", cluster_properties=file))
