@@ -29,6 +29,7 @@ def test_what_only_tests_change_is_no_setting(tmp_path: Path) -> None:
     assert {name for name, field in Settings.model_fields.items() if field.exclude} == {
         "group_full_retry_ms",
         "new_member_join_timeout_ms",
+        "proof_interval_ms",
         "transaction_retry_ms",
         "transactional_id_max_bytes",
     }
