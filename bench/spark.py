@@ -222,6 +222,9 @@ def _ends(address: tuple[str, int], topic: str) -> list[int]:
 
 def _job(python: Path, job: Result) -> Iterator[Result]:
     environment = {**os.environ, "JAVA_HOME": str(Path(java()).resolve().parent.parent)}
+    # An installed package has its byte code; this checkout may be forbidden to write any.
+    environment["PYTHONDONTWRITEBYTECODE"] = ""
+    environment["PYTHONPYCACHEPREFIX"] = str(Path(job["directory"]) / "bytecode")
     command = [str(python), "-m", "bench.spark_job", json.dumps(job)]
     log = Path(job["directory"]) / "spark.log"
     with log.open("w+") as errors:

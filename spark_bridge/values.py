@@ -43,6 +43,8 @@ class Subscription(NamedTuple):
     partitions: tuple[TopicPartition, ...] = ()
 
     def __str__(self) -> str:
+        if self.partitions:
+            return ", ".join(f"{topic}-{number}" for topic, number in self.partitions)
         return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
 
 

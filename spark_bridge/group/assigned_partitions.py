@@ -30,7 +30,7 @@ class AssignedPartitions:
 
     def __init__(self, options: StreamOptions) -> None:
         self._options = options
-        self._coordinator = GroupCoordinator(options.endpoint, options.group_id, CALL_TIMEOUT_S)
+        self._coordinator = GroupCoordinator(options.coordinators, options.group_id, CALL_TIMEOUT_S)
         self._looked = False
 
     def empty(self) -> bool:

@@ -179,6 +179,8 @@ class SourceDriver:
             "minOffsetsBehindLatest": min(lags),
             "refusedCommits": self._batch_commits.refused_commits,
             "refusedRows": self._batch_commits.refused_rows,
+            # Spark describes a Python source by the name of a Java class.
+            "source": f"ringleader[{self._options.subscription}, group {self._options.group_id}]",
         }
 
     def stop(self) -> None:

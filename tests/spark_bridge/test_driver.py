@@ -415,6 +415,7 @@ def test_the_report_has_ends_and_lag() -> None:
         "minOffsetsBehindLatest": 5,
         "refusedCommits": 0,
         "refusedRows": 0,
+        "source": "ringleader[t, group g]",
     }
     world.plan(10)
     report = world.driver.report()

@@ -262,6 +262,7 @@ def test_assigned_partitions_are_read_and_committed_without_a_member(coordinator
         report = query.reader.reportLatestOffset()
         assert report is not None
         assert report["members"] == {"assign": ["t-0", "t-2"]}
+        assert report["source"] == "ringleader[t-0, t-2, group g]"
     assert committed(coordinator) == {0: 11, 2: 11}
 
 

@@ -101,6 +101,7 @@ def test_the_lag_in_the_progress_is_what_the_batch_leaves(
         assert query.rows.seen == every_row(400)
         until(lambda: lag(coordinator, "g") == 0, "all committed")
     assert (first["lag"], second["lag"]) == (100, 0)
+    assert first["source"] == "ringleader[t, group g]"
     names = ("minOffsetsBehindLatest", "avgOffsetsBehindLatest", "maxOffsetsBehindLatest")
     assert [first[name] for name in names] == [25, 25.0, 25]
 

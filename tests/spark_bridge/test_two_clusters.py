@@ -15,6 +15,7 @@ from ringleader.spark_bridge.committing import plan_read
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.options import OptionsError, stream_options
 from ringleader.spark_bridge.options.sink import sink_options
+from ringleader.spark_bridge.reader import RingleaderStreamReader
 from ringleader.testing.coordinator import Coordinator
 
 RECORDS = {"ApiVersions", "Metadata", "Fetch", "ListOffsets"}
@@ -77,6 +78,21 @@ def test_a_query_commits_to_the_one_and_reads_from_the_other(
     assert {"JoinGroup", "OffsetCommit", "DescribeGroups"} <= asked(coordinator)
     assert not asked(coordinator) & {"Fetch", "ListOffsets"}
     assert committed(coordinator) == {0: 50, 1: 50}
+
+
+def test_assigned_partitions_are_committed_where_the_group_is(
+    coordinator: Coordinator, log: Coordinator
+) -> None:
+    given = options(coordinator, log, assign='{"t":[1]}')
+    del given["subscribe"]
+    reader = RingleaderStreamReader(given)
+    try:
+        end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+        reader.latestOffset(end, reader.getDefaultReadLimit())
+    finally:
+        reader.stop()
+    assert committed(coordinator) == {1: 50}
+    assert asked(log) <= RECORDS
 
 
 def test_a_batch_read_begins_and_commits_where_the_group_is(
