@@ -59,14 +59,13 @@ class Ownership:
         """Own a partition: who writes to it from now on, and the offset of the claim. Raises
         `StorageError`."""
         name = f"partition {partition} of {self._topic}"
-        began_s = uptime_s()
         fence = functools.partial(self._fence, partition, deadline_s)
-        producer_id, epoch = await until(deadline_s, f"fencing {name}", fence)
+        producer_id, epoch, asked_s = await until(deadline_s, f"fencing {name}", fence)
         others = functools.partial(self._others, partition, producer_id, deadline_s)
         for other in await until(deadline_s, f"looking for producers of {name}", others):
-            writer = Writer(partition, name, other, FENCE_EPOCH, began_s)
+            writer = Writer(partition, name, other, FENCE_EPOCH, uptime_s())
             await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
-        writer = Writer(partition, name, producer_id, epoch, began_s)
+        writer = Writer(partition, name, producer_id, epoch, asked_s)
         return writer, await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
 
     async def _write(self, writer: Writer, record: Record, deadline_s: float) -> int:
@@ -74,9 +73,11 @@ class Ownership:
         self._sender.ready(writer)
         return await written
 
-    async def _fence(self, partition: int, deadline_s: float) -> tuple[int, int]:
+    async def _fence(self, partition: int, deadline_s: float) -> tuple[int, int, float]:
+        """Producer id, epoch, and `uptime_s` when they were asked for."""
         node = await self._coordinator(partition, deadline_s)
         request = InitProducerIdRequest(f"{self._prefix}-{partition}", TRANSACTION_TIMEOUT_MS)
+        asked_s = uptime_s()
         try:
             answer = await self._cluster.send(
                 node, plain(request), deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
@@ -87,7 +88,7 @@ class Ownership:
         if answer.error_code in _ELSEWHERE:
             self._coordinators.pop(partition, None)
         check(answer.error_code, None, f"Write on transactional ids that begin with {self._prefix}-")
-        return answer.producer_id, answer.producer_epoch
+        return answer.producer_id, answer.producer_epoch, asked_s
 
     async def _coordinator(self, partition: int, deadline_s: float) -> Node:
         """Asking for it makes the cluster's `__transaction_state`, if need be."""
