@@ -58,6 +58,8 @@ AGAIN_MS, AGAIN_MAX_MS = 20, 500
 
 SEQUENCES = 2**31
 
+NO_LEADER = "it has no leader"
+
 _MOVED = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -312,9 +314,11 @@ class Sender:
                 continue
             node = self.leaders.of(writer.partition)
             if node is None:
-                writer.trouble = "it has no leader"
+                writer.trouble = NO_LEADER
                 self.leaders.moved()
                 continue
+            if writer.trouble is NO_LEADER:
+                writer.trouble = ""
             size = sizes.get(node, 0)
             if size >= REQUEST_BYTES or self._requests.get(node, 0) >= REQUESTS:
                 continue

@@ -1,0 +1,207 @@
+"""What the Kafka store does with answers that a real broker gives rarely."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.coordinator.storage.kafka.writer import PIPELINE, REQUESTS, Sender, Writer, uptime_s
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
+)
+from ringleader.protocol.records import iter_batches
+from tests.support.scripted_broker import CLOSE, VERSIONS, ScriptedBroker
+
+TOPIC = "groups"
+
+
+class Log:
+    """A broker of one topic that takes batches in their order, and says something else when it is told to."""
+
+    def __init__(self, verdicts: Iterable[Any] = ()) -> None:
+        self.verdicts = list(verdicts)
+        """Of the next requests: an error code for all their batches, CLOSE, or None: as it should be."""
+        self.taken: dict[int, list[tuple[int, bytes]]] = {}
+        """By partition: sequence numbers and values."""
+        self.broker = ScriptedBroker({0: self._produce, 3: self._metadata}, {**VERSIONS, 0: (3, 9)})
+        self.requests = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def _metadata(self, _request: Any, _version: int, _correlation_id: int) -> MetadataResponse:
+        parts = [MetadataResponsePartition(partition_index=n, leader_id=1) for n in range(4)]
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(1, "127.0.0.1", self.broker.port)],
+            topics=[MetadataResponseTopic(name=TOPIC, partitions=parts)],
+        )
+
+    async def _produce(self, request: ProduceRequest, _version: int, _correlation_id: int) -> Any:
+        self.requests += 1
+        await self.gate.wait()
+        verdict = self.verdicts.pop(0) if self.verdicts else None
+        if verdict is CLOSE:
+            return CLOSE
+        answers = [
+            ProduceResponsePartitionProduceResponse(
+                part.index, *self._append(part.index, part.records or b"", verdict)
+            )
+            for part in request.topic_data[0].partition_data
+        ]
+        return ProduceResponse([ProduceResponseTopicProduceResponse(TOPIC, answers)])
+
+    def _append(self, partition: int, data: bytes, verdict: int | None) -> tuple[int, int]:
+        if verdict is not None:
+            return verdict, -1
+        log = self.taken.setdefault(partition, [])
+        [batch] = iter_batches(bytes(data))
+        sequence = batch.header.base_sequence
+        if sequence > len(log):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+        if sequence == len(log):
+            log += [(sequence + n, record.value or b"") for n, record in enumerate(batch.records())]
+        return 0, sequence
+
+
+@asynccontextmanager
+async def sending(log: Log, forgotten_s: float = 60) -> AsyncIterator[tuple[Sender, list[Writer]]]:
+    """A sender to it, and writers of its partitions."""
+    async with log.broker as broker, Cluster(broker.address) as cluster:
+        sender = Sender(cluster, TOPIC, 5_000, forgotten_s)
+        sender.leaders.moved()
+        try:
+            yield sender, [Writer(n, f"partition {n}", 7, 1, uptime_s()) for n in range(4)]
+        finally:
+            await sender.close()
+
+
+def append(sender: Sender, writer: Writer, value: bytes, timeout_s: float = 30) -> asyncio.Future[int]:
+    """One record."""
+    future = writer.add([(b"k", value)], asyncio.get_running_loop().time() + timeout_s)
+    sender.ready(writer)
+    return future
+
+
+async def failure(future: asyncio.Future[int]) -> StorageError:
+    """What it fails with."""
+    with pytest.raises(StorageError) as failed:
+        await future
+    return failed.value
+
+
+async def test_what_comes_in_one_turn_is_one_request_and_what_waits_is_one_batch() -> None:
+    log = Log()
+    async with sending(log) as (sender, writers):
+        assert await asyncio.gather(*(append(sender, writer, b"1") for writer in writers)) == [0] * 4
+        assert log.requests == 1
+        log.gate.clear()
+        under_way = [append(sender, writers[0], b"2")]
+        await log.broker.until("Produce", 2)
+        for number in range(3, 20):
+            under_way.append(append(sender, writers[0], b"%d" % number))
+            await asyncio.sleep(0)
+        log.gate.set()
+        assert await asyncio.gather(*under_way) == list(range(1, 19))
+        assert log.requests <= 2 + REQUESTS
+        assert log.taken[0] == [(n, b"%d" % (n + 1)) for n in range(19)]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        [CLOSE],
+        [CLOSE, CLOSE, CLOSE],
+        [ErrorCode.NOT_LEADER_OR_FOLLOWER],
+        [ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND],
+        [ErrorCode.REQUEST_TIMED_OUT, None, ErrorCode.LEADER_NOT_AVAILABLE],
+        [None, ErrorCode.CORRUPT_MESSAGE, CLOSE, None, ErrorCode.KAFKA_STORAGE_ERROR],
+    ],
+)
+async def test_what_was_not_taken_is_sent_again_and_the_order_stays(trouble: list[Any]) -> None:
+    log = Log(trouble)
+    async with sending(log) as (sender, writers):
+        futures = []
+        for number in range(12):
+            futures.append(append(sender, writers[number % 2], b"%d" % (number // 2)))
+            await asyncio.sleep(0.002)
+        assert await asyncio.gather(*futures) == [number // 2 for number in range(12)]
+        for partition in (0, 1):
+            assert log.taken[partition] == [(n, b"%d" % n) for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (ErrorCode.INVALID_PRODUCER_EPOCH, Failure.FENCED),
+        (ErrorCode.PRODUCER_FENCED, Failure.FENCED),
+        (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, Failure.AWAY),
+        (ErrorCode.UNKNOWN_PRODUCER_ID, Failure.AWAY),
+        (ErrorCode.DUPLICATE_SEQUENCE_NUMBER, Failure.AWAY),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, Failure.AWAY),
+        (ErrorCode.MESSAGE_TOO_LARGE, Failure.TOO_LARGE),
+    ],
+)
+async def test_what_no_retry_cures_ends_the_partition_and_no_other(
+    code: ErrorCode, expected: Failure
+) -> None:
+    log = Log([code])
+    async with sending(log) as (sender, writers):
+        first = append(sender, writers[0], b"1")
+        await log.broker.until("Produce")
+        other = append(sender, writers[1], b"1")
+        failed = await failure(first)
+        assert failed.failure is expected
+        assert code.name in str(failed)
+        assert await other == 0
+        with pytest.raises(StorageError) as ended:
+            append(sender, writers[0], b"2")
+        assert ended.value is failed
+        assert 0 not in log.taken
+
+
+async def test_all_that_was_called_before_a_failure_fails_with_it() -> None:
+    log = Log([ErrorCode.INVALID_PRODUCER_EPOCH])
+    async with sending(log) as (sender, writers):
+        log.gate.clear()
+        futures = [append(sender, writers[0], b"0")]
+        await log.broker.until("Produce")
+        futures += [append(sender, writers[0], b"%d" % number) for number in range(1, PIPELINE)]
+        log.gate.set()
+        for future in futures:
+            assert (await failure(future)).failure is Failure.FENCED
+        assert writers[0].idle
+
+
+async def test_a_broker_that_does_not_answer_is_given_up_in_time() -> None:
+    log = Log()
+    async with sending(log) as (sender, writers):
+        log.gate.clear()
+        failed = await failure(append(sender, writers[0], b"1", timeout_s=0.3))
+        assert failed.failure is Failure.AWAY
+        assert "not acknowledged in time, last: no answer" in str(failed)
+        log.gate.set()
+        assert await append(sender, writers[1], b"1") == 0
+
+
+async def test_a_writer_that_was_silent_for_too_long_sends_nothing() -> None:
+    log = Log()
+    async with sending(log, forgotten_s=100) as (sender, writers):
+        writers[0].known_s -= 101
+        failed = await failure(append(sender, writers[0], b"1"))
+        assert failed.failure is Failure.AWAY
+        assert log.requests == 0
+        writers[1].known_s -= 99
+        assert await append(sender, writers[1], b"1") == 0
