@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -108,6 +109,8 @@ def main(arguments: list[str] | None = None) -> int:
     repeat += "".join(f" --node-option={option}" for option in chosen.node_option)
     _say(f"{repeat}; in {directory}")
     began_s = time.monotonic()
+    # As Ctrl-C does: what was started is ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with target(chosen.target, directory, node_options=chosen.node_option) as running:
             result = Director(plan, running, directory, _say).run()
