@@ -80,12 +80,9 @@ def show(found: Account) -> None:
             _say(f"BROKEN, {check.name}: {why}")
     for why in found.complaints:
         _say(f"COMPLAINT: {why}")
-    causes: dict[tuple[str, str], int] = {}
     for one in found.rebalances:
         if one.group != CHURN:
-            causes[one.group, one.cause] = causes.get((one.group, one.cause), 0) + 1
-    for (group, cause), count in sorted(causes.items()):
-        _say(f"rebalances of {group}: {count} with {cause}")
+            _say(f"rebalance of {one.group}: generation {one.generation}, {one.cause}; {one.why}")
     _say(f"records: {', '.join(f'{count:,} {what}' for what, count in found.records.items())}")
 
 
@@ -123,6 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
         result.struck,
         result.settled_s,
         result.complaints,
+        why=result.why,
         stable=plan.stable_groups,
         consuming=plan.consuming_groups,
         registers=(*RAW_GROUPS, CHURN),

@@ -210,7 +210,13 @@ class Account:
             "complaints": self.complaints,
             "records": self.records,
             "rebalances": [
-                {"group": one.group, "generation": one.generation, "at_s": one.at_s, "cause": one.cause}
+                {
+                    "group": one.group,
+                    "generation": one.generation,
+                    "at_s": one.at_s,
+                    "cause": one.cause,
+                    "why": one.why,
+                }
                 for one in self.rebalances
             ],
             "without_an_acknowledged_commit_s": {
@@ -240,7 +246,7 @@ def unexcused(found: Iterable[Rebalance], groups: Sequence[str]) -> list[str]:
     for an answer that does not come: no coordinator can help that.
     """
     return [
-        f"{one.group} went to generation {one.generation} at {one.at_s:.3f}: {one.cause}"
+        f"{one.group} went to generation {one.generation} at {one.at_s:.3f}: {one.cause}; {one.why}"
         for one in found
         if one.group in groups
         and not any(fault.layer == "broker" or fault.how == "pause" for fault in one.faults)
@@ -253,20 +259,21 @@ def take(
     settled_s: float,
     complaints: Sequence[str],
     *,
+    why: Mapping[tuple[str, int], str],
     stable: Sequence[str],
     consuming: Sequence[str],
     registers: Sequence[str],
     timed: Sequence[str],
     all_excused: bool = False,
 ) -> Account:
-    """All checks. `stable`: groups whose members stay; `consuming`: groups that process every record;
-    `registers`: groups whose commits all have tokens; `timed`: of these, groups that commit all the time.
-    `all_excused`: rebalances are counted only."""
+    """All checks. `why`: of generations, as logs tell it; `stable`: groups whose members stay; `consuming`:
+    groups that process every record; `registers`: groups whose commits all have tokens; `timed`: of these,
+    groups that commit all the time. `all_excused`: rebalances are counted only."""
     processes = list(histories.values())
     commits, reads = commits_of(processes), reads_of(processes)
     views, owned = views_of(processes), owned_of(processes)
     produced, processed = produced_of(processes), processed_of(processes, consuming)
-    moved = rebalances(seen_of(processes), faults, settled_s)
+    moved = rebalances(seen_of(processes), faults, settled_s, why)
     calls = [call for one in processes for call in one.calls]
     exact_commits = [one for one in commits if one.place[0] in registers]
     exact_reads = [one for one in reads if one.place[0] in registers]

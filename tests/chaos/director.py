@@ -17,13 +17,13 @@ from tests.chaos.clients.common import PARTITIONS
 from tests.chaos.history import OK, Process
 from tests.chaos.plan import CHURN, LIBRARIES, MEMBERS, NODES, RAW_GROUPS, SPARK, Plan
 from tests.chaos.processes import Processes
-from tests.chaos.rebalances import Struck
+from tests.chaos.rebalances import Struck, reasons
 from tests.chaos.schedule import KILL, STOP, Fault, draw
 from tests.chaos.targets import RINGLEADER, Target, Victim
 
 Say = Callable[[str], None]
 
-FORM_S = 120.0
+FORM_S = 300.0
 """All groups stand and work within so long."""
 CONSUMED_S = 180.0
 """After the last fault every record is processed within so long."""
@@ -44,6 +44,8 @@ class Result:
     ended_s: float = 0.0
     complaints: list[str] = field(default_factory=list)
     """What ended by itself, did not stop, did not heal, or logged a traceback."""
+    why: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Of rebalances, as the nodes' logs tell it."""
 
 
 class Director:
@@ -79,6 +81,8 @@ class Director:
             self._end(cast)
             result.histories = {name: cast.read(name) for name in self._names()}
             result.complaints += [*cast.complaints, *self._target.complaints()]
+            for node in self._target.nodes.values():
+                result.why |= reasons(node.log())
         return result
 
     def _names(self) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 AFTER_S = 15.0
 """A fault may show so long after its end: a member may have to give up a request before it looks for another
 coordinator."""
+
+_REASON = re.compile(
+    r"rebalance: group '(?P<group>[^']*)' generation (?P<generation>\d+) [^\n]*?because (?P<why>[^;\n]*);"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,14 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """A group went to a new generation. `faults`: those that may be why, the latest first."""
+    """A group went to a new generation. `faults`: those that may be why, the latest first. `why`: what the
+    coordinator wrote into its log, "" where that is not known."""
 
     group: str
     generation: int
     at_s: float
     faults: tuple[Struck, ...]
+    why: str = ""
 
     @property
     def cause(self) -> str:
@@ -53,7 +60,17 @@ class Rebalance:
         return " and ".join(f"{one.how} of a {layer}" for layer, one in sorted(latest.items())) or "no fault"
 
 
-def rebalances(seen: Iterable[Seen], faults: Sequence[Struck], settled_s: float) -> list[Rebalance]:
+def reasons(log: str) -> dict[tuple[str, int], str]:
+    """What a coordinator's log says of generations: why each came, by group and generation."""
+    return {(found["group"], int(found["generation"])): found["why"] for found in _REASON.finditer(log)}
+
+
+def rebalances(
+    seen: Iterable[Seen],
+    faults: Sequence[Struck],
+    settled_s: float,
+    why: Mapping[tuple[str, int], str],
+) -> list[Rebalance]:
     """All rebalances after `settled_s`, in the order of time."""
     first: dict[tuple[str, int], float] = {}
     before: dict[str, int] = defaultdict(lambda: -1)
@@ -72,6 +89,7 @@ def rebalances(seen: Iterable[Seen], faults: Sequence[Struck], settled_s: float)
                     key=lambda fault: -fault.began_s,
                 )
             ),
+            why.get((group, generation), ""),
         )
         for (group, generation), at_s in sorted(first.items(), key=lambda item: item[1])
         if generation > before[group]

@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.account import gaps, unexcused
 from tests.chaos.checks import Commit
 from tests.chaos.history import FAILED, OK, OPEN, UNKNOWN, History, read
-from tests.chaos.rebalances import AFTER_S, Seen, Struck, rebalances
+from tests.chaos.rebalances import AFTER_S, Seen, Struck, reasons, rebalances
 from tests.chaos.schedule import PAUSE, VICTIMS, WAYS, draw
 
 
@@ -55,7 +55,12 @@ def test_rebalances_are_counted_once_and_have_their_faults() -> None:
         Seen("h", 7, "c", 50),
     ]
     faults = [fault(98, "kill"), fault(199, "pause"), fault(198, "stop", "broker")]
-    found = rebalances(seen, faults, settled_s=10)
+    log = (
+        "t [info] rebalance: group 'g' generation 2 stable; after 3 ms (join 2); because member left (m); x\n"
+        "t [info] rebalance: group 'g' generation 3 empty; after 3 ms\n"
+    )
+    found = rebalances(seen, faults, 10, reasons(log))
+    assert [one.why for one in found] == ["", "member left (m)", ""]
     assert [(one.group, one.generation, one.cause) for one in found] == [
         ("h", 7, "no fault"),
         ("g", 2, "kill of a node"),
@@ -63,7 +68,9 @@ def test_rebalances_are_counted_once_and_have_their_faults() -> None:
     ]
     assert [why.split(" at ")[0] for why in unexcused(found, ["g"])] == ["g went to generation 2"]
     assert len(unexcused(found, ["g", "h"])) == 2
-    [late] = rebalances([Seen("g", 1, "a", 0), Seen("g", 2, "a", 103 + AFTER_S + 1)], [fault(98, "kill")], 10)
+    [late] = rebalances(
+        [Seen("g", 1, "a", 0), Seen("g", 2, "a", 103 + AFTER_S + 1)], [fault(98, "kill")], 10, {}
+    )
     assert late.cause == "no fault"
 
 
