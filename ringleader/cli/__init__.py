@@ -10,6 +10,7 @@ import typer
 
 from ringleader.cli import consume as _consume
 from ringleader.cli import groups, nodes, topics
+from ringleader.cli import migrate as _migrate
 from ringleader.cli import plan as _plan
 from ringleader.cli import produce as _produce
 from ringleader.cli import serve as _serve
@@ -41,6 +42,7 @@ app.add_typer(groups.app, name="groups")
 app.add_typer(nodes.app, name="nodes")
 app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("consume", help=_consume.HELP)(_consume.consume)
+app.command("migrate", help=_migrate.HELP)(_migrate.migrate)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
 app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 

@@ -1,0 +1,202 @@
+"""``ringleader migrate``: what one daemon has goes into a Kafka cluster, for several nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringleader.cli.asking import NOWHERE, security_of
+from ringleader.cli.common import NONE, WRONG_INPUT, JsonOption, complain, console, fail, table, utf8
+
+if TYPE_CHECKING:
+    from ringleader.migration.migration import Report
+
+HELP = (
+    "Take a single daemon's topics, records, groups and offsets into a Kafka cluster, before the first start "
+    "of the nodes that are to serve them (`ringleader serve --cluster`).\n\n"
+    "The daemon has to be stopped, and its directory stays as it is, but for a note of how far this is. What "
+    "was begun and ended early is gone on with by the same command. Topics are made with their settings, "
+    "records written in their order as the daemon has them (no aborted ones), and counted; groups keep their "
+    "members and generations. Where a log does not begin at 0, or has transactions, records have other "
+    "offsets on the cluster: committed offsets are translated, and members of such groups have to join "
+    "again.\n\n"
+    "Give --config and the environment as the daemon had them: settings that are not the defaults become "
+    "settings of the topics.\n\n"
+    "Examples:\n\n"
+    "  ringleader migrate --from /var/lib/ringleader --cluster k1:9092,k2:9092,k3:9092 --dry-run\n\n"
+    "  ringleader migrate --from /var/lib/ringleader --cluster k1:9093 --cluster-properties kafka.properties"
+)
+PROGRESS_S = 0.2
+LINE_S = 30.0
+"""Between two lines, where no terminal shows one that moves."""
+
+
+def migrate(
+    source: Annotated[
+        Path, typer.Option("--from", metavar="DIR", help="The daemon's data directory.", show_default=False)
+    ],
+    cluster: Annotated[
+        str,
+        typer.Option(
+            parser=utf8, metavar="HOST:PORT[,...]", help="Brokers of the Kafka cluster.", show_default=False
+        ),
+    ],
+    cluster_properties: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TLS and SASL, as for serve.", show_default=False),
+    ] = None,
+    cluster_groups_topic: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
+    ] = None,
+    cluster_replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Replicas of the groups' topic if it is made.", show_default=False
+        ),
+    ] = None,
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", min=1, help="Replicas of the topics; the cluster's default.", show_default=False
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", envvar="RINGLEADER_CONFIG", metavar="FILE", help="The daemon's settings."),
+    ] = None,
+    into_existing: Annotated[
+        bool,
+        typer.Option(
+            "--into-existing",
+            help="Append to topics that have records, and leave groups that are there as they are.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look whether it can be done, and change nothing.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a single daemon's topics and groups into a Kafka cluster."""
+    from ringleader.clients.errors import ClientError
+    from ringleader.coordinator.config import SettingsError, load_settings
+    from ringleader.coordinator.storage.base import StorageError
+    from ringleader.migration.migration import Plan
+    from ringleader.migration.migration import migrate as run
+    from ringleader.migration.source import SourceError
+    from ringleader.migration.state import StateError
+    from ringleader.migration.topics import ConflictError
+    from ringleader.protocol.errors import KafkaError, MalformedError
+
+    flags = {
+        "cluster": cluster,
+        "cluster_properties": None if cluster_properties is None else str(cluster_properties),
+        "cluster_groups_topic": cluster_groups_topic,
+        "cluster_replication_factor": cluster_replication_factor,
+        "data_dir": str(source),
+        "node_id": 1,
+    }
+    try:
+        settings = load_settings(flags, os.environ, config)
+    except SettingsError as error:
+        fail(str(error), WRONG_INPUT)
+    _, security = security_of(settings.cluster_properties, "--cluster-properties")
+    if not source.is_dir():
+        fail(f"--from: there is no directory {source}.", WRONG_INPUT)
+    logging.getLogger("ringleader").addHandler(NOWHERE)
+    plan = Plan(
+        directory=source,
+        settings=settings,
+        security=security,
+        replicas=-1 if replication_factor is None else replication_factor,
+        into_existing=into_existing,
+        dry_run=dry_run,
+    )
+    shown = _Progress()
+    wrong: tuple[type[Exception], ...] = (SourceError, ConflictError, StateError, ClientError)
+    wrong += (StorageError, KafkaError, MalformedError, OSError)
+    try:
+        report = asyncio.run(run(plan, shown))
+    except wrong as error:
+        fail(f"{str(error).rstrip('.')}.")
+    finally:
+        shown.end()
+    if as_json:
+        print(json.dumps({"executed": not dry_run} | asdict(report)))
+    else:
+        _show(report)
+    print(_sentence(report, dry_run), file=sys.stderr if as_json else sys.stdout)
+
+
+def _show(report: Report) -> None:
+    numbers = ("PARTITIONS", "RECORDS")
+    topics = table("TOPIC", *numbers, "OTHER OFFSETS IN", right=numbers)
+    for topic in report.topics:
+        shifted = ", ".join(map(str, topic.shifted)) or NONE
+        topics.add_row(topic.topic, str(topic.partitions), str(topic.records), shifted)
+    columns = ("GENERATION", "MEMBERS", "OFFSETS", "TRANSLATED")
+    groups = table("GROUP", *columns, "NOTE", right=columns)
+    for group in sorted(report.groups, key=lambda one: one.group):
+        note = "stays as it is on the cluster" if group.kept else ""
+        note = "its members have to join again" if group.members_dropped else note
+        figures = (group.generation, group.members, group.offsets, len(group.moved))
+        groups.add_row(group.group, *map(str, figures), note)
+    out = console()
+    if report.topics:
+        out.print(topics, markup=False)
+    if report.topics and report.groups:
+        out.print()
+    if report.groups:
+        out.print(groups, markup=False)
+
+
+def _sentence(report: Report, dry_run: bool) -> str:
+    total = sum(topic.records for topic in report.topics)
+    groups = [one for one in report.groups if not one.kept]
+    offsets = sum(one.offsets for one in groups)
+    topics = f"{_count(len(report.topics), 'topic')} with {_count(total, 'record')}"
+    what = f"{topics} and {_count(len(groups), 'group')} with {_count(offsets, 'offset')}"
+    if dry_run:
+        return f"Nothing has changed; {what} can be taken over."
+    then = "Start the nodes, let clients bootstrap at them, and do not start the daemon again."
+    return f"Took over {what}. {then}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+class _Progress:
+    """How far the records are, on standard error."""
+
+    def __init__(self) -> None:
+        self._moves = sys.stderr.isatty()
+        self._began_s = self._shown_s = time.monotonic()
+        self._moved = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self._shown_s < (PROGRESS_S if self._moves else LINE_S):
+            return
+        self._shown_s = now_s
+        rate = done / (now_s - self._began_s)
+        text = f"{done:,} of {total:,} offsets, {rate:,.0f} a second"
+        if self._moves:
+            self._moved = True
+            print(f"\r{text} \033[K", end="", file=sys.stderr, flush=True)
+        else:
+            complain(f"{text}.")
+
+    def end(self) -> None:
+        """The line goes."""
+        if self._moved:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self._moved = False
