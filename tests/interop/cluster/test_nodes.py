@@ -36,7 +36,7 @@ NODES_GROUP = str(Settings.model_fields["cluster_group_id"].default)
 SESSION_S = 6.0
 """Of nodes. Who goes on sooner has noticed by itself."""
 CLIENT_TIMEOUT_MS = 1_500
-"""A client waits so long for a node that hangs, once for its commit and once for the coordinator's address."""
+"""A client waits so long for a node that hangs, once for its commit, once for the coordinator's address."""
 TOPIC = "orders"
 
 
