@@ -17,10 +17,11 @@ Place = tuple[str, str, int]
 
 
 class ViolationError(AssertionError):
-    """An invariant does not hold. `name` is its id in the module docstring of checks.py."""
+    """An invariant does not hold. `name` is its id in the module docstring of checks.py, `again` the command
+    that runs this once more."""
 
-    def __init__(self, name: str, text: str, seed: int, where: str) -> None:
-        again = f"python -m tests.simulation --seed {seed}{' --clocks' if name == 'D6' else ''}"
+    def __init__(self, name: str, text: str, seed: int, where: str, again: str = "") -> None:
+        again = again or f"python -m tests.simulation --seed {seed}{' --clocks' if name == 'D6' else ''}"
         super().__init__(f"{name}: {text} ({where}; again: {again})")
         self.name = name
         self.seed = seed
