@@ -26,6 +26,9 @@ from tests.chaos.schedule import LONGEST_PAUSE_S
 from tests.support.rawclient import ConnectionClosedError, RawConnection
 
 EVERY_S = 0.1
+WAITING, SLOWLY_S = 10, 1.0
+"""With so many answers outstanding it asks only so often: answers come one by one, and what asks faster than
+they come asks about an ever older past."""
 FETCH_VERSION = 8
 CALL_BOUND_S = LONGEST_PAUSE_S + 30.0
 """A node that is stopped answers when it wakes, and a broker that is stopped holds up its owner's answer."""
@@ -65,7 +68,7 @@ class Reader:
         )
         try:
             while not self._stop.is_set() and taking.is_alive():
-                due_s = time.monotonic() + EVERY_S
+                due_s = time.monotonic() + (EVERY_S if len(waiting) < WAITING else SLOWLY_S)
                 waiting.append(self._history.asks("read", CALL_BOUND_S, groups=self._place.groups))
                 connection.send(request, FETCH_VERSION)
                 wait(self._stop, due_s)
