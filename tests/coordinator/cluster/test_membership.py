@@ -19,7 +19,7 @@ from ringleader.coordinator.cluster.state import Drain, MemberState
 from ringleader.coordinator.config import Settings
 from ringleader.protocol import messages as kafka
 from ringleader.testing import Coordinator
-from tests.coordinator.cluster.conftest import Lines
+from tests.support.cluster_nodes import Lines
 from tests.support.served import WAIT_S
 
 PARTITIONS = 6

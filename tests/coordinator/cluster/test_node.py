@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,8 +18,7 @@ from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.serving import StartError
 from ringleader.testing import Coordinator
-from tests.coordinator.cluster.conftest import Lines
-from tests.support.fenced_store import FencedLog, FencedStorage
+from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.served import WAIT_S, until
 
 GROUPS = [f"group-{number}" for number in range(20)]
@@ -31,35 +29,6 @@ def kafka_cluster() -> Iterator[Coordinator]:
     """Stands for the cluster."""
     with Coordinator(topics={"orders": 3}) as coordinator:
         yield coordinator
-
-
-class Nodes:
-    """Nodes that share a log. They are stopped at the end."""
-
-    def __init__(self, kafka_cluster: Coordinator, lines: Lines) -> None:
-        self._bootstrap = kafka_cluster.bootstrap
-        self._lines = lines
-        self._log = FencedLog()
-        self._stack = contextlib.AsyncExitStack()
-
-    async def __aenter__(self) -> Nodes:
-        return self
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._stack.aclose()
-
-    async def start(self, node_id: int, **settings: Any) -> ClusterNode:
-        """One more that serves."""
-        told = {
-            "node_id": node_id,
-            "cluster": self._bootstrap,
-            "listen": "127.0.0.1:0",
-            "group_initial_rebalance_delay_ms": 0,
-            "shutdown_grace_ms": 0,
-            **settings,
-        }
-        node = ClusterNode(Settings(**told), storage=FencedStorage(self._log), log=self._lines.log)
-        return await self._stack.enter_async_context(node)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ringleader.coordinator.cluster.ownership import Ownership
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.storage.base import Failure
-from tests.coordinator.cluster.conftest import Lines
+from tests.support.cluster_nodes import Lines
 from tests.support.fenced_store import FencedLog, FencedStorage
 from tests.support.served import WAIT_S, until
 

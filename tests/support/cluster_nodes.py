@@ -1,0 +1,65 @@
+"""Nodes of one cluster in this process, on a log that they share; and a log that keeps its lines."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger
+
+from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.config import Settings
+from ringleader.testing import Coordinator
+from tests.support.fenced_store import FencedLog, FencedStorage
+
+
+class Lines(list[Mapping[str, Any]]):
+    """Log lines; `log` writes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+        def keep(_logger: Any, method: str, event: EventDict) -> EventDict:
+            self.append({"level": method, **event})
+            raise structlog.DropEvent
+
+        self.log: FilteringBoundLogger = structlog.wrap_logger(
+            None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(0)
+        )
+
+    def of(self, event: str) -> list[Mapping[str, Any]]:
+        """Those of this event."""
+        return [line for line in self if line["event"] == event]
+
+
+class Nodes:
+    """Nodes that share a log. They are stopped at the end."""
+
+    def __init__(self, kafka_cluster: Coordinator, lines: Lines) -> None:
+        self._bootstrap = kafka_cluster.bootstrap
+        self._lines = lines
+        self._log = FencedLog()
+        self._stack = contextlib.AsyncExitStack()
+        self.by_id: dict[int, ClusterNode] = {}
+
+    async def __aenter__(self) -> Nodes:
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.aclose()
+
+    async def start(self, node_id: int, **settings: Any) -> ClusterNode:
+        """One more that serves."""
+        told = {
+            "node_id": node_id,
+            "cluster": self._bootstrap,
+            "listen": "127.0.0.1:0",
+            "group_initial_rebalance_delay_ms": 0,
+            "shutdown_grace_ms": 0,
+            **settings,
+        }
+        node = ClusterNode(Settings(**told), storage=FencedStorage(self._log), log=self._lines.log)
+        self.by_id[node_id] = await self._stack.enter_async_context(node)
+        return node
