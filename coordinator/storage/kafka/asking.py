@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -29,7 +30,10 @@ async def until(deadline_s: float, doing: str, attempt: Callable[[], Awaitable[T
     """The result of the first attempt that works. `deadline_s`: a time of the event loop. Raises
     `StorageError`: AWAY when there was none in time, UNFIT for what another attempt does not cure."""
     try:
-        return await retrying(deadline_s, Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random), attempt)
+        async with asyncio.timeout_at(deadline_s):
+            return await retrying(deadline_s, Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random), attempt)
+    except TimeoutError:
+        raise StorageError(Failure.AWAY, f"{doing}: no answer in time") from None
     except RetriableError as error:
         raise StorageError(Failure.AWAY, f"{doing}: {error}") from error
     except ClientError as error:

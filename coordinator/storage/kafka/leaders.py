@@ -4,20 +4,25 @@ moved."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
-from ringleader.clients.connection.requests import plain
-from ringleader.clients.errors import ClientError
+from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import Node
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
 
 TRY_MS = 1_000
 """A broker that does not say it in this time may be the one that is the reason for asking: the next is
 asked."""
+
+SUSPICIOUS_S = 0.7
+"""After so long without an answer of a leader the others are asked whether it still is one."""
 
 AGAIN_MS, AGAIN_MAX_MS, CALM_S = 10, 250, 2.0
 """Back-off while what is known does not help; it starts small again after so long."""
@@ -64,6 +69,36 @@ class Leaders:
             await self.next_news()
         return node
 
+    async def ask(
+        self, node: Node, partitions: Iterable[int], request: Request, *, timeout_ms: int, purpose: str
+    ) -> Any:
+        """Ask the leader of these partitions. Raises ClientError; also, long before the timeout, when another
+        broker leads one of them by now."""
+        asking = asyncio.ensure_future(
+            self._cluster.send(node, request, request_timeout_ms=timeout_ms, purpose=purpose)
+        )
+        try:
+            while not (await asyncio.wait([asking], timeout=SUSPICIOUS_S))[0]:
+                self.moved()
+                if any(self.of(partition) not in (node, None) for partition in partitions):
+                    self._cluster.disconnect(node, purpose)
+                    raise ConnectionLostError(f"{node} does not answer, and another broker leads")
+            return await asking
+        finally:
+            asking.cancel()
+
+    async def ask_any(self, request: Request, purpose: str) -> Any:
+        """Ask brokers one after the other until one answers in time: those that are known, then those to
+        begin with. Raises the last ClientError."""
+        for node in random.sample(self._brokers, len(self._brokers)):
+            with contextlib.suppress(ClientError):
+                return await self._in_time(node, request, purpose)
+        return await self._in_time(None, request, purpose)
+
+    async def _in_time(self, node: Node | None, request: Request, purpose: str) -> Any:
+        deadline_s = asyncio.get_running_loop().time() + TRY_MS / 1000
+        return await self._cluster.send(node, request, deadline_s=deadline_s, purpose=purpose)
+
     async def next_news(self) -> None:
         """Until the cluster has been asked again, and has answered."""
         told = self._told
@@ -91,18 +126,10 @@ class Leaders:
         self.learn(metadata)
 
     async def _answer(self) -> ClusterMetadata | None:
-        """Of any broker that answers in time: one that is known, or one of those to begin with."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False
         )
-        asked: list[Node | None] = [*random.sample(self._brokers, len(self._brokers)), None]
-        for node in asked:
-            deadline_s = asyncio.get_running_loop().time() + TRY_MS / 1000
-            try:
-                answer = await self._cluster.send(
-                    node, plain(request), deadline_s=deadline_s, purpose="leaders"
-                )
-            except ClientError:
-                continue
-            return read_metadata(answer)
-        return None
+        try:
+            return read_metadata(await self.ask_any(plain(request), "leaders"))
+        except ClientError:
+            return None

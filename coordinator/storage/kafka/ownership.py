@@ -13,18 +13,17 @@ Whatever a predecessor managed to write lies before the claim.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request, found_coordinator, plain
-from ringleader.clients.errors import CoordinatorUnavailableError, RetriableError
+from ringleader.clients.errors import RetriableError
 from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Record
 from ringleader.coordinator.storage.kafka.asking import check, until
 from ringleader.coordinator.storage.kafka.format import CLAIM_KEY, FENCE_EPOCH, Claim
 from ringleader.coordinator.storage.kafka.writer import Sender, Writer, uptime_s
-from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     DescribeProducersRequest,
     DescribeProducersRequestTopicRequest,
@@ -35,7 +34,7 @@ from ringleader.protocol.messages import (
 TRANSACTION_TIMEOUT_MS = 60_000
 """Has to be said; there are no transactions."""
 
-ASK_MS = 3_000
+ASK_MS = 8_000
 """What one broker may take for an answer, before others are asked."""
 
 _TRANSACTION = 1
@@ -59,9 +58,9 @@ class Ownership:
         """Own a partition: who writes to it from now on, and the offset of the claim. Raises
         `StorageError`."""
         name = f"partition {partition} of {self._topic}"
-        fence = functools.partial(self._fence, partition, deadline_s)
+        fence = functools.partial(self._fence, partition)
         producer_id, epoch, asked_s = await until(deadline_s, f"fencing {name}", fence)
-        others = functools.partial(self._others, partition, producer_id, deadline_s)
+        others = functools.partial(self._others, partition, producer_id)
         for other in await until(deadline_s, f"looking for producers of {name}", others):
             writer = Writer(partition, name, other, FENCE_EPOCH, uptime_s())
             await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
@@ -73,14 +72,14 @@ class Ownership:
         self._sender.ready(writer)
         return await written
 
-    async def _fence(self, partition: int, deadline_s: float) -> tuple[int, int, float]:
+    async def _fence(self, partition: int) -> tuple[int, int, float]:
         """Producer id, epoch, and `uptime_s` when they were asked for."""
-        node = await self._coordinator(partition, deadline_s)
+        node = await self._coordinator(partition)
         request = InitProducerIdRequest(f"{self._prefix}-{partition}", TRANSACTION_TIMEOUT_MS)
         asked_s = uptime_s()
         try:
             answer = await self._cluster.send(
-                node, plain(request), deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
+                node, plain(request), request_timeout_ms=ASK_MS, purpose="fence"
             )
         except RetriableError:
             self._coordinators.pop(partition, None)
@@ -90,7 +89,7 @@ class Ownership:
         check(answer.error_code, None, f"Write on transactional ids that begin with {self._prefix}-")
         return answer.producer_id, answer.producer_epoch, asked_s
 
-    async def _coordinator(self, partition: int, deadline_s: float) -> Node:
+    async def _coordinator(self, partition: int) -> Node:
         """Asking for it makes the cluster's `__transaction_state`, if need be."""
         if partition not in self._coordinators:
             key = f"{self._prefix}-{partition}"
@@ -101,33 +100,20 @@ class Ownership:
                 return FindCoordinatorRequest(key=key, key_type=_TRANSACTION)
 
             request = Request(FindCoordinatorRequest, build)
-            answer = await self._cluster.send(
-                None, request, deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
-            )
-            code, node = found_coordinator(answer)
-            if node is None:
-                if code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                    text = f"the cluster names no transaction coordinator ({error_name(code)})"
-                    raise CoordinatorUnavailableError(text, code)
-                check(code, None, f"Describe on transactional ids that begin with {self._prefix}-")
-                raise RetriableError("the cluster names no transaction coordinator")
+            code, node = found_coordinator(await self._sender.leaders.ask_any(request, "fence"))
+            check(code, None, f"Describe on transactional ids that begin with {self._prefix}-")
+            assert node is not None
             self._coordinators[partition] = node
         return self._coordinators[partition]
 
-    async def _others(self, partition: int, producer_id: int, deadline_s: float) -> list[int]:
+    async def _others(self, partition: int, producer_id: int) -> list[int]:
         """Producer ids that the leader takes batches of, besides ours."""
         leaders = self._sender.leaders
-        try:
-            async with asyncio.timeout_at(deadline_s):
-                node = await leaders.found(partition)
-        except TimeoutError:
-            raise RetriableError("it has no leader") from None
+        node = await leaders.found(partition)
         asked = DescribeProducersRequestTopicRequest(self._topic, [partition])
         request = plain(DescribeProducersRequest([asked]))
         try:
-            answer = await self._cluster.send(
-                node, request, deadline_s=deadline_s, request_timeout_ms=ASK_MS, purpose="fence"
-            )
+            answer = await leaders.ask(node, [partition], request, timeout_ms=ASK_MS, purpose="fence")
             [one] = [one for topic in answer.topics for one in topic.partitions]
             check(one.error_code, one.error_message, f"Read on topic {self._topic}")
         except RetriableError:

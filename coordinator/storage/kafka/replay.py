@@ -7,7 +7,6 @@ import functools
 from collections.abc import AsyncIterator
 from struct import Struct
 
-from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import RetriableError
 from ringleader.clients.model import EARLIEST, Node
@@ -28,10 +27,14 @@ from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, parse_head
 FETCH_BYTES = 1024 * 1024
 """What one answer holds; two of a partition are in memory."""
 
+FETCHES = 6
+"""Requests under way at once, of all partitions: a broker answers those of one connection one by one, and
+what comes has to be decoded here."""
+
 FETCH_WAIT_MS = 500
 """How long a broker waits for records that are not replicated yet."""
 
-ASK_MS = 3_000
+ASK_MS = 8_000
 """What a broker may take for an answer beyond that, before others are asked who leads."""
 
 _LENGTH = Struct(">8xi")
@@ -41,10 +44,10 @@ _LENGTH = Struct(">8xi")
 class Replay:
     """Reads partitions of one topic, while the next bytes are on their way."""
 
-    def __init__(self, cluster: Cluster, leaders: Leaders, topic: str) -> None:
-        self._cluster = cluster
+    def __init__(self, leaders: Leaders, topic: str) -> None:
         self._leaders = leaders
         self._topic = topic
+        self._turns = asyncio.Semaphore(FETCHES)
 
     async def read(self, partition: int, log: LogRows, timeout_s: float) -> AsyncIterator[list[Row]]:
         """All that `log` takes, in chunks. Raises `StorageError`: AWAY when nothing came for `timeout_s`."""
@@ -53,7 +56,7 @@ class Replay:
 
         def ask(offset: int) -> asyncio.Task[tuple[int, bytes]]:
             deadline_s = loop.time() + timeout_s
-            fetch = functools.partial(self._fetch, partition, offset, deadline_s)
+            fetch = functools.partial(self._fetch, partition, offset)
             return loop.create_task(until(deadline_s, f"reading {name}", fetch))
 
         asking = ask(0)
@@ -71,12 +74,9 @@ class Replay:
             asking.cancel()
             await asyncio.wait([asking])
 
-    async def _fetch(self, partition: int, offset: int, deadline_s: float) -> tuple[int, bytes]:
+    async def _fetch(self, partition: int, offset: int) -> tuple[int, bytes]:
         """Whole batches from that offset on, or from where the log begins. Raises ClientError."""
-        node = self._leaders.of(partition)
-        if node is None:
-            await self._leaders.next_news()
-            raise RetriableError("it has no leader")
+        node = await self._leaders.found(partition)
         wanted = FetchRequestFetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
         message = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
@@ -86,17 +86,15 @@ class Replay:
         )
         request = Request(FetchRequest, lambda _version: message, keep=_keep)
         try:
-            answer: FetchResponse = await self._cluster.send(
-                node,
-                request,
-                deadline_s=deadline_s,
-                request_timeout_ms=FETCH_WAIT_MS + ASK_MS,
-                purpose="replay",
-            )
+            async with self._turns:
+                timeout_ms = FETCH_WAIT_MS + ASK_MS
+                answer: FetchResponse = await self._leaders.ask(
+                    node, [partition], request, timeout_ms=timeout_ms, purpose="replay"
+                )
             check(answer.error_code)
             [one] = [one for topic in answer.responses for one in topic.partitions]
             if one.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                begin = await self._begin(partition, node, deadline_s)
+                begin = await self._begin(partition, node)
                 if begin > offset:
                     return begin, b""
                 raise RetriableError(f"offset {offset} is beyond its end")
@@ -106,11 +104,10 @@ class Replay:
             raise
         return offset, one.records or b""
 
-    async def _begin(self, partition: int, node: Node, deadline_s: float) -> int:
+    async def _begin(self, partition: int, node: Node) -> int:
         place = self._topic, partition
-        answer = await self._cluster.send(
-            node, list_offsets({place: EARLIEST}), deadline_s=deadline_s, purpose="replay"
-        )
+        request = list_offsets({place: EARLIEST})
+        answer = await self._leaders.ask(node, [partition], request, timeout_ms=ASK_MS, purpose="replay")
         found = listed_offsets(answer)[place]
         check(found.code)
         return found.offset

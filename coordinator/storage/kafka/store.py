@@ -123,7 +123,7 @@ class KafkaStorage:
             cluster,
             sender,
             Ownership(cluster, sender, self._topic.name, self._prefix),
-            Replay(cluster, sender.leaders, self._topic.name),
+            Replay(sender.leaders, self._topic.name),
             asyncio.get_running_loop().create_task(self._claim_again(interval_s)),
         )
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
-from ringleader.clients.errors import ClientError, ConnectionLostError
+from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Failure, Record, StorageError
 from ringleader.coordinator.storage.kafka.leaders import Leaders
@@ -49,9 +49,6 @@ RECORD_BYTES = 32
 
 COMPRESSED_BYTES = 1_024
 """Smaller batches go as they are."""
-
-SUSPICIOUS_S = 0.7
-"""After so long without an answer the others are asked whether that broker still leads."""
 
 AGAIN_MS, AGAIN_MAX_MS = 20, 500
 """Back-off before a partition's batches are sent again."""
@@ -336,7 +333,13 @@ class Sender:
         topic = ProduceRequestTopicProduceData(self._topic, data)
         request = ProduceRequest(acks=-1, timeout_ms=self._replicate_ms, topic_data=[topic])
         try:
-            answer = await self._answer(node, request, batches)
+            answer: ProduceResponse = await self.leaders.ask(
+                node,
+                [writer.partition for writer, _ in batches],
+                plain(request),
+                timeout_ms=self._replicate_ms + 1_000,
+                purpose="append",
+            )
             self._answered(answer, batches)
         except ClientError as error:
             self.leaders.moved()
@@ -349,26 +352,6 @@ class Sender:
             else:
                 del self._requests[node]
             self.wake()
-
-    async def _answer(
-        self, node: Node, request: ProduceRequest, batches: list[tuple[Writer, Batch]]
-    ) -> ProduceResponse:
-        """Raises ClientError; also when another broker leads one of the partitions while this one is
-        silent."""
-        timeout_ms = self._replicate_ms + 1_000
-        asking = asyncio.ensure_future(
-            self._cluster.send(node, plain(request), request_timeout_ms=timeout_ms, purpose="append")
-        )
-        try:
-            while not (await asyncio.wait([asking], timeout=SUSPICIOUS_S))[0]:
-                self.leaders.moved()
-                if any(self.leaders.of(writer.partition) not in (node, None) for writer, _ in batches):
-                    self._cluster.disconnect(node, "append")
-                    raise ConnectionLostError(f"{node} does not answer, and another broker leads")
-            answer: ProduceResponse = await asking
-            return answer
-        finally:
-            asking.cancel()
 
     def _answered(self, answer: ProduceResponse, batches: list[tuple[Writer, Batch]]) -> None:
         answers = {one.index: one for topic in answer.responses for one in topic.partition_responses}

@@ -103,10 +103,10 @@ async def test_who_may_be_forgotten_writes_no_more_and_is_left_out_if_it_did(for
     async with nodes(forgetful) as cluster, asyncio.timeout(60):
         zombie, owner = await cluster.node(1), await cluster.node(2)
         old = await zombie.open(0, 0)
+        stop_claiming(zombie)
         epoch = await owner.open(0, 0)
+        stop_claiming(owner)
         await owner.append([(0, epoch, [(b"a", b"1")])])
-        for store in (zombie, owner):
-            stop_claiming(store)
         await forgotten(cluster, 0)
         with pytest.raises(StorageError, match="its epoch may be forgotten") as away:
             await owner.append([(0, epoch, [(b"a", b"2")])])
