@@ -2,7 +2,8 @@
 
 Each reads the same topics of the same broker, in turn, in a process of its own on the load's CPU, with its
 default settings, and looks at every record's value. The brokers are Ringleader and, where it can run, Apache
-Kafka. Ours is measured in the two ways to look, by records and by the column of values, and with none.
+Kafka. Ours is measured in the two ways to look, by records and by the column of values, and with none; where
+compiled code finds the records, also without it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bench.brokers import brokers
 from bench.plan import KAFKA, RINGLEADER, Plan
 from bench.processes import Pins, daemon, pinned, work_dir
 from bench.report import Goal, median, print_goals, save, say, table
+from ringleader.protocol import native
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
     CreateTopicsRequest,
@@ -37,6 +39,8 @@ from tests.support.rawclient import Address, RawConnection, address_of
 
 RECORDS, VALUES, COUNTING = "GroupConsumer, records", "GroupConsumer, values", "GroupConsumer, counting only"
 AIOKAFKA, CONFLUENT = "aiokafka", "confluent-kafka"
+IN_PYTHON = ", in Python"
+"""Behind a name: without the compiled code."""
 SIZES = (1_000, 100)
 CODECS = (Compression.NONE, Compression.LZ4, Compression.ZSTD)
 PARTITIONS = 4
@@ -191,7 +195,17 @@ def read(name: str, bootstrap: str, topic: str, count: int) -> dict[str, float]:
     return progress.result
 
 
-READERS = (RECORDS, VALUES, COUNTING, AIOKAFKA, CONFLUENT)
+READERS: tuple[str, ...] = (
+    RECORDS,
+    RECORDS + IN_PYTHON,
+    VALUES,
+    VALUES + IN_PYTHON,
+    COUNTING,
+    AIOKAFKA,
+    CONFLUENT,
+)
+if native.compiled is None:
+    READERS = tuple(name for name in READERS if not name.endswith(IN_PYTHON))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +268,19 @@ def fill(address: Address, topic: str, batches: Iterator[tuple[int, bytes]]) -> 
 
 def measure(name: str, bootstrap: str, topic: str, count: int, cpu: int) -> dict[str, float]:
     """One round of one reader, in a process of its own."""
-    command = [sys.executable, "-m", "bench.consume", name, bootstrap, topic, str(count)]
-    done = subprocess.run(pinned(cpu, command), stdout=subprocess.PIPE, text=True, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "bench.consume",
+        name.removesuffix(IN_PYTHON),
+        bootstrap,
+        topic,
+        str(count),
+    ]
+    choice = {"RINGLEADER_NATIVE": "0"} if name.endswith(IN_PYTHON) else {}
+    done = subprocess.run(
+        pinned(cpu, command), stdout=subprocess.PIPE, text=True, check=True, env=os.environ | choice
+    )
     result: dict[str, float] = json.loads(done.stdout)
     return result
 
