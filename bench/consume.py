@@ -224,16 +224,22 @@ class Case:
         """Of records whose values can be halved by compression."""
         draw = random.Random(self.value_bytes)
         made = []
+        now_ms = _now_ms()
         for _ in range(PATTERNS):
             sizes = [
                 draw.randint(self.value_bytes // 2, self.value_bytes * 3 // 2) for _ in range(BATCH_RECORDS)
             ]
             records = [
-                Record(i, 1_000 + i, b"%d" % i, (draw.randbytes(size // 2 + 1) * 2)[:size])
+                Record(i, now_ms + i, b"%d" % i, (draw.randbytes(size // 2 + 1) * 2)[:size])
                 for i, size in enumerate(sizes)
             ]
             made.append(build_batch(records, compression=self.codec))
         return made
+
+
+def _now_ms() -> int:
+    """The time of the records: those older than a week a broker deletes, some minutes into a run."""
+    return time.time_ns() // 1_000_000
 
 
 def _bootstrap(address: Address) -> str:
@@ -326,7 +332,8 @@ def measure_case(case: Case, broker: str, address: Address, plan: Plan, cpu: int
 
 def measure_memory(address: Address, cpu: int) -> dict[str, float]:
     """By how many MiB the readers grow that read many partitions of large compressed batches."""
-    records = [Record(i, 1_000, b"k", os.urandom(100) * 4) for i in range(LARGE_BATCH_RECORDS)]
+    now_ms = _now_ms()
+    records = [Record(i, now_ms, b"k", os.urandom(100) * 4) for i in range(LARGE_BATCH_RECORDS)]
     batch = build_batch(records, compression=Compression.LZ4)
     create(address, "many", MANY_PARTITIONS)
     fill(address, "many", ((partition, batch) for partition in range(MANY_PARTITIONS)))

@@ -98,6 +98,7 @@ def test_handover(tmp_path: Path) -> None:
     assert all(0 < one["without owner"] < one["whole"] for one in medians.values())
 
 
+@pytest.mark.timeout(600)
 def test_consume(tmp_path: Path) -> None:
     saved = run("consume", tmp_path)
     cases = [(one["broker"], one["value_bytes"], one["codec"]) for one in saved["results"]]
