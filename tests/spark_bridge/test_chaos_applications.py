@@ -21,10 +21,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -87,6 +88,16 @@ class Application:
         """With its JVM and its workers, in one moment."""
         self._end(signal.SIGKILL)
         self.cut_off += self._last_batch()
+
+    def executors(self) -> list[psutil.Process]:
+        """Spark's executors that are processes of their own."""
+        assert self._process is not None
+        found = []
+        for one in psutil.Process(self._process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline()):
+                    found.append(one)
+        return found
 
     def clear(self) -> None:
         """At the end of a run that failed."""
@@ -169,16 +180,18 @@ class Producer:
 
 
 class World:
-    """The daemon, the producer and the applications of one run."""
+    """The daemon, the producer and the applications of one run: all, or ``only`` those."""
 
-    def __init__(self, directory: Path, cooperative: bool) -> None:
+    def __init__(
+        self, directory: Path, cooperative: bool, only: Sequence[str] = (), master: str = "local[2]"
+    ) -> None:
         self.daemon = Daemon(
             directory, topics=[f"t:{PARTITIONS}"], options=["--group-initial-rebalance-delay-ms", "0"]
         ).start()
         strategy = "cooperative-sticky" if cooperative else "range"
         spark = ["subscribe=t", f"kafka.group.id={GROUP}", "startingOffsets=earliest", *TIMES]
         spark += ["maxOffsetsPerTrigger=3000", f"kafka.partition.assignment.strategy={strategy}"]
-        options = [word for option in spark for word in ("--option", option)]
+        options = ["--master", master, *(word for option in spark for word in ("--option", option))]
         plain = ["--group", GROUP, "--assignor", strategy, "--library"]
         self.applications = {
             name: Application(name, directory, self.daemon.bootstrap, arguments)
@@ -188,8 +201,10 @@ class World:
                 "plain-1": [*plain, "ringleader"],
                 "plain-2": [*plain, "kafka-python"],
             }.items()
+            if not only or name in only
         }
         self.producer: Producer | None = Producer(self.daemon.bootstrap)
+        self.patience_s = PATIENCE_S
 
     def __getitem__(self, name: str) -> Application:
         return self.applications[name]
@@ -215,7 +230,7 @@ class World:
         self._until(lambda: asyncio.run(lag(self.daemon.bootstrap)) == 0, "lag 0")
 
     def _until(self, reached: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.patience_s
         while not reached():
             for application in self.applications.values():
                 assert application.lives(), application.log()
@@ -312,3 +327,26 @@ def test_no_record_is_lost_and_each_double_is_explained(
     sentence = judge(world)
     record_property("chaos", sentence)
     print(sentence)
+
+
+@pytest.mark.timeout(1_800)
+def test_executors_of_their_own_and_a_kill_of_all_of_them(tmp_path: Path) -> None:
+    """The source has no file, socket or memory in common with the tasks but what Spark hands them."""
+    world = World(tmp_path, True, ["spark-1"], "local-cluster[2,1,2048]")
+    # Five JVMs start, one after the other.
+    world.patience_s = 3 * PATIENCE_S
+    try:
+        application = world["spark-1"]
+        application.start()
+        world.all_get_records()
+        assert len(application.executors()) == 2
+        killed = application.executors()
+        application.kill()
+        psutil.wait_procs(killed, PATIENCE_S)
+        application.start()
+        world.all_get_records()
+        world.nothing_is_left()
+        application.stop()
+        print(judge(world))
+    finally:
+        world.close()

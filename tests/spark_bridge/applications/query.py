@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--option", action="append", default=[])
+    parser.add_argument("--master", default="local[2]")
     args = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={args.out}"
@@ -39,7 +40,7 @@ def main() -> int:
 
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").appName("chaos")
+    builder = SparkSession.builder.master(args.master).appName("chaos")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     builder = builder.config("spark.local.dir", str(args.out / "local"))
