@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Callable, Mapping
 
 from ringleader.clients.admin import Admin
-from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.backoff import Backoff
+from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.connection.metadata import TopicMetadata
 from ringleader.clients.connection.requests import plain
-from ringleader.clients.errors import BrokerError
+from ringleader.clients.errors import BrokerError, RetriableError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.migration.batches import Aborted, kept
@@ -16,7 +19,7 @@ from ringleader.migration.offsets import OffsetMap
 from ringleader.migration.source import Source, SourceError
 from ringleader.migration.state import State, TopicState
 from ringleader.migration.together import together
-from ringleader.migration.writer import PartitionWriter
+from ringleader.migration.writer import PATIENCE_S, PartitionWriter
 from ringleader.protocol.errors import error_name
 from ringleader.protocol.messages import InitProducerIdRequest
 from ringleader.protocol.records import CorruptBatchError, iter_batches
@@ -153,11 +156,17 @@ class Copy:
         await together(self.places, copied, AT_ONCE)
 
     async def _producer(self) -> tuple[int, int]:
-        answer = await self._cluster.send(None, plain(InitProducerIdRequest(None, 60_000)))
-        if answer.error_code:
-            text = f"the cluster gives out no producer id: {error_name(answer.error_code)}"
-            raise BrokerError(text, answer.error_code)
-        return answer.producer_id, answer.producer_epoch
+        """Id and epoch, as soon as a broker has one to give out."""
+
+        async def ask() -> tuple[int, int]:
+            answer = await self._cluster.send(None, plain(InitProducerIdRequest(None, 60_000)))
+            if code := answer.error_code:
+                text = f"the cluster gives out no producer id: {error_name(code)}"
+                raise (RetriableError if is_retriable(code) else BrokerError)(text, code)
+            return answer.producer_id, answer.producer_epoch
+
+        deadline_s = asyncio.get_running_loop().time() + PATIENCE_S
+        return await retrying(deadline_s, Backoff(50, 1_000, random.random), ask)
 
     async def _copy(self, place: TopicPartition, writer: PartitionWriter, end: int, total: int) -> None:
         topic, number = place

@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -384,6 +385,29 @@ def test_what_ended_early_is_gone_on_with(
     again = daemon.move(one_broker)
     assert again.code == 1
     assert "this was done before" in again.err
+
+
+def test_a_broker_that_dies_meanwhile_costs_no_record_and_doubles_none(
+    three_brokers: KafkaCluster, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = daemon.topic("plain", 3)
+    for partition, n in itertools.product(range(3), range(60)):
+        daemon.put(topic, build_batch(records(n * 10, 10)), partition=partition)
+    here = read(daemon.coordinator.bootstrap, topic)
+    daemon.coordinator.stop()
+    monkeypatch.setattr("ringleader.migration.topics.READ_BYTES", 500)
+    count = itertools.count()
+
+    def kill(_done: int, _total: int) -> None:
+        if next(count) == 40:
+            three_brokers.kill(2)
+
+    plan = daemon.plan(three_brokers)
+    settings = plan.settings.model_copy(update={"cluster_replication_factor": 3})
+    plan = replace(plan, replicas=3, settings=settings)
+    asyncio.run(migrate(plan, kill))
+    assert not three_brokers.brokers[2].running
+    assert read(three_brokers.bootstrap, topic) == here
 
 
 def test_what_is_in_the_way_is_said_and_nothing_is_changed(one_broker: KafkaCluster, daemon: Daemon) -> None:
