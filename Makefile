@@ -12,10 +12,11 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo test test-bench mutants interop chaos lint bench clean
+.PHONY: help demo cluster test test-bench mutants interop chaos lint bench clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
+	@echo "make cluster three Kafka brokers and three nodes in front of them, until Ctrl-C (needs a JDK 17+ and Maven)"
 	@echo "make test    all tests but those of the benchmarks"
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make mutants does the simulation notice a broken group machine? (about a minute)"
@@ -30,6 +31,9 @@ $(READY): pyproject.toml constraints.txt tools/setup_venv.sh tools/build_native.
 
 demo: $(READY) ## Show a group form, hand over partitions, survive a killed member, and account for every record
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m demo $(ARGS)
+
+cluster: $(READY) ## Three Kafka brokers and three nodes as processes on this machine: who owns what, until Ctrl-C
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && exec $(PY) -m demo.cluster $(ARGS)
 
 # One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Three
 # processes are right for two cores: most tests wait most of the time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -26,11 +27,20 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "demo" / "out", help="where every process writes")
     parser.add_argument("--csv", type=Path, help="other departures in the same form, for a shorter run")
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="three nodes in front of three brokers of Apache Kafka, one of each killed on the way (needs "
+        "Maven)",
+    )
     args = parser.parse_args()
+    # Whoever ends the demo ends all its processes.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPE_WIDTH)
-    return perform(Options(args.out.resolve(), args.seconds, not args.without_spark, args.csv), console)
+    options = Options(args.out.resolve(), args.seconds, not args.without_spark, args.csv, args.cluster)
+    return perform(options, console)
 
 
 if __name__ == "__main__":

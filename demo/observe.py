@@ -24,13 +24,20 @@ class Observer:
     """Refreshes a picture until it is told to stop, and lets others wait for what it shows."""
 
     def __init__(
-        self, picture: Picture, places: plan.Places, cast: Cast, screen: Screen, members: list[str]
+        self,
+        picture: Picture,
+        places: plan.Places,
+        cast: Cast,
+        screen: Screen,
+        members: list[str],
+        journals: list[str],
     ) -> None:
+        """`journals`: processes whose logs tell of generations."""
         self.picture = picture
         self._cast = cast
         self._screen = screen
         self._admin: Admin | None = None
-        self._journal = Tail(places.log("daemon"))
+        self._journals = [Tail(places.log(name)) for name in journals]
         self._producer = Tail(places.ledger(plan.PRODUCER))
         self._members: Mapping[str, Tail] = {name: Tail(places.ledger(name)) for name in members}
         self._table: Path = places.table
@@ -105,7 +112,7 @@ class Observer:
         self.picture.alone = sum(delays.flights for delays in account.table_of(self._table).values())
 
     def _read_journal(self) -> None:
-        for line in self._journal.new():
+        for line in (line for journal in self._journals for line in journal.new()):
             if "group_id" in line and "cause" in line and "generation" in line:
                 generation = Generation.from_entry(line, self.picture.elapsed_s)
                 self.picture.generations.append(generation)

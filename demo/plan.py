@@ -34,6 +34,8 @@ JOIN_AT = 0.3
 KILL_AT = 0.6
 # The demo gives up, with the exit code of a failure, after this long.
 DEADLINE_S = 175.0
+# Beside three brokers and three nodes everything takes longer.
+CLUSTER_DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True)

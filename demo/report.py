@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,8 @@ class Verdict:
     picture: Picture
     expected: dict[str, Delays]
     table: dict[str, Delays] | None
+    calm: Sequence[Check] = ()
+    """What was broken under the group without its noticing."""
 
     @property
     def passed(self) -> bool:
@@ -62,6 +64,7 @@ class Verdict:
         )
         yield self._generation("the join made a new generation", "member joined", plan.AIOKAFKA_2)
         yield self._generation("the kill made a new generation", "session expired", plan.KAFKA_PYTHON)
+        yield from self.calm
         if self.table is not None:
             different = sorted(
                 name

@@ -92,7 +92,7 @@ class ClusterNode(ServingNode):
     def nodes(self) -> Sequence[NodeAddress]:
         """See `Directory`. Not those that are about to leave, unless no other is there."""
         if self.map is None:
-            return ()
+            return (self._info.address,)
         staying = [node.address for node in self.map.nodes if node.node_id not in self.map.leaving]
         return staying or [node.address for node in self.map.nodes]
 
@@ -160,7 +160,7 @@ class ClusterNode(ServingNode):
             find_topics=relay.topology.find,
         )
         self.host, self.port = await self.server.start(relay.register(services), relay.topology)
-        services.host, services.port = self._advertised()
+        services.host, services.port = self._advertised()  # at once: the first request is not read before
         self._info = NodeInfo(self._node_id, services.host, services.port, version("ringleader"))
         self._member = True
         await self._membership.start(START_TIMEOUT_S)
@@ -272,7 +272,10 @@ class ClusterNode(ServingNode):
         self._cut_off = False
         self._pings.follow(cluster)
         self.ownership.follow(cluster)
-        if cluster.node(self._node_id) != self._info:
+        own = cluster.node(self._node_id)
+        if own is None:
+            self.log.error("the controller leaves this node out", controller=cluster.controller)
+        elif own != self._info:
             # What the group knows is from an earlier process of this node.
             self._spawn(None, self._membership.rejoin("it started anew"))
         self._changed.set()
