@@ -29,8 +29,8 @@ def test_the_format_is_found_by_name_and_has_the_connectors_rows(spark: Any) -> 
     assert reader.option("includeHeaders", "true").load().schema["headers"].dataType.simpleString() == (
         "array<struct<key:string,value:binary>>"
     )
-    with pytest.raises(PySparkException, match="contradicts membership"):
-        reader.option("assign", "{}").load()
+    with pytest.raises(PySparkException, match="makes a new group for every query"):
+        reader.option("groupIdPrefix", "mine").load()
 
 
 def test_a_batch_read_gives_every_column(spark: Any) -> None:
