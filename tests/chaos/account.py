@@ -282,7 +282,7 @@ def take(
         Check("no acknowledged commit is lost or turned back", len(reads), turned_back(commits, reads)),
         Check("a committed offset is one register", len(exact_commits) + len(exact_reads), exact),
         Check("no partition has two owners in a generation", len(owned), two_owners(owned)),
-        Check("a generation has one content, and none comes back", len(views), two_contents(views)),
+        Check("a generation has one content, and none comes back", len(views), two_contents(views, owned)),
         Check(
             "no record is skipped",
             sum(end - start for spans in produced.values() for start, end in spans) * len(consuming),

@@ -223,13 +223,20 @@ def _by_place(ones: Iterable[_One]) -> dict[Place, list[_One]]:
 # ---- generations ----
 
 
-def two_contents(views: Iterable[View]) -> list[str]:
+def two_contents(views: Iterable[View], owned: Iterable[Owned]) -> list[str]:
     """A generation has one leader and one list of members, which has all who were told of it; and no
-    generation is given out after a later one."""
+    generation is given out after a member had its partitions in a later one.
+
+    One that nobody had partitions in yet may be lost with its coordinator: then its members are in the one
+    before again, of the same content, until the next one comes.
+    """
     found = []
     by_group: dict[str, list[View]] = defaultdict(list)
     for one in views:
         by_group[one.group].append(one)
+    assigned: dict[str, list[Owned]] = defaultdict(list)
+    for had in owned:
+        assigned[had.group].append(had)
     for group, seen in by_group.items():
         by_generation: dict[int, list[View]] = defaultdict(list)
         for one in seen:
@@ -243,22 +250,22 @@ def two_contents(views: Iterable[View]) -> list[str]:
                 found.append(f"{name} has several lists of members: {sorted(map(sorted, lists))}")
             elif lists and (strangers := {one.member for one in of} - next(iter(lists))):
                 found.append(f"{name} was told to {', '.join(sorted(strangers))}, who is not in its list")
-        found += [f"{group}: {why}" for why in _backwards(seen)]
+        found += [f"{group}: {why}" for why in _backwards(seen, assigned[group])]
     return found
 
 
-def _backwards(seen: Iterable[View]) -> Iterable[str]:
-    ended = sorted(seen, key=lambda one: one.ended_s)
-    ends = [one.ended_s for one in ended]
-    highest: list[View] = []
-    for one in ended:
+def _backwards(seen: Iterable[View], assigned: Iterable[Owned]) -> Iterable[str]:
+    ordered = sorted(assigned, key=lambda one: one.at_s)
+    times = [one.at_s for one in ordered]
+    highest: list[Owned] = []
+    for one in ordered:
         highest.append(one if not highest or one.generation > highest[-1].generation else highest[-1])
-    for one in ended:
-        before = bisect_left(ends, one.began_s)
-        if before and highest[before - 1].generation > one.generation:
+    for told in seen:
+        before = bisect_left(times, told.began_s)
+        if before and highest[before - 1].generation > told.generation:
             yield (
-                f"{one.who} asked at {_at(one.began_s)} and was told generation {one.generation}, though "
-                f"{highest[before - 1].generation} was there at {_at(highest[before - 1].ended_s)}"
+                f"{told.who} asked at {_at(told.began_s)} and was told generation {told.generation}, though "
+                f"{highest[before - 1].generation} was there at {_at(highest[before - 1].at_s)}"
             )
 
 

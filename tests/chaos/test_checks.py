@@ -139,35 +139,37 @@ def view(generation: int, member: str, began_s: float, *, leader: str = "a", mem
 GENERATION = [view(1, "a", 0, members="ab"), view(1, "b", 0.5)]
 
 
+def owned(generation: int, member: str, *partitions: int, at_s: float = 0.0) -> Owned:
+    return Owned("g", generation, member, frozenset(partitions), f"process of {member}", at_s)
+
+
 @pytest.mark.parametrize(
-    "views",
+    ("views", "assigned"),
     [
-        [*GENERATION, view(2, "a", 2, members="a")],
-        [*GENERATION, *GENERATION],
-        [view(1, "b", 0)],
-        [view(2, "a", 0.5, members="a"), view(1, "a", 0, members="ab")],
+        ([*GENERATION, view(2, "a", 2, members="a")], [owned(1, "a", 0)]),
+        ([*GENERATION, *GENERATION], [owned(1, "a", 0), owned(2, "a", 0, at_s=9)]),
+        ([view(1, "b", 0)], []),
+        ([view(2, "a", 0.5, members="a"), view(1, "a", 0, members="ab")], [owned(2, "a", 0, at_s=2)]),
+        ([*GENERATION, view(2, "a", 2, members="a"), view(1, "b", 4)], [owned(1, "a", 0, at_s=1)]),
     ],
 )
-def test_generations_as_they_may_come(views: list[View]) -> None:
-    assert two_contents(views) == []
+def test_generations_as_they_may_come(views: list[View], assigned: list[Owned]) -> None:
+    assert two_contents(views, assigned) == []
 
 
 @pytest.mark.parametrize(
     ("views", "word"),
     [
-        ([*GENERATION, view(1, "b", 5, leader="b")], "several leaders"),
-        ([*GENERATION, view(1, "a", 5, members="abc")], "several lists"),
+        ([*GENERATION, view(1, "b", 1, leader="b")], "several leaders"),
+        ([*GENERATION, view(1, "a", 1, members="abc")], "several lists"),
         ([*GENERATION, view(1, "c", 0)], "not in its list"),
         ([*GENERATION, view(3, "a", 2, members="a"), view(2, "a", 4, members="a")], "generation 2, though 3"),
     ],
 )
 def test_a_generation_is_not_given_out_again(views: list[View], word: str) -> None:
-    [found] = two_contents(views)
+    assigned = [owned(1, "a", 0, at_s=2), owned(3, "a", 0, at_s=3.5), owned(2, "a", at_s=9)]
+    [found] = two_contents(views, assigned)
     assert word in found
-
-
-def owned(generation: int, member: str, *partitions: int) -> Owned:
-    return Owned("g", generation, member, frozenset(partitions), f"process of {member}", 0.0)
 
 
 def test_partitions_have_an_owner_each() -> None:
