@@ -235,3 +235,45 @@ class DescribeProducersResponse(Message):
     topics: list[DescribeProducersResponseTopicResponse] = array(
         DescribeProducersResponseTopicResponse, factory=list
     )
+
+
+@message(key=65, versions=(0, 0), flexible=0, kind="request")
+class DescribeTransactionsRequest(Message):
+    """Ask coordinators how transactions stand (DescribeTransactions, API 65, v0; KIP-664)."""
+
+    transactional_ids: list[str] = array("string", factory=list)
+
+
+@struct
+class DescribeTransactionsResponseTopicData:
+    """One of `DescribeTransactionsResponseTransactionState.topics`."""
+
+    topic: str = field("string", default="")
+    partitions: list[int] = array("int32", factory=list)
+
+
+@struct
+class DescribeTransactionsResponseTransactionState:
+    """One of `DescribeTransactionsResponse.transaction_states`."""
+
+    error_code: int = field("int16", default=0)
+    transactional_id: str = field("string", default="")
+    transaction_state: str = field("string", default="")
+    transaction_timeout_ms: int = field("int32", default=0)
+    transaction_start_time_ms: int = field("int64", default=0)
+    producer_id: int = field("int64", default=0)
+    producer_epoch: int = field("int16", default=0)
+    topics: list[DescribeTransactionsResponseTopicData] = array(
+        DescribeTransactionsResponseTopicData, factory=list
+    )
+
+
+@message(key=65, versions=(0, 0), flexible=0, kind="response")
+class DescribeTransactionsResponse(Message):
+    """The state of each (`Ongoing`, ...), who is in it, since when, and with which partitions
+    (DescribeTransactions, API 65, v0; KIP-664)."""
+
+    throttle_time_ms: int = field("int32", default=0, ignorable=True)
+    transaction_states: list[DescribeTransactionsResponseTransactionState] = array(
+        DescribeTransactionsResponseTransactionState, factory=list
+    )

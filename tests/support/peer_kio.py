@@ -25,6 +25,8 @@ _NARROW: dict[str, SearchStrategy[int]] = {
     "timedelta_i64": st.integers(-(10**12), 10**12),
     "datetime_i64": st.just(-1) | st.integers(0, 4 * 10**12),
 }
+_TIME = st.integers(0, 4 * 10**12)
+"""Where -1 does not stand for no time."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -75,7 +77,7 @@ def special_values(
     found = _special[cls, version] = {}
     for name, spec, _, kind, inner in _columns(cls, kio, version):
         if kind in _NARROW:
-            found[cls, name] = _NARROW[kind]
+            found[cls, name] = _TIME if kind == "datetime_i64" and spec.default != -1 else _NARROW[kind]
         if inner is not None:
             assert not isinstance(spec.type, str)
             found |= special_values(spec.type, inner, version)

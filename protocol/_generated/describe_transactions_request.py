@@ -1,0 +1,71 @@
+"""DescribeTransactionsRequest: written by ringleader.protocol.codegen from its declaration; do not edit."""
+
+from struct import error as struct_error
+
+from ringleader.protocol.explain import explain, refused
+from ringleader.protocol.messages.transactions import (
+    DescribeTransactionsRequest,
+)
+from ringleader.protocol.wire import UNLIMITED, UVARINT, read_uvarint, skip_tags, write_uvarint
+
+
+
+def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeTransactionsRequest, int]:
+    start = pos
+    try:
+        end = len(data)
+        n_2 = data[pos]
+        if n_2 > 127:
+            n_2, pos = read_uvarint(data, pos)
+        else:
+            pos += 1
+        if n_2 == 0:
+            raise ValueError
+        n_2 -= 1
+        if n_2 > end - pos:
+            raise ValueError
+        budget -= n_2 * 24
+        if budget < 0:
+            raise ValueError
+        items_3: list[str] = []
+        for _ in range(n_2):
+            n_5 = data[pos]
+            if n_5 > 127:
+                n_5, pos = read_uvarint(data, pos)
+            else:
+                pos += 1
+            if n_5 == 0:
+                raise ValueError
+            stop_6 = pos + n_5 - 1
+            if stop_6 > end:
+                raise ValueError
+            transactional_ids_4 = data[pos:stop_6].decode()
+            pos = stop_6
+            items_3.append(transactional_ids_4)
+        transactional_ids_1 = items_3
+        if data[pos]:
+            budget -= data[pos] * 24
+            if budget < 0:
+                raise ValueError
+            pos = skip_tags(data, pos)
+        else:
+            pos += 1
+        return DescribeTransactionsRequest(transactional_ids_1), pos
+    except (IndexError, ValueError, struct_error):
+        raise explain(DescribeTransactionsRequest, 0, data, start, budget) from None
+
+
+def encode_v0(message: DescribeTransactionsRequest) -> bytes:
+    try:
+        out: list[bytes] = []
+        transactional_ids_1 = message.transactional_ids
+        n_2 = len(transactional_ids_1) + 1
+        out.append(UVARINT[n_2] if n_2 < 4096 else write_uvarint(n_2))
+        for item_3 in transactional_ids_1:
+            item_4 = item_3.encode()
+            n_5 = len(item_4) + 1
+            out += (UVARINT[n_5] if n_5 < 4096 else write_uvarint(n_5), item_4)
+        out.append(b"\0")
+        return b"".join(out)
+    except (AttributeError, TypeError, ValueError, struct_error) as error:
+        raise refused(DescribeTransactionsRequest, 0, error) from error
