@@ -56,14 +56,23 @@ class TwoBrokers:
 
     def metadata(self, request: MetadataRequest, version: int, correlation_id: int) -> MetadataResponse:
         """As both answer."""
-        names = list(self.leaders) if request.topics is None else [one.name or "" for one in request.topics]
+        ids = {topic_id(name): name for name in self.leaders}
+        if request.topics is None:
+            topics = [self._topic(name) for name in self.leaders]
+        else:
+            topics = [
+                self._topic(ids[one.topic_id] if one.name is None else one.name)
+                if one.name is not None or one.topic_id in ids
+                else MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, one.topic_id)
+                for one in request.topics
+            ]
         return MetadataResponse(
             brokers=[
                 MetadataResponseBroker(one, "127.0.0.1", broker.port) for one, broker in self.brokers.items()
             ],
             cluster_id="scripted",
             controller_id=2,
-            topics=[self._topic(name) for name in names],
+            topics=topics,
         )
 
     def _topic(self, name: str) -> MetadataResponseTopic:

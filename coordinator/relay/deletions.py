@@ -1,0 +1,114 @@
+"""Topics that were deleted: the offsets that groups committed for them go, too.
+
+A topic may be deleted at any node, or past all of them at the cluster. So every node looks, for the groups
+that it has, whether topics that it once saw are still there. Nothing is forgotten on doubt: a topic is gone
+when every broker of the cluster says, twice with some time between, that it knows neither its name nor its
+id. One that was deleted and made again keeps its offsets, since nobody can tell those of the old one from
+new ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.errors import ClientError
+from ringleader.clients.model import Node
+from ringleader.coordinator.logs import Log
+from ringleader.coordinator.relay.topology import METADATA, Topology
+from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ringleader.protocol.schema import ZERO_UUID
+
+INTERVAL_S = 30.0
+"""How often it is looked; a topic is gone at the second time."""
+NAMES_AT_A_TIME = 500
+AGAIN_S = 0.1
+
+_GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+async def forget_topic(runtime: GroupRuntime, topic: str) -> None:
+    """Returns when no group of this node has offsets of the topic any more, durably."""
+    for partition in runtime.serving:
+        while partition in runtime.serving:
+            error = await runtime.ask(
+                partition,
+                "topic_deleted",
+                topic,
+                lambda shard, ticket: shard.topic_deleted(topic, ticket),
+            )
+            if not error:
+                break
+            await asyncio.sleep(AGAIN_S)
+
+
+class Deletions:
+    """Looks for topics that are gone."""
+
+    def __init__(self, topology: Topology, runtime: GroupRuntime, log: Log) -> None:
+        self._topology = topology
+        self._runtime = runtime
+        self._log = log
+        self._seen: dict[str, bytes] = {}
+        """Topics that were there, with their ids."""
+        self._missing: set[str] = set()
+        """Those that were gone the last time."""
+
+    async def watch(self, interval_s: float = INTERVAL_S) -> None:
+        """Look again and again."""
+        while True:
+            await asyncio.sleep(interval_s)
+            await self.look()
+
+    async def look(self) -> None:
+        """Once. A broker that does not answer is a doubt."""
+        self._seen |= {topic.name: topic.id for topic in self._topology.all()}
+        missing: set[str] = set()
+        names = sorted(self._seen)
+        for start in range(0, len(names), NAMES_AT_A_TIME):
+            try:
+                missing |= await self._gone(names[start : start + NAMES_AT_A_TIME])
+            except ClientError as error:
+                self._log.debug("topics not looked for", reason=str(error))
+        again, self._missing = missing & self._missing, missing
+        for name in again:
+            self._log.info("topic is gone", topic=name, text="its committed offsets are forgotten")
+            await forget_topic(self._runtime, name)
+            self._missing.discard(name)
+            del self._seen[name]
+
+    async def _gone(self, names: Sequence[str]) -> set[str]:
+        """Those that no broker knows. Raises ClientError."""
+        found = await self._topology.metadata(names)
+        self._topology.learn(found)
+        gone = {topic.name for topic in found.topics if topic.name and topic.error_code in _GONE}
+        for broker in list(self._topology.brokers.values()):
+            if not gone:
+                break
+            gone &= await self._unknown_to(broker, sorted(gone))
+        return gone
+
+    async def _unknown_to(self, broker: Node, names: Sequence[str]) -> set[str]:
+        by_name = [MetadataRequestTopic(name=name) for name in names]
+        unknown = {
+            topic.name or ""
+            for topic in (await self._asked(broker, by_name)).topics
+            if topic.error_code in _GONE
+        }
+        ids = {self._seen[name]: name for name in names if self._seen[name] != ZERO_UUID}
+        if len(ids) < len(names):
+            return set()  # a cluster without topic ids: nobody can be sure
+        by_id = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
+        return unknown & {
+            ids[topic.topic_id]
+            for topic in (await self._asked(broker, by_id)).topics
+            if topic.error_code in _GONE and topic.topic_id in ids
+        }
+
+    async def _asked(self, broker: Node, topics: list[MetadataRequestTopic]) -> MetadataResponse:
+        request = plain(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+        response: MetadataResponse = await self._topology.ask(broker, request, METADATA)
+        return response
