@@ -11,7 +11,9 @@ from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import Node
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.relay.arrivals import Arrivals
+from ringleader.coordinator.relay.deletions import Deletions
 from ringleader.coordinator.relay.faces import Faces
 from ringleader.coordinator.relay.topology import STALE, Topology
 from ringleader.coordinator.relay.upstream import Upstreams
@@ -75,15 +77,24 @@ class Relay:
         """All handlers of a node of several, by API key: groups here, everything else at the brokers.
         ApiVersions answers with these, in the versions that the brokers serve, too."""
         # Here, as these modules need the names of this one.
-        from ringleader.coordinator.relay import admin, fetch, metadata, offsets, produce, transactions
+        from ringleader.coordinator.relay import (
+            admin,
+            fetch,
+            group_transactions,
+            metadata,
+            offsets,
+            produce,
+            transactions,
+        )
 
         table: dict[int, Handler] = {}
-        for family in (metadata, produce, fetch, offsets, admin, transactions):
+        for family in (metadata, produce, fetch, offsets, admin, transactions, group_transactions):
             table.update(family.register(services, self))
         narrowed = {key: self.versions[key] for key in table if key in self.versions}
         for own in (groups, committed, security):
             table.update(own.register(services))
         table.update(versions.register(services, tuple(table), narrowed))
+        services.spawn(None, Deletions(self.topology, services.runtime, get_log()).watch())
         return table
 
     # ---- what the handlers share ----

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request, plain
-from ringleader.clients.errors import ClientError, RetriableError
+from ringleader.clients.errors import ClientError, ConnectionLostError, RetriableError
 from ringleader.clients.model import Node
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -148,9 +148,12 @@ class Topology:
                 (names, answered), self._next = self._next, None
                 try:
                     self.learn(await self.metadata(sorted(names)))
-                except ClientError as error:
-                    answered.set_exception(error)
+                except BaseException as error:
+                    cancelled = isinstance(error, asyncio.CancelledError)
+                    answered.set_exception(ConnectionLostError("the node stops") if cancelled else error)
                     answered.exception()  # perhaps nobody waits for it any more
+                    if not isinstance(error, ClientError):
+                        raise
                 else:
                     answered.set_result(None)
         finally:

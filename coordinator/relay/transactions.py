@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.relay import Relay, code_of, request_for
 from ringleader.coordinator.server.call import Call, Message
@@ -24,6 +25,8 @@ MOVED = frozenset(
     }
 )
 """After these the transaction's coordinator is looked up again."""
+DESCRIBE_MS = 3_000
+"""What a coordinator may take to say how a transaction stands."""
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -36,30 +39,11 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
     }
 
 
-class _Transactions:
+class Coordinated:
+    """Asks the coordinators of transactional ids."""
+
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-
-    async def init_producer_id(self, call: Call, request: kafka.InitProducerIdRequest) -> Message:
-        """A fresh id from any broker, or that of a transactional id from its coordinator."""
-        if request.transactional_id is not None:
-            return await self.ask(call, request, request.transactional_id)
-        relay = self._relay
-        try:
-            return await relay.topology.ask(None, request_for(call, request), "")
-        except ClientError as error:
-            code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            return refusal(request, call.api_version, code)
-
-    async def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message:
-        """All or none. Where the groups are kept, nobody writes but the nodes."""
-        if any(self._relay.is_own(topic.name) for topic in request.v3_and_below_topics):
-            return refusal(request, call.api_version, ErrorCode.INVALID_TOPIC_EXCEPTION)
-        return await self.ask(call, request, request.v3_and_below_transactional_id)
-
-    async def end(self, call: Call, request: kafka.EndTxnRequest) -> Message:
-        """Answered when it is decided."""
-        return await self.ask(call, request, request.transactional_id)
 
     async def ask(self, call: Call, request: Any, transactional_id: str) -> Message:
         """The coordinator's answer, or an error that is worth another try."""
@@ -75,6 +59,54 @@ class _Transactions:
         if _codes(response) & MOVED:
             relay.topology.suspect_coordinator(transactional_id)
         return response
+
+    async def describe(self, transactional_id: str) -> kafka.DescribeTransactionsResponseTransactionState:
+        """How its transaction stands. Raises ClientError, KafkaError."""
+        topology = self._relay.topology
+        try:
+            broker = await topology.coordinator(transactional_id)
+            request = plain(kafka.DescribeTransactionsRequest([transactional_id]))
+            answer: kafka.DescribeTransactionsResponse = await topology.ask(
+                broker, request, "transactions", request_timeout_ms=DESCRIBE_MS
+            )
+        except ClientError:
+            topology.suspect_coordinator(transactional_id)
+            raise
+        [state] = answer.transaction_states
+        if state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if state.error_code:
+            topology.suspect_coordinator(transactional_id)
+            moved = state.error_code == ErrorCode.NOT_COORDINATOR  # of the transaction, not of the group
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE if moved else state.error_code)
+        return state
+
+
+class _Transactions:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._ask = Coordinated(relay).ask
+
+    async def init_producer_id(self, call: Call, request: kafka.InitProducerIdRequest) -> Message:
+        """A fresh id from any broker, or that of a transactional id from its coordinator."""
+        if request.transactional_id is not None:
+            return await self._ask(call, request, request.transactional_id)
+        relay = self._relay
+        try:
+            return await relay.topology.ask(None, request_for(call, request), "")
+        except ClientError as error:
+            code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return refusal(request, call.api_version, code)
+
+    async def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message:
+        """All or none. Where the groups are kept, nobody writes but the nodes."""
+        if any(self._relay.is_own(topic.name) for topic in request.v3_and_below_topics):
+            return refusal(request, call.api_version, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        return await self._ask(call, request, request.v3_and_below_transactional_id)
+
+    async def end(self, call: Call, request: kafka.EndTxnRequest) -> Message:
+        """Answered when it is decided."""
+        return await self._ask(call, request, request.transactional_id)
 
 
 def _codes(response: Any) -> set[int]:

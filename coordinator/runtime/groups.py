@@ -64,7 +64,14 @@ class GroupRuntime(MovingShards[Shard]):
         self._unix_time = UnixTime(settings.offsets_retention_check_interval_ms)
         self.heartbeats: list[Callable[[str, int, str, str | None, int], int]] = [_nobody] * partitions
         """By partition: `Shard.heartbeat` of the present life."""
+        self.on_served: Callable[[int], None] | None = None
+        """Called when a shard begins to serve, in each of its lives."""
         super().__init__(storage, partitions, **more)
+
+    def _serve(self, partition: int) -> None:
+        super()._serve(partition)
+        if self.on_served is not None:
+            self.on_served(partition)
 
     def _make(self, partition: int) -> Shard:
         shard = Shard(partition, self._settings, self._ids, self._unix_time, fenced_reads=self._fenced_reads)

@@ -46,7 +46,7 @@ def found_first(
             return
         response = then()
         if isinstance(response, Generator):
-            response = await _sliced(response)
+            response = await sliced(response)
         if response is not None:
             call.answer(response)
 
@@ -54,7 +54,8 @@ def found_first(
     return None
 
 
-async def _sliced(slices: Slices) -> Any:
+async def sliced(slices: Slices) -> Any:
+    """What it returns, with others' turns in between."""
     while True:
         try:
             next(slices)

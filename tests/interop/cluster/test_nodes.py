@@ -30,7 +30,6 @@ from ringleader.coordinator.groups.routing import partition_for
 from ringleader.protocol import messages as kafka
 from tests.chaos.targets import Node
 from tests.interop.kafka_cluster import KafkaCluster
-from tests.support.served import until
 
 WAIT_S = 60.0
 NODES_GROUP = str(Settings.model_fields["cluster_group_id"].default)
@@ -292,23 +291,6 @@ async def test_the_owner_hangs_and_wakes(nodes: Nodes) -> None:
         seen = [await read_from(zombie.port, "hangs") for _ in range(50)]
         assert all(offset is None or offset >= acknowledged for offset in seen), seen
         await nodes.all_there()
-
-
-async def test_nodes_that_are_cut_off_from_the_cluster_refuse_until_it_is_back(
-    nodes: Nodes, one_broker: KafkaCluster
-) -> None:
-    async with working("cut-off", nodes) as worker:
-        owner = nodes.by_id[await owner_of("cut-off", nodes)]
-        given_up = owner.log().count("partitions given up")
-        one_broker.pause(1)
-        try:
-            await until(lambda: owner.log().count("partitions given up") > given_up)
-            assert await read_from(owner.port, "cut-off") is None
-        finally:
-            one_broker.resume(1)
-        await worker.commits(10)
-        says("no broker for some seconds", worker)
-    await nodes.all_there()
 
 
 async def read_from(port: int, group: str) -> int | None:

@@ -1,0 +1,250 @@
+"""Offsets in transactions: AddOffsetsToTxn (25) v0-3 and TxnOffsetCommit (28) v0-3.
+
+A transaction is the cluster's. To take the offsets of a group in, the group's partition of the groups' topic
+is added to it, so that its marker comes there (see `markers`). The offsets themselves are written by the
+group's owner as they always are: beside the committed ones, until the transaction ends.
+
+What counts is that such a record lies before the marker of its own transaction, and behind those of all
+earlier ones. So a commit is taken when the transaction is open and all that ended before has ended here; and
+it is acknowledged when the same transaction is still open afterwards. Else it is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from ringleader.clients.errors import ClientError
+from ringleader.clients.model import LATEST
+from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.machine import Phase
+from ringleader.coordinator.relay.markers import Markers, end_transaction, offset_of
+from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.relay.transactions import Coordinated
+from ringleader.coordinator.server.call import Call, Message, NoAnswer
+from ringleader.coordinator.server.handlers import Handler, Services, Slices, existing
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.refusals import refusal
+
+ONGOING = "Ongoing"
+LOADING_VERSION = 2
+"""The first version of TxnOffsetCommit whose clients know COORDINATOR_LOAD_IN_PROGRESS."""
+ATTEMPTS, AGAIN_S = 50, 0.1
+"""Whether the same transaction is still open, after a commit was written, is asked so often, until the
+transaction's coordinator says."""
+
+
+def register(services: Services, relay: Relay) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _GroupTransactions(services, relay)
+    services.runtime.on_served = family.served
+    for partition in services.runtime.serving:
+        family.served(partition)
+    return {25: relay.handler(services, family.add_offsets), 28: family.commit}
+
+
+class _Inner:
+    """Takes the answer of a call that is made here."""
+
+    def __init__(self) -> None:
+        self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
+        """See `Answerable`."""
+        self.answered.set_result(response)
+
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
+        """See `Answerable`."""
+        raise AssertionError("the group machine answers with messages")
+
+    def call_refused(self, call: Call, reason: str) -> None:
+        """See `Answerable`."""
+        self.answered.set_exception(KafkaError(ErrorCode.NOT_COORDINATOR, reason))
+
+
+class _GroupTransactions:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
+        self._relay = relay
+        self._runtime = services.runtime
+        self._topic = services.settings.cluster_groups_topic
+        self._coordinated = Coordinated(relay)
+        self._markers: dict[int, Markers] = {}
+        self._turns: dict[tuple[int, int], asyncio.Lock] = {}
+        """By partition and producer id: one commit at a time."""
+        self._log = get_log()
+
+    # ---- AddOffsetsToTxn ----
+
+    async def add_offsets(
+        self, call: Call, request: kafka.AddOffsetsToTxnRequest
+    ) -> kafka.AddOffsetsToTxnResponse:
+        """Take a group's partition in."""
+        if not request.group_id:
+            return kafka.AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+        partitions = [self._runtime.partition_of(request.group_id)]
+        added = kafka.AddPartitionsToTxnRequest(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic(self._topic, partitions)],
+        )
+        answer: Any = await self._coordinated.ask(call, added, request.transactional_id)
+        [topic] = answer.results_by_topic_v3_and_below
+        [one] = topic.results_by_partition
+        return kafka.AddOffsetsToTxnResponse(answer.throttle_time_ms, one.partition_error_code)
+
+    # ---- the markers of a partition ----
+
+    def served(self, partition: int) -> None:
+        """A shard has been loaded: transactions in it may have ended before."""
+        if self._runtime.shards[partition].open_producers():
+            self._follow(partition, None)
+
+    def _follow(self, partition: int, begin: int | None) -> Markers:
+        markers = self._markers[partition] = Markers(
+            partition, self._topic, self._runtime, self._relay.topology, self._log, begin
+        )
+        self._services.spawn(None, self._run(partition, markers))
+        return markers
+
+    async def _run(self, partition: int, markers: Markers) -> None:
+        try:
+            await markers.run()
+        finally:
+            if self._markers.get(partition) is markers:
+                del self._markers[partition]
+
+    # ---- TxnOffsetCommit ----
+
+    def commit(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices | None:
+        """Entries of unknown topics and partitions are refused, the others go on."""
+        return existing.found_first(
+            self._services, call, request, partial(self._commit_existing, call, request)
+        )
+
+    def _commit_existing(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | None:
+        refused_class = kafka.TxnOffsetCommitResponsePartition
+        accepted, refused = existing.split(self._services.topics, request, refused_class)
+        if not accepted and refused:
+            response = kafka.TxnOffsetCommitResponse()
+            existing.merge(response.topics, refused, kafka.TxnOffsetCommitResponseTopic)
+            return response
+        request.topics = accepted
+        # Not ended with the call: what was written has to be acknowledged or dropped.
+        self._services.spawn(None, self._answer(call, request, refused))
+        return None
+
+    async def _answer(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest, refused: existing.Refused
+    ) -> None:
+        try:
+            response = await self._commit(call, request)
+        except KafkaError as error:
+            response = refusal(request, call.api_version, error.code)
+        except Exception:
+            call.close("failed")
+            raise
+        for topic in response.topics:
+            for one in topic.partitions:
+                loading = one.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                if loading and call.api_version < LOADING_VERSION:
+                    one.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        existing.merge(response.topics, refused, kafka.TxnOffsetCommitResponseTopic)
+        call.answer(response)
+
+    async def _commit(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest
+    ) -> kafka.TxnOffsetCommitResponse:
+        """Raises KafkaError."""
+        if not request.group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        partition = self._runtime.partition_of(request.group_id)
+        place = partition, request.producer_id
+        turn = self._turns.setdefault(place, asyncio.Lock())
+        try:
+            async with turn:
+                if self._runtime.shards[partition].phase is not Phase.SERVING:
+                    return await self._written(call, request)  # says why not
+                return await self._in_turn(call, request, partition)
+        except ClientError as error:
+            raise KafkaError(code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE), str(error)) from error
+        finally:
+            if not turn.locked() and self._turns.get(place) is turn:
+                del self._turns[place]
+
+    async def _in_turn(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest, partition: int
+    ) -> kafka.TxnOffsetCommitResponse:
+        began_ms = await self._open_since_ms(request, partition)
+        end = await offset_of(self._relay.topology, self._topic, partition, LATEST)
+        markers = self._markers.get(partition)
+        if markers is None or not markers.alive:
+            markers = self._follow(partition, end)
+        markers.users += 1
+        try:
+            await markers.reached(end)
+            if call.done:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)  # nobody waits for it
+            response = await self._written(call, request)
+            if any(not one.error_code for topic in response.topics for one in topic.partitions):
+                await self._check_again(request, partition, markers, began_ms)
+            return response
+        finally:
+            markers.users -= 1
+
+    async def _written(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest
+    ) -> kafka.TxnOffsetCommitResponse:
+        """The group machine's answer."""
+        inner = _Inner()
+        ticket = Call(inner, call.api_key, call.api_version, 0, call.client_id, call.client_host, request)
+        response = await existing.sliced(existing.commit(self._runtime, ticket, request))
+        if response is None:
+            response = await inner.answered
+        return response  # type: ignore[no-any-return]
+
+    async def _check_again(
+        self, request: kafka.TxnOffsetCommitRequest, partition: int, markers: Markers, began_ms: int
+    ) -> None:
+        """What was written counts if the transaction is still the same: then its marker comes behind it.
+        Raises KafkaError if it is not, when what was written is dropped."""
+        for _ in range(ATTEMPTS):
+            try:
+                if await self._open_since_ms(request, partition) == began_ms:
+                    return
+                error = KafkaError(ErrorCode.INVALID_TXN_STATE)
+            except ClientError:
+                await asyncio.sleep(AGAIN_S)
+                continue
+            except KafkaError as found:
+                if found.retriable:
+                    await asyncio.sleep(AGAIN_S)
+                    continue
+                error = found
+            await end_transaction(
+                self._runtime, partition, markers.shard, request.producer_id, committed=False
+            )
+            raise error
+        self._log.warning(
+            "transaction not found again",
+            group_id=request.group_id,
+            producer_id=request.producer_id,
+            text="its coordinator does not say whether it is still open",
+        )
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    async def _open_since_ms(self, request: kafka.TxnOffsetCommitRequest, partition: int) -> int:
+        """When the transaction was begun, which is open, is this producer's, and has the group's partition.
+        Raises KafkaError, ClientError."""
+        state = await self._coordinated.describe(request.transactional_id)
+        if state.producer_id != request.producer_id:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if state.producer_epoch != request.producer_epoch:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
+        added = any(topic.topic == self._topic and partition in topic.partitions for topic in state.topics)
+        if state.transaction_state != ONGOING or not added:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+        return state.transaction_start_time_ms

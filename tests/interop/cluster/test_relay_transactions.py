@@ -1,0 +1,219 @@
+"""Exactly once through nodes: offsets of groups in the cluster's own transactions, and an owner that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from ringleader.clients.admin import Admin
+from ringleader.clients.errors import RetriableError
+from tests.chaos import asking
+from tests.chaos.targets import ringleader_nodes
+from tests.interop.kafka_cluster import KafkaCluster
+from tests.support.daemon import Daemon
+
+PARTITIONS = 4
+WAIT_S = 60.0
+
+
+@contextmanager
+def two_nodes(directory: Path, cluster: KafkaCluster, name: str) -> Iterator[dict[int, Daemon]]:
+    """With a groups' topic of their own."""
+    options = [
+        *("--offsets-topic-num-partitions", str(PARTITIONS)),
+        *("--cluster-groups-topic", f"__{name}"),
+        *("--cluster-group-id", f"__{name}"),
+        *("--cluster-transactional-id-prefix", f"__{name}"),
+        *("--cluster-session-timeout-ms", "3000"),
+    ]
+    with ringleader_nodes(directory, cluster, (1, 2), options) as nodes:
+        yield nodes
+
+
+async def filled(cluster: KafkaCluster, nodes: str, name: str, records: int) -> None:
+    """Topics `name`-in with numbered records, and `name`-out; written through the nodes."""
+    async with Admin(cluster.bootstrap) as admin:
+        await admin.create_topic(f"{name}-in", 2, replication_factor=3)
+        await admin.create_topic(f"{name}-out", 2, replication_factor=3)
+
+    def produce() -> None:
+        producer = Producer({"bootstrap.servers": nodes, "enable.idempotence": True})
+        for number in range(records):
+            producer.produce(f"{name}-in", str(number), partition=number % 2)
+        assert producer.flush(WAIT_S) == 0
+
+    await asyncio.to_thread(produce)
+
+
+class Mover:
+    """Consume, transform, produce, in transactions; as its application begins anew after an error."""
+
+    def __init__(self, nodes: str, name: str) -> None:
+        self._nodes, self._name = nodes, name
+        self._consumer: Any = None
+        self._producer: Any = None
+
+    def begin(self) -> None:
+        """A consumer of the group, and a producer that fences its predecessor."""
+        self._producer = Producer(
+            {
+                "bootstrap.servers": self._nodes,
+                "transactional.id": f"{self._name}-mover",
+                "transaction.timeout.ms": 20_000,
+            }
+        )
+        self._producer.init_transactions(WAIT_S)
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": self._nodes,
+                "group.id": self._name,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "session.timeout.ms": 30_000,
+            }
+        )
+        self._consumer.subscribe([f"{self._name}-in"])
+
+    def move(self, most: int) -> int:
+        """One transaction; how many records. Raises KafkaException."""
+        records = self._consumer.consume(most, 5.0)
+        if not records:
+            return 0
+        self._producer.begin_transaction()
+        for record in records:
+            assert record.error() is None, record.error()
+            self._producer.produce(f"{self._name}-out", record.value(), partition=record.partition())
+        self._producer.send_offsets_to_transaction(
+            self._consumer.position(self._consumer.assignment()),
+            self._consumer.consumer_group_metadata(),
+            WAIT_S,
+        )
+        return len(records)
+
+    def commit(self) -> None:
+        """Raises KafkaException."""
+        self._producer.commit_transaction(WAIT_S)
+
+    def abort(self) -> None:
+        """Raises KafkaException."""
+        self._producer.abort_transaction(WAIT_S)
+
+    def end(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+
+def moved(nodes: str, name: str) -> Counter[bytes]:
+    """What readers of committed records see."""
+    consumer = Consumer(
+        {"bootstrap.servers": nodes, "group.id": f"{name}-reader", "isolation.level": "read_committed"}
+    )
+    found: Counter[bytes] = Counter()
+    try:
+        consumer.assign([TopicPartition(f"{name}-out", partition, 0) for partition in (0, 1)])
+        ends = sum(consumer.get_watermark_offsets(TopicPartition(f"{name}-out", one))[1] for one in (0, 1))
+        while ends:
+            records = consumer.consume(1_000, 3.0)
+            if not records:
+                break
+            found.update(record.value() or b"" for record in records)
+    finally:
+        consumer.close()
+    return found
+
+
+async def committed(nodes: str, name: str) -> int:
+    """The group's offsets together."""
+    async with Admin(nodes) as admin:
+        found = await admin.group_offsets(name)
+    return sum(one.offset for one in found.values())
+
+
+async def until_committed(nodes: str, name: str, wanted: int) -> None:
+    """The owner meets the transaction's marker soon after the commit."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            with contextlib.suppress(RetriableError):
+                if await committed(nodes, name) == wanted:
+                    return
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.timeout(300)
+async def test_offsets_of_a_transaction_count_when_it_is_committed(
+    three_brokers: KafkaCluster, tmp_path: Path
+) -> None:
+    name = "eos-plain"
+    with two_nodes(tmp_path, three_brokers, name) as nodes:
+        bootstrap = ",".join(node.bootstrap for node in nodes.values())
+        await filled(three_brokers, bootstrap, name, 300)
+        mover = Mover(bootstrap, name)
+        await asyncio.to_thread(mover.begin)
+        counts = []
+        for number in range(3):
+            counts.append(await asyncio.to_thread(mover.move, 50))
+            if number == 1:
+                with pytest.raises(RetriableError, match="UNSTABLE_OFFSET_COMMIT"):
+                    await committed(bootstrap, name)
+                await asyncio.to_thread(mover.abort)
+                await asyncio.to_thread(mover.end)
+                mover = Mover(bootstrap, name)
+                await asyncio.to_thread(mover.begin)
+                counts.pop()
+            else:
+                await asyncio.to_thread(mover.commit)
+        await until_committed(bootstrap, name, sum(counts))
+        await asyncio.to_thread(mover.end)
+        found = await asyncio.to_thread(moved, bootstrap, name)
+        assert len(found) == sum(counts)
+        assert set(found.values()) == {1}
+
+
+@pytest.mark.timeout(600)
+async def test_exactly_once_across_the_death_of_the_groups_owner(
+    three_brokers: KafkaCluster, tmp_path: Path
+) -> None:
+    """The owner is killed after the offsets were sent, before and after the commit, and comes back."""
+    name, records = "eos-death", 400
+    with two_nodes(tmp_path, three_brokers, name) as nodes:
+        bootstrap = ",".join(node.bootstrap for node in nodes.values())
+        await filled(three_brokers, bootstrap, name, records)
+        mover = Mover(bootstrap, name)
+        await asyncio.to_thread(mover.begin)
+        done = turn = 0
+        while done < records:
+            try:
+                count = await asyncio.to_thread(mover.move, 40)
+                if count:
+                    kill = turn in (1, 3, 5)
+                    turn += 1
+                    owner = asking.coordinator(bootstrap, name) if kill else None
+                    if owner is not None and turn % 4:
+                        await asyncio.to_thread(nodes[owner].kill)
+                    await asyncio.to_thread(mover.commit)
+                    if owner is not None:
+                        await asyncio.to_thread(nodes[owner].kill)
+                        await asyncio.to_thread(nodes[owner].start)
+                    done += count
+            except KafkaException:  # as an application does: it begins anew
+                await asyncio.to_thread(mover.end)
+                for node in nodes.values():
+                    if not node.running:
+                        await asyncio.to_thread(node.start)
+                mover = Mover(bootstrap, name)
+                await asyncio.to_thread(mover.begin)
+                done = len(await asyncio.to_thread(moved, bootstrap, name))
+        await until_committed(bootstrap, name, records)
+        await asyncio.to_thread(mover.end)
+        found = await asyncio.to_thread(moved, bootstrap, name)
+        assert sorted(found, key=int) == [str(number).encode() for number in range(records)]
+        assert set(found.values()) == {1}
