@@ -19,6 +19,7 @@ from bench import (
     mixed,
     node_commits,
     rebalance,
+    relay,
     replay,
     spark,
 )
@@ -40,10 +41,11 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "assignors": assignors.run,
     "failover": failover.run,
     "node_commits": node_commits.run,
+    "relay": relay.run,
     "spark": spark.run,
 }
 
-ON_REQUEST = {"failover", "node_commits", "spark"}
+ON_REQUEST = {"failover", "node_commits", "relay", "spark"}
 """Run only when they are named: they need much that the others do not."""
 
 

@@ -268,6 +268,19 @@ def _failover(run: Run) -> list[str]:
     ]
 
 
+def _relay(run: Run) -> list[str]:
+    rows = [[name, *(f"{value:,.0f}" for value in found.values())] for name, found in run["results"].items()]
+    columns = ["", "direct MB/s", "relayed MB/s", "relayed MB per CPU second of the node", "kB per answer"]
+    return [
+        "### Records through a node (one node before three Kafka brokers)",
+        "",
+        "The load and the brokers share one processor, the node has another. Partitions have three leaders: "
+        "a Fetch of one concerns one broker, a Fetch of all is put together from three.",
+        "",
+        *_table(columns, rows),
+    ]
+
+
 def _node_commits(run: Run) -> list[str]:
     return [
         f"### Nodes on three brokers: commits that all replicas have (OffsetCommit v{run['version']})",
@@ -290,6 +303,7 @@ SECTIONS = {
     "handover": _handover,
     "failover": _failover,
     "node_commits": _node_commits,
+    "relay": _relay,
     "spark": _spark,
 }
 

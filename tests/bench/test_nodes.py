@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench import failover
+from bench import failover, relay
 from bench.__main__ import BENCHMARKS
 from bench.document import numbers
 from bench.plan import KAFKA, RINGLEADER, quick_plan
@@ -49,6 +49,13 @@ def test_commits_of_nodes(tmp_path: Path) -> None:
         assert result["medians"].keys() == {KAFKA, RINGLEADER}
         assert all(one["per_cpu_s"] > 0 for rounds in result["rounds"].values() for one in rounds)
     assert {goal["wanted"] for goal in saved["goals"]} == {"at least 0.5"}
+
+
+def test_relay(tmp_path: Path) -> None:
+    saved = run("relay", tmp_path)
+    assert len(saved["results"]) == len(relay.KINDS) * len(relay.SIZES)
+    assert all(min(one.values()) > 0 for one in saved["results"].values())
+    assert {goal["wanted"] for goal in saved["goals"]} == {"at least 1"}
 
 
 def test_groups_are_named_into_one_partition() -> None:
