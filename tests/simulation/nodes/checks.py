@@ -356,7 +356,8 @@ class Checks:
             generations = {one.generation for one in members}
             known = self._stable.get(group)
             if known is None:
-                if all(one.stable for one in members) and len(generations) == 1:
+                # Not while somebody is in it whose answer was lost, and who came anew.
+                if len(generations) == 1 and not self._complaint(group):
                     self._stable[group] = generations.pop()
                 continue
             fine = generations == {known} and all(one.stable and one.alive for one in members)

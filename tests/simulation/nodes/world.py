@@ -316,7 +316,9 @@ class NodesWorld:
     def _move(self) -> None:
         """The controller gives a partition to another node: planned, or as it takes the former for dead."""
         partition = self.rng.randrange(PARTITIONS)
-        self.give(partition, self.rng.choice(self._alive()))
+        heirs = [one for one in self._alive() if not self.calm or not (one.paused or one.cut)]
+        if heirs:
+            self.give(partition, self.rng.choice(heirs))
 
     def give(self, partition: int, heir: Node) -> None:
         """Change the map. Who had the partition is told now, or late, and gives up before the heir begins, or
@@ -346,7 +348,7 @@ class NodesWorld:
             node.uptime_more_s += 3 * 3600.0
         self.say("pause", (node, for_s))
         self.at(self.time_s + for_s, partial(self._wake, node))
-        if for_s > 1.0 and self.rng.random() < 0.8:
+        if for_s > 1.0 and (self.calm or self.rng.random() < 0.8):
             self.later(self.rng.randint(500, 1_500), partial(self._suspect, node))
 
     def _wake(self, node: Node) -> None:
@@ -371,7 +373,7 @@ class NodesWorld:
         # Its session is over before others could have its partitions for long.
         self.later(3_000, partial(self._give_up, node))
         self.later(self.rng.choice([300, 3_000, 20_000]), partial(self._join_again, node))
-        if self.rng.random() < 0.7:
+        if self.calm or self.rng.random() < 0.7:
             self.later(self.rng.randint(500, 3_000), partial(self._suspect, node))
 
     def _join_again(self, node: Node) -> None:
