@@ -4,7 +4,6 @@ moved."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,9 +16,9 @@ from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import Node
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
 
-TRY_MS = 1_000
-"""A broker that does not say it in this time may be the one that is the reason for asking: the next is
-asked."""
+NEXT_MS = 700
+"""A broker that takes longer may be the one that is the reason for asking: the next one is asked beside
+it."""
 
 SUSPICIOUS_S = 0.7
 """After so long without an answer of a leader the others are asked whether it still is one."""
@@ -88,16 +87,30 @@ class Leaders:
             asking.cancel()
 
     async def ask_any(self, request: Request, purpose: str) -> Any:
-        """Ask brokers one after the other until one answers in time: those that are known, then those to
-        begin with. Raises the last ClientError."""
-        for node in random.sample(self._brokers, len(self._brokers)):
-            with contextlib.suppress(ClientError):
-                return await self._in_time(node, request, purpose)
-        return await self._in_time(None, request, purpose)
-
-    async def _in_time(self, node: Node | None, request: Request, purpose: str) -> Any:
-        deadline_s = asyncio.get_running_loop().time() + TRY_MS / 1000
-        return await self._cluster.send(node, request, deadline_s=deadline_s, purpose=purpose)
+        """The first answer of any broker: those that are known are asked one after the other, without giving
+        up those before, then those to begin with. Raises the last ClientError."""
+        nodes: list[Node | None] = [*random.sample(self._brokers, len(self._brokers)), None]
+        asking: set[asyncio.Task[Any]] = set()
+        failed: ClientError | None = None
+        try:
+            while nodes or asking:
+                if nodes:
+                    asked = self._cluster.send(nodes.pop(0), request, purpose=purpose)
+                    asking.add(asyncio.get_running_loop().create_task(asked))
+                patience_s = NEXT_MS / 1000 if nodes else None
+                done, asking = await asyncio.wait(
+                    asking, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                errors = {task: task.exception() for task in done}
+                for task, error in errors.items():
+                    if not isinstance(error, ClientError):
+                        return task.result()
+                    failed = error
+        finally:
+            for task in asking:
+                task.cancel()
+        assert failed is not None
+        raise failed
 
     async def next_news(self) -> None:
         """Until the cluster has been asked again, and has answered."""
