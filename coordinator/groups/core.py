@@ -60,6 +60,8 @@ class Core:
         self.out = Outgoing([records.BARRIER_RECORD] if fenced_reads else None)
         self.position = NOTHING
         """Of the last write of any group's record."""
+        self._waits_since_ms: int | None = None
+        """Since when something waits for the log, and nothing came back; None: nothing waits."""
         self.groups: dict[str, Group] = {}  # in order of creation
         self.deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
         self.parked: dict[Ticket, Member] = {}
@@ -211,9 +213,29 @@ class Core:
         self.forget_if_void(group)
         return max(group.position, group.offsets_position)
 
+    def look_at_log(self, now_ms: int) -> None:
+        """After whatever may have written: notes since when something waits."""
+        if self.out.emitted <= self.out.durable:
+            self._waits_since_ms = None
+        elif self._waits_since_ms is None:
+            self._waits_since_ms = now_ms
+
+    def log_is_silent(self, now_ms: int) -> bool:
+        """Whether the log has not answered for so long that members may be silent because of us: who waits
+        for it on a connection may have heartbeats behind that."""
+        since_ms = self._waits_since_ms
+        return since_ms is not None and now_ms - since_ms >= self.settings.log_silence_ms
+
     def durable(self, position: int, now_ms: int) -> None:
         """Everything up to `position` is in the log for good."""
+        silent = self.log_is_silent(now_ms)
         self.out.settle(position, now_ms)
+        self._waits_since_ms = None
+        self.look_at_log(now_ms)
+        if silent:
+            for group in self.groups.values():
+                for member in group.members.values():
+                    self.arm_session(member, now_ms)
         while self._on_its_way and self._on_its_way[0][0] <= position:
             group = self._on_its_way.popleft()[1]
             if group.position <= position:

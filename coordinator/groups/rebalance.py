@@ -202,7 +202,7 @@ class Rebalances(Part):
             return
         if member.lives_without_heartbeat:
             return  # started afresh when its request is answered
-        if self._owes_answers(group):
+        if self._owes_answers(group) or self.core.log_is_silent(now_ms):
             self.core.arm_session(member, now_ms)
         else:
             self.expire(member, now_ms)

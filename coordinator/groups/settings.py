@@ -87,5 +87,9 @@ class GroupSettings(BaseModel):
     proof_interval_ms: int = Field(5_000, exclude=True)
     """Where another node may own the shard: a zombie's heartbeats are a success for no longer than this, and
     the time that an append takes."""
+    log_silence_ms: int = Field(3_000, exclude=True)
+    """When an append has taken so long no session ends, and all start full when the log speaks again:
+    heartbeats may stand behind a commit that waits for it. Default: the libraries' own interval of
+    heartbeats."""
     group_full_retry_ms: int = Field(1_000, exclude=True)
     """While the store is full, what is due is tried again after this time."""

@@ -175,7 +175,9 @@ class Shard:
         order; the server merges the entries that it refused itself. With nothing left it does not call. A
         group-level error of a commit is on every partition; of OffsetDelete in `error_code`, with no topics.
         """
-        return self._handlers[type(request)](request, ticket, now_ms)
+        response = self._handlers[type(request)](request, ticket, now_ms)
+        self._core.look_at_log(now_ms)
+        return response
 
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
@@ -277,6 +279,7 @@ class Shard:
                 core.arm(deadline, now_ms + core.settings.group_full_retry_ms)
             else:
                 self._timers[deadline.kind](deadline, now_ms)
+        core.look_at_log(now_ms)
 
     def next_deadline(self) -> int | None:
         """See `Machine`."""

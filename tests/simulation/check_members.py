@@ -374,7 +374,8 @@ class Members:
     def _check_silence(self, group: Group, now: GroupSeen) -> None:
         """G11, the other way round: sessions do end."""
         now_ms = self.memory.world.now_ms
-        if self._owes_answers(group.group_id):
+        silent = self.memory.world.partition(group.group_id).log_is_silent()
+        if silent or self._owes_answers(group.group_id):
             self.heard |= dict.fromkeys(now.members, now_ms)
         for member_id, seen in now.members.items():
             if seen.is_new or seen.awaiting_join or seen.awaiting_sync:
@@ -393,8 +394,9 @@ class Members:
                 self.must(not late, "G12", f"{call.request!r} is unanswered for {age_ms} ms")
                 break  # they are in order of arrival: the first is the oldest
 
-    def has_room(self, partition: Partition) -> None:
-        """Nobody could keep a session alive by JoinGroup while the store was full: all are full now."""
+    def all_full(self, partition: Partition) -> None:
+        """Nobody could keep a session alive by JoinGroup while the store was full, or perhaps by anything
+        while the log was silent: all are full now."""
         world = self.memory.world
         for group_id, group in self.memory.groups().items():
             if world.partition(group_id) is partition:

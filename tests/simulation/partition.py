@@ -43,6 +43,9 @@ class Partition:
         self.told_most_ms = 0
         """The most that Unix time was ahead of the monotonic clock, of what this shard was told."""
         self.calls: dict[Call, None] = {}  # handed over and not answered, in order
+        self._waits_since_ms: int | None = None
+        """Since when an append waits, and none has come back."""
+        self._written = 0  # position of the last append
         self.shard = world.new_shard(number)
 
     @property
@@ -86,8 +89,17 @@ class Partition:
         """Its timers."""
         self._call(self.shard.tick, self.world.now_ms)
 
+    def log_is_silent(self) -> bool:
+        """Whether no append has come back for so long that no session ends."""
+        since_ms = self._waits_since_ms
+        silence_ms = self.world.settings.log_silence_ms
+        return since_ms is not None and self.world.now_ms - since_ms >= silence_ms
+
     def durable(self, positions: Sequence[int]) -> None:
         """The store has these appends."""
+        if self.log_is_silent():
+            self.world.checks.members.all_full(self)
+        self._waits_since_ms = self.world.now_ms if positions[-1] < self._written else None
         one_by_one = self.world.rng.random() < 0.3
         for position in positions if one_by_one else positions[-1:]:
             if self._call(self.shard.durable, position, self.world.now_ms) is _FAILED:
@@ -97,7 +109,7 @@ class Partition:
         """The store is full, or has room again."""
         self._call(self.shard.set_full, full, self.world.now_ms)
         if not full:
-            self.world.checks.members.has_room(self)
+            self.world.checks.members.all_full(self)
 
     def set_wall_clock(self) -> None:
         """Tell its shard what Unix time is."""
@@ -114,6 +126,9 @@ class Partition:
             if outbox is _FAILED:
                 continue
             for append in outbox.appends:
+                self._written = append.position
+                if self._waits_since_ms is None:
+                    self._waits_since_ms = world.now_ms
                 world.say("write", (self.number, append))
                 world.checks.emitted(self, append)
             world.store.take(self, outbox.appends)
@@ -146,6 +161,7 @@ class Partition:
     def _end(self, being: Being) -> None:
         self.world.touched = True
         self.being = being
+        self._waits_since_ms = None
         self.life += 1
         self.world.lives += 1
 

@@ -151,7 +151,8 @@ def test_a_join_phase_that_completes_is_told_when_that_is_proven() -> None:
 
 def test_a_zombie_that_wakes_says_nothing_of_what_it_thinks_has_expired() -> None:
     script = stable("join b v=3; join a; sync a; sync b")
-    script.play("tick 60s")
+    script.now_ms += 60_000  # it did not run
+    script.play("tick 0s")
     assert script.play("heartbeat a") == ["63s  a: heartbeat waits"]
     assert script.play("heartbeat b; commit b t/0@9") == ["63s  b: heartbeat waits", "63s  b: commit waits"]
     assert script.play("store fail") == [
@@ -159,6 +160,12 @@ def test_a_zombie_that_wakes_says_nothing_of_what_it_thinks_has_expired() -> Non
         "63s  b: heartbeat refused NOT_COORDINATOR",
         "63s  b: commit refused NOT_COORDINATOR",
     ]
+    assert script.play("heartbeat a; heartbeat b") == ["63s  a: heartbeat ok", "63s  b: heartbeat ok"]
+
+
+def test_nobody_is_thought_to_have_expired_while_the_log_is_silent() -> None:
+    script = stable("join b v=3; join a; sync a; sync b")
+    script.play("tick 60s")
     assert script.play("heartbeat a; heartbeat b") == ["63s  a: heartbeat ok", "63s  b: heartbeat ok"]
 
 
