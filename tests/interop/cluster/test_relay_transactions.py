@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -22,6 +23,9 @@ from tests.support.daemon import Daemon
 
 PARTITIONS = 4
 WAIT_S = 60.0
+STUCK_S = 2 * WAIT_S
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -112,6 +116,29 @@ class Mover:
         self._consumer.close()
 
 
+async def patiently(function: Callable[..., T], *arguments: Any) -> T:
+    """In a thread that nobody waits for longer than that: a call of librdkafka may never come back. Raises
+    TimeoutError."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(cast(T, result))
+
+    def work() -> None:
+        try:
+            result, failed = function(*arguments), None
+        except BaseException as error:
+            result, failed = None, error
+        with contextlib.suppress(RuntimeError):  # the test is over
+            loop.call_soon_threadsafe(tell, result, failed)
+
+    threading.Thread(target=work, daemon=True).start()
+    async with asyncio.timeout(STUCK_S):
+        return await done
+
+
 def moved(nodes: str, name: str) -> Counter[bytes]:
     """What readers of committed records see."""
     consumer = Consumer(
@@ -192,20 +219,21 @@ async def test_exactly_once_across_the_death_of_the_groups_owner(
         done = turn = 0
         while done < records:
             try:
-                count = await asyncio.to_thread(mover.move, 40)
+                count = await patiently(mover.move, 40)
                 if count:
                     kill = turn in (1, 3, 5)
                     turn += 1
                     owner = asking.coordinator(bootstrap, name) if kill else None
                     if owner is not None and turn % 4:
                         await asyncio.to_thread(nodes[owner].kill)
-                    await asyncio.to_thread(mover.commit)
+                    await patiently(mover.commit)
                     if owner is not None:
                         await asyncio.to_thread(nodes[owner].kill)
                         await asyncio.to_thread(nodes[owner].start)
                     done += count
-            except KafkaException:  # as an application does: it begins anew
-                await asyncio.to_thread(mover.end)
+            except (KafkaException, TimeoutError) as error:  # as an application does: it begins anew
+                if isinstance(error, KafkaException):
+                    await asyncio.to_thread(mover.end)
                 for node in nodes.values():
                     if not node.running:
                         await asyncio.to_thread(node.start)
