@@ -201,8 +201,9 @@ class ProduceLoad:
 def batch_of(size: int) -> bytes:
     """Records of that size that do not compress."""
     chance = random.Random(size)
+    now_ms = int(time.time() * 1000)  # what is old is deleted
     records = [
-        Record(offset, 1_700_000_000_000 + offset, b"k", chance.randbytes(size))
+        Record(offset, now_ms, b"k", chance.randbytes(size))
         for offset in range(max(1, BATCH_BYTES // (size + 20)))
     ]
     return build_batch(records)
