@@ -15,6 +15,7 @@ from tests.chaos.checks import (
     Read,
     Spans,
     View,
+    given_up,
     merged,
     not_one_register,
     skipped,
@@ -281,6 +282,7 @@ def take(
     checks = [
         Check("no acknowledged commit is lost or turned back", len(reads), turned_back(commits, reads)),
         Check("a committed offset is one register", len(exact_commits) + len(exact_reads), exact),
+        Check("every commit is acknowledged in the end", len(commits), given_up(commits)),
         Check("no partition has two owners in a generation", len(owned), two_owners(owned)),
         Check("a generation has one content, and none comes back", len(views), two_contents(views, owned)),
         Check(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from tests.chaos.history import FAILED, OK, OPEN, Process
+from tests.chaos.history import FAILED, OK, OPEN, UNKNOWN, Process
 
 Place = tuple[str, str]
 """A group and a partition of it, as "topic:0"."""
@@ -218,6 +218,20 @@ def _by_place(ones: Iterable[_One]) -> dict[Place, list[_One]]:
     for one in ones:
         found[one.place].append(one)
     return found
+
+
+def given_up(commits: Iterable[Commit]) -> list[str]:
+    """No writer leaves it at a commit of unknown outcome: it tries again until it is told that this one
+    counts, or that it does not. One that was under way when its writer ended is none."""
+    last: dict[tuple[Place, str], Commit] = {}
+    for one in sorted(commits, key=lambda one: one.began_s):
+        if one.end != OPEN:
+            last[one.place, one.who] = one
+    return [
+        f"{one.place[0]} {one.place[1]}: {one.who} gave up the commit of {one.offset} at {_at(one.ended_s)}"
+        for one in last.values()
+        if one.end == UNKNOWN
+    ]
 
 
 # ---- generations ----

@@ -11,6 +11,7 @@ from tests.chaos.checks import (
     Owned,
     Read,
     View,
+    given_up,
     merged,
     not_one_register,
     skipped,
@@ -124,6 +125,14 @@ def test_commits_without_tokens_bound_reads_from_below_only() -> None:
     assert turned_back(commits, [read(1, 4, 5, "")])
     with pytest.raises(ValueError, match="token"):
         not_one_register(commits, [read(2, 4, 5, "")])
+
+
+def test_a_commit_is_tried_until_it_is_acknowledged() -> None:
+    unknown = commit(5, 8, 9, UNKNOWN, "5a")
+    for end in (OK, FAILED):
+        assert given_up([*FOUR, unknown, commit(5, 9, 10, end, "5b"), commit(6, 12, math.inf, OPEN)]) == []
+    [why] = given_up([*FOUR, unknown, commit(6, 12, math.inf, OPEN)])
+    assert "gave up the commit of 5" in why
 
 
 def test_partitions_and_groups_are_registers_of_their_own() -> None:

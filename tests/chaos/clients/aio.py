@@ -57,8 +57,8 @@ async def run(place: Place, history: History) -> None:
                 notes.processed(partition.partition, [record.offset for record in records])
                 processed[partition] = records[-1].offset + 1
             if processed and time.monotonic() >= due_s:
-                await commit(consumer, history, group, processed)
-                processed.clear()
+                if await commit(consumer, history, group, processed):
+                    processed.clear()
                 due_s = time.monotonic() + place.every_s
     finally:
         await consumer.stop()
@@ -66,8 +66,8 @@ async def run(place: Place, history: History) -> None:
 
 async def commit(
     consumer: AIOKafkaConsumer, history: History, group: str, offsets: dict[TopicPartition, int]
-) -> None:
-    """Commit, and write down how it went."""
+) -> bool:
+    """Commit, and write down how it went. False: try again what is not known to be committed."""
     words = {f"{one.topic}:{one.partition}": offset for one, offset in offsets.items()}
     asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
     try:
@@ -76,8 +76,10 @@ async def commit(
         asked.failed(str(error))
     except (KafkaError, TimeoutError) as error:
         asked.unknown(f"{type(error).__name__}: {error}")
+        return False
     else:
         asked.ok()
+    return True
 
 
 def main() -> None:

@@ -73,14 +73,14 @@ def run(place: Place, history: History) -> None:
             notes.processed(partition, offsets)
             processed[partition] = offsets[-1] + 1
         if processed and time.monotonic() >= due_s:
-            commit(consumer, history, group, processed)
-            processed.clear()
+            if commit(consumer, history, group, processed):
+                processed.clear()
             due_s = time.monotonic() + place.every_s
     consumer.close()
 
 
-def commit(consumer: confluent_kafka.Consumer, history: History, group: str, offsets: dict[int, int]) -> None:
-    """Commit, and write down how it went."""
+def commit(consumer: confluent_kafka.Consumer, history: History, group: str, offsets: dict[int, int]) -> bool:
+    """Commit, and write down how it went. False: try again what is not known to be committed."""
     words = {f"{TOPIC}:{partition}": offset for partition, offset in offsets.items()}
     asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
     wanted = [TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()]
@@ -95,6 +95,8 @@ def commit(consumer: confluent_kafka.Consumer, history: History, group: str, off
         asked.failed(str(errors[0]))
     else:
         asked.unknown(str(errors[0]))
+        return False
+    return True
 
 
 def main() -> None:

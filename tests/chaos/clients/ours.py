@@ -52,15 +52,15 @@ async def run(place: Place, history: History) -> None:
                 notes.processed(batch.partition, batch.offsets)
                 processed[batch.topic_partition] = batch.next_offset
             if processed and time.monotonic() >= due_s:
-                await commit(consumer, history, group, processed)
-                processed.clear()
+                if await commit(consumer, history, group, processed):
+                    processed.clear()
                 due_s = time.monotonic() + place.every_s
 
 
 async def commit(
     consumer: GroupConsumer, history: History, group: str, offsets: dict[tuple[str, int], int]
-) -> None:
-    """Commit, and write down how it went."""
+) -> bool:
+    """Commit, and write down how it went. False: try again what is not known to be committed."""
     words = {f"{topic}:{partition}": offset for (topic, partition), offset in offsets.items()}
     asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
     try:
@@ -69,8 +69,10 @@ async def commit(
         asked.failed(str(error))
     except (ClientError, TimeoutError) as error:
         asked.unknown(f"{type(error).__name__}: {error}")
+        return False
     else:
         asked.ok()
+    return True
 
 
 def main() -> None:
