@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 
 from tests.chaos.clients.common import TOPIC, Place, arguments, stopped_by_signal
 from tests.chaos.history import History
@@ -18,6 +19,8 @@ REST_S = 0.02
 HEARTBEAT_EVERY = 50
 """Commits. They keep the session alive only on some coordinators."""
 REWIND_EVERY, REWIND_BY = 400, 7
+LAST_S = 30.0
+"""So long the last commit is tried when it is time to stop."""
 CALL_BOUND_S = 15.0
 """One try: to find the coordinator at three addresses, to connect, to be answered."""
 
@@ -41,12 +44,21 @@ class Committer:
             offset += 1
             if self._dice.randrange(REWIND_EVERY) == 0:
                 offset = max(0, offset - REWIND_BY)
-            while not self._stop.is_set() and not self._commit(offset):
-                pass
+            self._commit_at_last(offset)
             if offset % HEARTBEAT_EVERY == 0:
                 self._heartbeat()
             self._stop.wait(self._rest_s)
         self._member.disconnect()
+
+    def _commit_at_last(self, offset: int) -> None:
+        """Try until it is acknowledged; when it is time to stop, for a while still."""
+        until_s: float | None = None
+        while not self._commit(offset):
+            if self._stop.is_set():
+                until_s = until_s or time.monotonic() + LAST_S
+                if time.monotonic() > until_s:
+                    return
+                time.sleep(REST_S)  # the others of this run stop, too: there is no event to wait for
 
     def _join(self) -> bool:
         """Join and sync, until it is in the group; False if it was time to stop."""
