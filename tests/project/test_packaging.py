@@ -61,7 +61,8 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     unpacked = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
+        archive.extraction_filter = lambda member, _: member  # Python 3.11 before 3.11.4 has no filters
+        archive.extractall(unpacked)
     (source,) = unpacked.iterdir()
     return _build("wheel", source, tmp_path_factory.mktemp("wheel"))
 
