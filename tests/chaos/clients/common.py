@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import threading
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ COMMIT_EVERY_S = 0.25
 not told otherwise."""
 ASK_S = 0.5
 """So long a consumer waits for records in one call."""
+
+ORPHAN_LOOK_S = 2.0
 
 POLL_BOUND_S = 30.0
 """Asking for records comes back in `ASK_S`, and whatever the library does meanwhile ends, too."""
@@ -67,9 +70,16 @@ def arguments(description: str | None) -> Place:
 
 
 def stopped_by_signal() -> threading.Event:
-    """Set by SIGTERM. The director's Ctrl-C reaches nobody else."""
-    stop = threading.Event()
+    """Set by SIGTERM. The director's Ctrl-C reaches nobody else; who is left without a director ends."""
+    stop, director = threading.Event(), os.getppid()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+    def watch() -> None:
+        while not stop.wait(ORPHAN_LOOK_S):
+            if os.getppid() != director:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
     return stop
 
 
