@@ -284,6 +284,7 @@ def run(plan: Plan) -> dict[str, Any]:
             is_time=True,
         )
         for what, limit_s in LIMITS_S.items()
+        if what in ours
         for name in MEASURED
     ]
     table(

@@ -91,7 +91,7 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         spark_warmups=1,
         jvm_warmup_rounds=1,
         failover_members=2,
-        rolling_restarts=1,
+        rolling_restarts=0,
         pause_s=0.05,
         data_dir=data_dir,
         out_dir=out_dir,
