@@ -235,7 +235,8 @@ class Core:
         if silent:
             for group in self.groups.values():
                 for member in group.members.values():
-                    self.arm_session(member, now_ms)
+                    if not member.is_new:  # no session yet, but a longer time for its first join phase
+                        self.arm_session(member, now_ms)
         while self._on_its_way and self._on_its_way[0][0] <= position:
             group = self._on_its_way.popleft()[1]
             if group.position <= position:
