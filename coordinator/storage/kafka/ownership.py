@@ -2,8 +2,8 @@
 
 1. Fence: the transactional id PREFIX-PARTITION gets a new epoch from the cluster's transaction coordinator.
    No transaction is ever begun under it.
-2. Other producers that the partition's leader knows are ended for good, by a batch of their last possible
-   epoch. There are none but after the cluster has forgotten the transactional id (unused for
+2. Other producers that the partition's leader knew before are ended for good, by a batch of their last
+   possible epoch. There are none but after the cluster has forgotten the transactional id (unused for
    `transactional.id.expiration.ms`, and an owner does not use it) or its epochs were used up: then the fence
    is another producer id, and the leader would go on taking what the old one writes.
 3. Claim: the first batch of the new epoch. From its acknowledgement on, the leader refuses all older ones.
@@ -58,10 +58,15 @@ class Ownership:
         """Own a partition: who writes to it from now on, and the offset of the claim. Raises
         `StorageError`."""
         name = f"partition {partition} of {self._topic}"
+        # Asked for before the fence: what is known by then and is not what the fence gives is no producer of
+        # the transactional id any more. Later, it could be that of the next owner.
+        producers = functools.partial(self._producers, partition)
+        known = await until(deadline_s, f"looking for producers of {name}", producers)
         fence = functools.partial(self._fence, partition)
         producer_id, epoch, asked_s = await until(deadline_s, f"fencing {name}", fence)
-        others = functools.partial(self._others, partition, producer_id)
-        for other in await until(deadline_s, f"looking for producers of {name}", others):
+        for other in known:
+            if other == producer_id:
+                continue
             writer = Writer(partition, name, other, FENCE_EPOCH, uptime_s())
             await self._write(writer, (CLAIM_KEY, claim.encode()), deadline_s)
         writer = Writer(partition, name, producer_id, epoch, asked_s)
@@ -106,8 +111,8 @@ class Ownership:
             self._coordinators[partition] = node
         return self._coordinators[partition]
 
-    async def _others(self, partition: int, producer_id: int) -> list[int]:
-        """Producer ids that the leader takes batches of, besides ours."""
+    async def _producers(self, partition: int) -> list[int]:
+        """Producer ids that the leader takes batches of."""
         leaders = self._sender.leaders
         node = await leaders.found(partition)
         asked = DescribeProducersRequestTopicRequest(self._topic, [partition])
@@ -123,7 +128,5 @@ class Ownership:
             known.producer_id
             for known in one.active_producers
             # Without a sequence number are those that only markers of their transactions were written for.
-            if known.producer_id != producer_id
-            and known.producer_epoch < FENCE_EPOCH
-            and known.last_sequence >= 0
+            if known.producer_epoch < FENCE_EPOCH and known.last_sequence >= 0
         ]
