@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("protocol", "coordinator", "clients", "spark_bridge", "report")
+ROOMS = ("protocol", "coordinator", "clients", "spark_bridge", "report", "insight")
 IMPORTS = """
 import importlib, sys
 from pathlib import Path

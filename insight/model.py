@@ -1,0 +1,297 @@
+"""What insight knows of groups, as values. Every room of it speaks in these; nothing here looks at a clock.
+
+Times are Unix time in milliseconds (`at_ms`), lengths of time milliseconds (`join_ms`). What is not known is
+None, never 0. Member ids are as Kafka has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """Which protocol a group speaks."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    """KIP-848."""
+    SHARE = "share"
+    """KIP-932."""
+
+
+class Confidence(StrEnum):
+    """How sure a conclusion is. In the order of the members, the surest first."""
+
+    EXACT = "exact"
+    """The coordinator itself says so: it stands in Ringleader's journal."""
+    CERTAIN = "certain"
+    """What was seen has no other explanation."""
+    LIKELY = "likely"
+    """What was seen fits, and other explanations fit worse."""
+    POSSIBLE = "possible"
+    """One of several explanations that fit about as well."""
+    UNKNOWN = "unknown"
+    """Nothing that was seen tells."""
+
+
+class Cause(StrEnum):
+    """Why a group rebalanced. The journal's words (`coordinator.groups.journal.Cause`), and what only
+    inference needs."""
+
+    MEMBER_JOINED = "member joined"
+    MEMBER_CHANGED = "member changed its protocols"
+    """Its subscription, for example."""
+    LEADER_REJOINED = "leader rejoined"
+    """Without anything to be seen that made it."""
+    STATIC_MEMBER_REPLACED = "static member restarted"
+    MEMBER_LEFT = "member left"
+    PENDING_LEFT = "member id given back"
+    SESSION_EXPIRED = "session expired"
+    SYNC_MISSING = "sync missing"
+    STORE_FAILED = "assignment not stored"
+    GROUP_TOO_LARGE = "group above its maximum size"
+
+    MEMBER_RESTARTED = "member restarted"
+    """A dynamic member went, and one of the same client id came from the same host."""
+    POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
+    """A member gave up its membership, or did not rejoin in time, since its application was busy."""
+    TOPICS_CHANGED = "topics changed"
+    """Partitions were added, or a topic that matters came or went: the leader asked for a rebalance."""
+    INSTANCE_FENCED = "instance id used twice"
+    """Two processes take the same static member from each other."""
+    COORDINATOR_CHANGED = "coordinator changed"
+    """The coordinator restarted, or another broker took over."""
+    MEMBER_REMOVED = "member removed by an operator"
+    REBALANCE_CONTINUED = "cooperative rebalance went on"
+    """The second half of a cooperative rebalance: partitions given up in the first one are given out."""
+    UNKNOWN = "unknown"
+
+
+class Departure(StrEnum):
+    """Why a member is no longer in a group. The journal's words, and what only inference needs."""
+
+    LEFT = "left"
+    SESSION_EXPIRED = "session expired"
+    NOT_REJOINED = "did not rejoin in time"
+    NOT_SYNCED = "did not sync in time"
+    NEW_MEMBER_TIMEOUT = "waited too long for its first join"
+    GROUP_FULL = "group full"
+    POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
+    RESTARTED = "restarted"
+    FENCED = "fenced"
+    REMOVED = "removed by an operator"
+    UNKNOWN = "unknown"
+
+
+class Outcome(StrEnum):
+    """How a rebalance ended; as `coordinator.groups.journal.Outcome`."""
+
+    STABLE = "stable"
+    EMPTY = "empty"
+    SUPERSEDED = "superseded"
+
+
+TopicPartition = tuple[str, int]
+
+
+class Member(NamedTuple):
+    """A member in one generation."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    """Its subscription; empty where it cannot be read."""
+    assigned: tuple[TopicPartition, ...] = ()
+    """Sorted."""
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The shortest that a person recognises: the instance id, or the client id and where it runs."""
+        return self.instance_id or (
+            f"{self.client_id}@{self.host.lstrip('/')}" if self.host else self.client_id
+        )
+
+
+class Gone(NamedTuple):
+    """How a member went."""
+
+    why: Departure
+    confidence: Confidence
+    silent_ms: int | None = None
+    """How long nothing had been heard of it when it went."""
+    evidence: tuple[str, ...] = ()
+
+
+class Move(NamedTuple):
+    """A partition that changed hands in a rebalance. None: nobody."""
+
+    topic: str
+    partition: int
+    giver: str | None
+    """Member id."""
+    heir: str | None
+    unowned_ms: int | None = None
+    """How long nobody had it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """One rebalance of one group, from its cause to its end."""
+
+    id: str
+    """Where it was read: `journal-PARTITION-OFFSET` or `offsets-PARTITION-OFFSET`. The same however often it
+    is read."""
+    group: str
+    kind: Kind
+    generation: int
+    """Of the classic protocol; else the group epoch."""
+    at_ms: int
+    """Its end."""
+    cause: Cause
+    confidence: Confidence
+    """Of the cause."""
+    evidence: tuple[str, ...] = ()
+    """A sentence each: what was seen that tells the cause."""
+    cause_members: tuple[str, ...] = ()
+    """Member ids of who caused it."""
+    reason: str = ""
+    """The client's own (KIP-800); only the coordinator hears it."""
+    outcome: Outcome = Outcome.STABLE
+    protocol_type: str = ""
+    protocol: str = ""
+    """The assignor."""
+    leader: str = ""
+    """Member id."""
+    members: tuple[Member, ...] = ()
+    """After it."""
+    joined: tuple[str, ...] = ()
+    """Member ids."""
+    left: Mapping[str, Gone] = field(default_factory=dict)
+    """By member id."""
+    before: tuple[Member, ...] = ()
+    """Members before it."""
+    began_ms: int | None = None
+    join_ms: int | None = None
+    """First phase: waiting for JoinGroup of all members."""
+    join_last_member: str = ""
+    """Whom that phase waited longest for."""
+    leader_ms: int | None = None
+    """Second phase: until the leader had computed the assignment."""
+    sync_ms: int | None = None
+    """Third phase: until the last follower had its share."""
+    moves: tuple[Move, ...] = ()
+    unowned_ms: int | None = None
+    """Summed over partitions: how long they had no owner. 60,000 is one partition-minute."""
+    first_commit_ms: int | None = None
+    """After it."""
+    last_commit_ms: int | None = None
+    """Before it."""
+    principals: Mapping[str, str] = field(default_factory=dict)
+    """Member id -> who it is, where clients authenticate and the journal says so."""
+
+    @property
+    def duration_ms(self) -> int | None:
+        """From its beginning to its end."""
+        return None if self.began_ms is None else self.at_ms - self.began_ms
+
+
+class MemberSpan(NamedTuple):
+    """The life of a member."""
+
+    group: str
+    member: Member
+    """As it was last; nobody's partitions once it is gone."""
+    since_ms: int
+    until_ms: int | None
+    """None: it is there."""
+    gone: Gone | None
+    rebalance_id: str | None
+    """In which it went."""
+
+
+class Ownership(NamedTuple):
+    """A partition in one member's hands."""
+
+    group: str
+    topic: str
+    partition: int
+    member_id: str
+    since_ms: int
+    until_ms: int | None
+    """None: still."""
+    rebalance_id: str
+    """That gave it."""
+
+
+class Commit(NamedTuple):
+    """A committed offset at a point in time."""
+
+    group: str
+    topic: str
+    partition: int
+    at_ms: int
+    offset: int
+
+
+class Lag(NamedTuple):
+    """How far a group was behind in a partition. `committed` is None where it had committed nothing."""
+
+    group: str
+    topic: str
+    partition: int
+    at_ms: int
+    end_offset: int
+    committed: int | None
+
+
+class EventKind(StrEnum):
+    """What else happened that an operator asks about."""
+
+    OFFSETS_RESET = "offsets reset"
+    """A committed offset went back, or far ahead at once, in many partitions."""
+    OFFSETS_DELETED = "offsets deleted"
+    GROUP_DELETED = "group deleted"
+    COORDINATOR_AWAY = "coordinator away"
+    COORDINATOR_BACK = "coordinator back"
+    PARTITIONS_ADDED = "partitions added"
+    TOPIC_CREATED = "topic created"
+    TOPIC_DELETED = "topic deleted"
+    COMMITS_STOPPED = "commits stopped"
+    """Of a member that is in the group."""
+    JOIN_REFUSED = "join refused"
+    """Only Ringleader's journal knows."""
+
+
+class Event(NamedTuple):
+    """Something that happened beside rebalances. `group` is "" for what concerns the whole cluster."""
+
+    id: str
+    """The same however often it is read."""
+    group: str
+    at_ms: int
+    kind: EventKind
+    text: str
+    """One sentence."""
+
+
+class GroupState(NamedTuple):
+    """A group as it is now, as far as it was read."""
+
+    group: str
+    kind: Kind
+    state: str
+    """Kafka's word: Stable, Empty, PreparingRebalance, CompletingRebalance, Assigning, Reconciling, Dead."""
+    generation: int
+    protocol_type: str
+    protocol: str
+    leader: str
+    members: tuple[Member, ...]
+    since_ms: int
+    """When it got into this generation."""
