@@ -1,0 +1,212 @@
+"""What inference can be told: records of `__consumer_offsets`, and what polls saw.
+
+`at_ms` of a record is the record's own timestamp (Unix ms), of a poll the time when its answer came: what is
+concluded does not depend on when it is read. Records are told in the order of their partition; of different
+partitions, and of polls among them, about in the order of time.
+
+What comes out is identified so that it can be said again, which replaces what was said before:
+
+- `Rebalance.id`, `Event.id`, `GroupState.group` (state "Dead": the group is deleted);
+- `MemberSpan` by (group, member_id, since_ms), `Ownership` by (group, topic, partition, member_id, since_ms);
+- `Commit` by (group, topic, partition, at_ms). Commits come out thinned: one for each partition and
+  `COMMIT_EVERY_MS`, the last before and the first after each rebalance, and the newest once it is that old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ringleader.insight.model import Commit, Event, GroupState, Kind, MemberSpan, Ownership, Rebalance
+from ringleader.protocol.messages import GroupMetadataValue
+
+COMMIT_EVERY_MS = 10_000
+"""Of each partition, commits nearer to each other than this are not kept, but around rebalances."""
+
+Output = Rebalance | MemberSpan | Ownership | Event | GroupState | Commit
+
+
+class Source(NamedTuple):
+    """Where a record was read; gives `Rebalance.id`."""
+
+    partition: int
+    offset: int
+
+
+class ClassicGroup(NamedTuple):
+    """A group's record (key type 2): a generation is complete. `value` is None for a tombstone."""
+
+    source: Source
+    at_ms: int
+    group: str
+    value: GroupMetadataValue | None
+
+
+class OffsetCommitted(NamedTuple):
+    """An offset was committed (key types 0 and 1)."""
+
+    source: Source
+    at_ms: int
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+
+class OffsetDeleted(NamedTuple):
+    """A tombstone of a committed offset."""
+
+    source: Source
+    at_ms: int
+    group: str
+    topic: str
+    partition: int
+
+
+Partitions = Mapping[bytes, tuple[int, ...]]
+"""Topic id -> partitions."""
+
+
+class GroupEpoch(NamedTuple):
+    """Consumer protocol (key type 3) and share groups (11): the group's epoch. None: a tombstone."""
+
+    source: Source
+    at_ms: int
+    group: str
+    kind: Kind
+    epoch: int | None
+    metadata_hash: int = 0
+    """Of the subscribed topics; changes when partitions are added. 0: brokers before 4.1 do not say."""
+
+
+class ModernMember(NamedTuple):
+    """A member as it subscribed (key types 5 and 10). `gone`: a tombstone, only the ids count."""
+
+    source: Source
+    at_ms: int
+    group: str
+    kind: Kind
+    member_id: str
+    gone: bool
+    client_id: str = ""
+    host: str = ""
+    instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+    rebalance_timeout_ms: int | None = None
+    session_timeout_ms: int | None = None
+    """Of a member that speaks the classic protocol in a consumer group; else the broker's setting rules."""
+
+
+class TargetEpoch(NamedTuple):
+    """The epoch that the assignor has computed for (key types 6 and 12). None: a tombstone."""
+
+    source: Source
+    at_ms: int
+    group: str
+    kind: Kind
+    epoch: int | None
+
+
+class TargetAssignment(NamedTuple):
+    """What a member shall get (key types 7 and 13). None: a tombstone."""
+
+    source: Source
+    at_ms: int
+    group: str
+    kind: Kind
+    member_id: str
+    partitions: Partitions | None
+
+
+class CurrentAssignment(NamedTuple):
+    """What a member has (key types 8 and 14). `epoch` is None for a tombstone, -2 for a static member that is
+    away for a moment."""
+
+    source: Source
+    at_ms: int
+    group: str
+    kind: Kind
+    member_id: str
+    epoch: int | None
+    assigned: Partitions
+    revoking: Partitions
+    """It still has to give these up."""
+
+
+class RegexResolved(NamedTuple):
+    """What a pattern matches (key type 16). None: a tombstone."""
+
+    source: Source
+    at_ms: int
+    group: str
+    regex: str
+    topics: tuple[str, ...] | None
+
+
+class Journalled(NamedTuple):
+    """An entry of Ringleader's own journal, which knows."""
+
+    source: Source
+    at_ms: int
+    said: Rebalance | Event
+
+
+class DescribedMember(NamedTuple):
+    """A member as DescribeGroups, ConsumerGroupDescribe or ShareGroupDescribe names it."""
+
+    member_id: str
+    client_id: str = ""
+    host: str = ""
+    instance_id: str | None = None
+
+
+class Described(NamedTuple):
+    """An answer of DescribeGroups, ConsumerGroupDescribe or ShareGroupDescribe. Asked about once a second
+    while a group moves, and of a group at rest as often as one likes."""
+
+    at_ms: int
+    group: str
+    state: str
+    """Kafka's word."""
+    members: tuple[DescribedMember, ...]
+
+
+class Topic(NamedTuple):
+    """A topic as Metadata shows it. `topic_id` is 16 zero bytes where the broker has none."""
+
+    partitions: int
+    topic_id: bytes
+
+
+class TopicsSeen(NamedTuple):
+    """All topics of the cluster at a time: told once before any record (groups of the consumer protocol name
+    topics by id), then every few seconds, at once where something changed."""
+
+    at_ms: int
+    topics: Mapping[str, Topic]
+
+
+class CoordinatorSeen(NamedTuple):
+    """Who leads a partition of `__consumer_offsets`, and whether it answers. Told when that changes."""
+
+    at_ms: int
+    offsets_partition: int
+    broker: int
+    leader_epoch: int
+    reachable: bool
+
+
+RecordFact = (
+    ClassicGroup
+    | OffsetCommitted
+    | OffsetDeleted
+    | GroupEpoch
+    | ModernMember
+    | TargetEpoch
+    | TargetAssignment
+    | CurrentAssignment
+    | RegexResolved
+    | Journalled
+)
+Fact = RecordFact | Described | TopicsSeen | CoordinatorSeen
