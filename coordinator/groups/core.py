@@ -155,6 +155,13 @@ class Core:
         """Start a member's session afresh."""
         self.deadlines.arm(member, now_ms + member.session_timeout_ms)
 
+    def arm_sessions(self, now_ms: int) -> None:
+        """Start all sessions afresh: members could not keep them alive, because of us."""
+        for group in self.groups.values():
+            for member in group.members.values():
+                if not member.is_new:  # no session yet, but a longer time for its first join phase
+                    self.arm_session(member, now_ms)
+
     def arm(self, deadline: Deadline, due_ms: int) -> None:
         """Start or move any deadline."""
         self.deadlines.arm(deadline, due_ms)
@@ -233,10 +240,7 @@ class Core:
         self._waits_since_ms = None
         self.look_at_log(now_ms)
         if silent:
-            for group in self.groups.values():
-                for member in group.members.values():
-                    if not member.is_new:  # no session yet, but a longer time for its first join phase
-                        self.arm_session(member, now_ms)
+            self.arm_sessions(now_ms)
         while self._on_its_way and self._on_its_way[0][0] <= position:
             group = self._on_its_way.popleft()[1]
             if group.position <= position:

@@ -147,9 +147,7 @@ class Shard:
         if full and not core.full:
             self._rebalances.store_is_full(now_ms)
         elif core.full and not full:  # who was refused all the time could not keep its session alive
-            for group in self._groups.values():
-                for member in group.members.values():
-                    core.arm_session(member, now_ms)
+            core.arm_sessions(now_ms)
         core.full = full
 
     def unload(self) -> None:
