@@ -97,6 +97,7 @@ class OffsetHandler(Part):
         key = records.offset_key(group_id, topic, partition)
         value = records.offset_value(offset, leader_epoch, "", core.unix_time.stamp_ms(now_ms), -1)
         core.out.answer(ticket, _NONE, core.write_offsets(group, [(key, value)]))
+        core.look_at_log(now_ms)
         return True
 
     def _check_commit(self, request: OffsetCommitRequest, version: int, now_ms: int) -> ErrorCode | int:

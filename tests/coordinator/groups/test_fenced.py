@@ -169,6 +169,13 @@ def test_nobody_is_thought_to_have_expired_while_the_log_is_silent() -> None:
     assert script.play("heartbeat a; heartbeat b") == ["63s  a: heartbeat ok", "63s  b: heartbeat ok"]
 
 
+def test_a_commit_that_takes_the_short_way_waits_for_the_log_too() -> None:
+    script = Script()
+    script.play(f"{FORM}; store hold")
+    assert script.shard.commit_one("g", 1, "a-1", None, "t", 0, 6, -1, object(), script.now_ms)  # type: ignore[arg-type]
+    assert script.play("tick 60s; state") == ["63s  state Stable generation 1 members [a-1*]"]
+
+
 def test_a_shard_whose_members_only_send_heartbeats_is_proven_every_few_seconds() -> None:
     script = stable()
     for count in (1, 2, 3):
