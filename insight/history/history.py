@@ -1,0 +1,285 @@
+"""`History`: the file, opened to read or to write."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from ringleader.insight.history.errors import HistoryError
+from ringleader.insight.history.lock import WriterLock
+from ringleader.insight.history.queries import Queries, sentence
+from ringleader.insight.history.tables import FOREVER, connect
+from ringleader.insight.history.values import gone_row, member_row, packed, rebalance_data, state_data
+from ringleader.insight.model import (
+    Commit,
+    Event,
+    GroupState,
+    Lag,
+    MemberSpan,
+    Ownership,
+    Rebalance,
+    TopicPartition,
+)
+
+Output = Rebalance | MemberSpan | Ownership | Event | GroupState | Commit | Lag
+
+MAX_AGE_MS = 30 * 24 * 3_600_000
+"""What is older is forgotten, unless a caller says otherwise."""
+MAX_BYTES = 1 << 30
+"""Of the file, unless a caller says otherwise. The oldest goes first."""
+MIN_BYTES = 1 << 20
+DEAD = "Dead"
+"""The state of a group that is gone."""
+PRUNE_ROWS = 2_000
+"""Of each table, in one transaction: so that nobody waits for long."""
+
+_TIMES = {
+    "rebalance": "at_ms",
+    "event": "at_ms",
+    "state": "gone_ms",
+    "member": "until_ms",
+    "ownership": "until_ms",
+    "commits": "at_ms",
+    "lag": "at_ms",
+}
+"""Table -> when a row of it is over."""
+
+
+class History(Queries):
+    """What happened to the groups of one cluster. Opened to read by anybody, to write by one process."""
+
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        lock: WriterLock | None,
+        max_age_ms: int,
+        max_bytes: int,
+    ) -> None:
+        super().__init__(path, connection)
+        self._lock = lock
+        self._max_age_ms = max_age_ms
+        self._max_bytes = max_bytes
+        self._change = self.cursor if lock else 0
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        read_only: bool = False,
+        cluster_id: str | None = None,
+        address: str | None = None,
+        max_age_ms: int = MAX_AGE_MS,
+        max_bytes: int = MAX_BYTES,
+    ) -> Self:
+        """Whoever writes makes the file and its directory, brings an older format up to date, and keeps it
+        within `max_age_ms` and `max_bytes`.
+
+        `cluster_id`: the cluster that the caller speaks of; a new file is of this one from now on. Raises
+        HistoryLockedError when another process writes it, FormatError for a file of something else or of a
+        newer Ringleader, HistoryError for that of another cluster, or when there is none to be read.
+        """
+        if max_age_ms <= 0:
+            raise ValueError(f"the age of a history has to be above 0 ms, not {max_age_ms}")
+        if max_bytes < MIN_BYTES:
+            raise ValueError(f"the size of a history has to be at least {MIN_BYTES} bytes, not {max_bytes}")
+        path = Path(path)
+        lock = None
+        try:
+            if not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lock = WriterLock(path)
+                lock.acquire()
+            history = cls(path, connect(path, read_only=read_only), lock, max_age_ms, max_bytes)
+        except sqlite3.Error as error:
+            _release(lock)
+            raise HistoryError(sentence(path, error)) from error
+        except OSError as error:
+            _release(lock)
+            raise HistoryError(f"{path} cannot be opened: {error.strerror}") from error
+        except BaseException:
+            _release(lock)
+            raise
+        try:
+            history._is_of(cluster_id, address)
+        except BaseException:
+            history.close()
+            raise
+        return history
+
+    def record(
+        self,
+        outputs: Iterable[Output],
+        *,
+        positions: Mapping[TopicPartition, int] | None = None,
+        snapshots: Mapping[str, bytes] | None = None,
+        commits: Mapping[str, bytes] | None = None,
+        read_ms: int | None = None,
+    ) -> None:
+        """All of this, or nothing; synced by who syncs: a process that is killed loses nothing, a machine
+        that loses power the last moments, positions included.
+
+        What has the same id as something before takes its place: a rebalance and an event by id, a member by
+        group, id and beginning, ownership by that and the partition, a commit and a lag by partition and
+        time. `positions`: the offset that comes next, of the topics it is read from. `snapshots` and
+        `commits`: what inference goes on from, by group; b"" forgets one. `read_ms`: up to when it now tells
+        (`newest_ms`). Raises HistoryError; it may be called again with the same.
+        """
+        rows = _Rows(self._change)
+        for one in outputs:
+            rows.add(one)
+        with self._transaction() as connection:
+            for statement, values in rows.statements():
+                connection.executemany(statement, values)
+            if positions:
+                places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
+                connection.executemany("INSERT OR REPLACE INTO position VALUES (?,?,?)", places)
+            for table, given in (("snapshot", snapshots or {}), ("snapshot_commits", commits or {})):
+                kept = [(group, value) for group, value in given.items() if value]
+                gone = [(group,) for group, value in given.items() if not value]
+                connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", kept)
+                connection.executemany(f"DELETE FROM {table} WHERE grp = ?", gone)
+            if read_ms is not None:
+                connection.execute("INSERT OR REPLACE INTO fact VALUES ('read_ms', ?)", (read_ms,))
+        self._change = rows.change
+
+    def prune(self, now_ms: int) -> int:
+        """Forget what is too old, or too much; how many rows. To be called now and then: it does a bit each
+        time, so that nobody waits."""
+        forgotten = self._forget(now_ms - self._max_age_ms)
+        if not forgotten and self._bytes() > self._max_bytes:
+            oldest_ms = self.oldest_ms
+            if oldest_ms is not None:
+                forgotten = self._forget(oldest_ms + max((now_ms - oldest_ms) // 50, 1))
+        return forgotten
+
+    def close(self) -> None:
+        """Close the file, for another process to write."""
+        super().close()
+        _release(self._lock)
+
+    # ---- inside ----
+
+    def _is_of(self, cluster_id: str | None, address: str | None) -> None:
+        known = self.cluster_id
+        if cluster_id and known and cluster_id != known:
+            raise HistoryError(
+                f"{self.path} is the history of the cluster {known}, not of {cluster_id}: name another file"
+            )
+        if self._lock is None:
+            return
+        with self._transaction() as connection:
+            for name, value in (("cluster_id", cluster_id), ("address", address)):
+                if value:
+                    connection.execute("INSERT OR REPLACE INTO fact VALUES (?,?)", (name, value))
+
+    def _forget(self, before_ms: int) -> int:
+        forgotten = 0
+        for table, time in _TIMES.items():
+            # WITHOUT ROWID tables cannot be cut by number: by the time of the last row that goes instead.
+            [last] = self._all(
+                f"SELECT max({time}) FROM "
+                f"(SELECT {time} FROM {table} WHERE {time} < ? ORDER BY {time} LIMIT ?)",
+                before_ms,
+                PRUNE_ROWS,
+            )
+            if last[0] is not None:
+                with self._transaction() as connection:
+                    forgotten += connection.execute(f"DELETE FROM {table} WHERE {time} <= ?", last).rowcount
+        return forgotten
+
+    def _bytes(self) -> int:
+        [[pages]], [[free]], [[size]] = (
+            self._all(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self._lock is None:
+            raise HistoryError(f"{self.path} was opened to be read only")
+        with self._saying():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+class _Rows:
+    """Values as rows of their tables. What has the same key comes once: the last."""
+
+    def __init__(self, change: int) -> None:
+        self.change = change
+        self._rows: dict[type, dict[Any, tuple[Any, ...]]] = {}
+
+    def add(self, one: Output) -> None:
+        """As the last word on it."""
+        key, row = getattr(self, f"_{type(one).__name__.lower()}")(one)
+        rows = self._rows.setdefault(type(one), {})
+        rows.pop(key, None)  # the last word also has the last place
+        rows[key] = row
+
+    def statements(self) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+        """What writes them."""
+        for kind, rows in self._rows.items():
+            table = _TABLE_OF[kind]
+            values = ",".join("?" * len(next(iter(rows.values()))))
+            yield f"INSERT OR REPLACE INTO {table} VALUES ({values})", rows.values()
+
+    def _next(self) -> int:
+        self.change += 1
+        return self.change
+
+    def _rebalance(self, one: Rebalance) -> tuple[Any, tuple[Any, ...]]:
+        return one.id, (one.id, one.group, one.at_ms, self._next(), rebalance_data(one))
+
+    def _event(self, one: Event) -> tuple[Any, tuple[Any, ...]]:
+        return one.id, (one.id, one.group, one.at_ms, self._next(), one.kind.value, one.text)
+
+    def _groupstate(self, one: GroupState) -> tuple[Any, tuple[Any, ...]]:
+        return one.group, (
+            one.group,
+            one.since_ms if one.state == DEAD else FOREVER,
+            self._next(),
+            state_data(one),
+        )
+
+    def _memberspan(self, one: MemberSpan) -> tuple[Any, tuple[Any, ...]]:
+        key = (one.group, one.member.member_id, one.since_ms)
+        value = packed([member_row(one.member), one.gone and gone_row(one.gone)])
+        return key, (*key, FOREVER if one.until_ms is None else one.until_ms, one.rebalance_id, value)
+
+    def _ownership(self, one: Ownership) -> tuple[Any, tuple[Any, ...]]:
+        until_ms = FOREVER if one.until_ms is None else one.until_ms
+        start = (one.topic, one.partition, one.group, one.since_ms)
+        return (*start, one.member_id), (*start, until_ms, one.member_id, one.rebalance_id)
+
+    def _commit(self, one: Commit) -> tuple[Any, tuple[Any, ...]]:
+        return one[:4], tuple(one)
+
+    def _lag(self, one: Lag) -> tuple[Any, tuple[Any, ...]]:
+        return one[:4], tuple(one)
+
+
+_TABLE_OF: dict[type, str] = {
+    Rebalance: "rebalance",
+    Event: "event",
+    GroupState: "state",
+    MemberSpan: "member",
+    Ownership: "ownership",
+    Commit: "commits",
+    Lag: "lag",
+}
+
+
+def _release(lock: WriterLock | None) -> None:
+    if lock is not None:
+        lock.release()

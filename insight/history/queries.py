@@ -1,0 +1,326 @@
+"""What a history is asked."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from ringleader.insight.history.errors import HistoryError
+from ringleader.insight.history.tables import FOREVER
+from ringleader.insight.history.values import gone_of, member_of, rebalance_of, state_of, unpacked
+from ringleader.insight.model import (
+    Commit,
+    Event,
+    EventKind,
+    GroupState,
+    Lag,
+    MemberSpan,
+    Ownership,
+    Rebalance,
+    TopicPartition,
+)
+
+CHANGES_AT_ONCE = 1_000
+"""The most that `changes` returns."""
+
+_CHANGES = """
+SELECT change, 'rebalance', value, NULL, NULL, NULL, NULL FROM rebalance WHERE change > ?1
+UNION ALL SELECT change, 'event', id, grp, at_ms, kind, text FROM event WHERE change > ?1
+UNION ALL SELECT change, 'state', value, NULL, NULL, NULL, NULL FROM state WHERE change > ?1
+ORDER BY change LIMIT ?2
+"""
+
+
+class Queries:
+    """The read side. All times are Unix time in milliseconds; lists are in the order of time. May be used by
+    several threads. Everything raises HistoryError for a file that cannot be read."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    # ---- the whole ----
+
+    @property
+    def cluster_id(self) -> str:
+        """Of the cluster that this is the history of; "" for one that does not say."""
+        return str(self._fact("cluster_id") or "")
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, where the cluster was reached last."""
+        return str(self._fact("address") or "")
+
+    @property
+    def newest_ms(self) -> int | None:
+        """Up to when it tells; None: nothing yet."""
+        told = self._fact("read_ms")
+        return None if told is None else int(told)
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """The first moment that something is known of; None: nothing yet."""
+        queries = (
+            "SELECT min(at_ms) FROM rebalance",
+            "SELECT min(at_ms) FROM event",
+            "SELECT min(at_ms) FROM commits",
+            "SELECT min(at_ms) FROM lag",
+            "SELECT min(since_ms) FROM member",
+        )
+        found = [row[0] for query in queries for row in self._all(query) if row[0] is not None]
+        return min(found, default=None)
+
+    @property
+    def cursor(self) -> int:
+        """For `changes`: what comes from now on."""
+        return max(row[0] or 0 for table in _READ for row in self._all(f"SELECT max(change) FROM {table}"))
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Of each partition of the topics that it is read from: the offset that comes next."""
+        return {
+            (topic, partition): offset
+            for topic, partition, offset in self._all("SELECT topic, partition, offset FROM position")
+        }
+
+    def snapshots(self) -> list[tuple[str, bytes, bytes]]:
+        """Of each group what `record` was given last: snapshot and commits."""
+        return self._all(
+            "SELECT snapshot.grp, snapshot.value, ifnull(snapshot_commits.value, x'') "
+            "FROM snapshot LEFT JOIN snapshot_commits USING (grp)"
+        )
+
+    # ---- groups ----
+
+    def groups(self) -> list[GroupState]:
+        """All that were seen, by name; those that are gone have the state Dead."""
+        return [state_of(row[0]) for row in self._all("SELECT value FROM state ORDER BY grp")]
+
+    def group(self, group: str) -> GroupState | None:
+        """None: never seen."""
+        return next(
+            (state_of(row[0]) for row in self._all("SELECT value FROM state WHERE grp = ?", group)), None
+        )
+
+    def rebalances(
+        self,
+        group: str | None = None,
+        *,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+        limit: int = 1000,
+        newest_first: bool = False,
+    ) -> list[Rebalance]:
+        """Those that ended within the time, of one group or of all. Of more than `limit` the oldest, or with
+        `newest_first` the newest."""
+        asked = _Where("at_ms", since_ms, until_ms)
+        asked.equal("grp", group)
+        order = "DESC" if newest_first else "ASC"
+        query = f"SELECT value FROM rebalance{asked} ORDER BY at_ms {order}, rowid {order} LIMIT ?"
+        return [rebalance_of(row[0]) for row in self._all(query, *asked.values, limit)]
+
+    def rebalance(self, id: str) -> Rebalance | None:  # noqa: A002
+        """None: there is none, or no longer."""
+        found = self._all("SELECT value FROM rebalance WHERE id = ?", id)
+        return next((rebalance_of(row[0]) for row in found), None)
+
+    def members(
+        self, group: str, *, since_ms: int | None = None, until_ms: int | None = None
+    ) -> list[MemberSpan]:
+        """Whose life touches the time."""
+        asked = _Where("until_ms", since_ms, None)
+        asked.equal("grp", group)
+        asked.most("since_ms", until_ms)
+        query = (
+            "SELECT since_ms, nullif(until_ms, ?), rebalance_id, value "
+            f"FROM member{asked} ORDER BY since_ms, rowid"
+        )
+        return [
+            MemberSpan(group, member_of(member), since, until, gone and gone_of(gone), rebalance_id)
+            for since, until, rebalance_id, value in self._all(query, FOREVER, *asked.values)
+            for member, gone in [unpacked(value)]
+        ]
+
+    # ---- partitions ----
+
+    def ownership(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+    ) -> list[Ownership]:
+        """Who had which partition, as far as it touches the time."""
+        asked = _Where("until_ms", since_ms, None)
+        asked.equal("grp", group)
+        asked.equal("topic", topic)
+        asked.equal("partition", partition)
+        asked.most("since_ms", until_ms)
+        return self._ownership(asked)
+
+    def owners_at(self, topic: str, partition: int, at_ms: int) -> list[Ownership]:
+        """Who had that partition then, in all groups. Whoever got it at that very moment, not who gave it."""
+        asked = _Where("until_ms", at_ms + 1, None)
+        asked.equal("topic", topic)
+        asked.equal("partition", partition)
+        asked.most("since_ms", at_ms)
+        return self._ownership(asked)
+
+    def commits(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+    ) -> list[Commit]:
+        """Committed offsets, thinned: of each partition one in 10 s, the last before and the first after each
+        rebalance, and the newest."""
+        asked = _samples(group, topic, partition, since_ms, until_ms)
+        query = f"SELECT grp, topic, partition, at_ms, offset FROM commits{asked} ORDER BY at_ms"
+        return [Commit(*row) for row in self._all(query, *asked.values)]
+
+    def offsets_at(self, group: str, at_ms: int) -> dict[TopicPartition, Commit]:
+        """What was committed then, of each partition."""
+        query = (
+            "SELECT grp, topic, partition, max(at_ms), offset FROM commits WHERE grp = ? AND at_ms <= ? "
+            "GROUP BY topic, partition"
+        )
+        found = [Commit(*row) for row in self._all(query, group, at_ms)]
+        return {(one.topic, one.partition): one for one in found}
+
+    def lag(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+    ) -> list[Lag]:
+        """How far behind it was, every few seconds."""
+        asked = _samples(group, topic, partition, since_ms, until_ms)
+        query = f"SELECT grp, topic, partition, at_ms, end_offset, committed FROM lag{asked} ORDER BY at_ms"
+        return [Lag(*row) for row in self._all(query, *asked.values)]
+
+    # ---- the rest ----
+
+    def events(
+        self, group: str | None = None, *, since_ms: int | None = None, until_ms: int | None = None
+    ) -> list[Event]:
+        """Of one group, of the cluster as a whole (""), or all."""
+        asked = _Where("at_ms", since_ms, until_ms)
+        asked.equal("grp", group)
+        query = f"SELECT id, grp, at_ms, kind, text FROM event{asked} ORDER BY at_ms, rowid"
+        return [_event(row) for row in self._all(query, *asked.values)]
+
+    def changes(self, after: int) -> tuple[int, list[Rebalance | Event | GroupState]]:
+        """What was recorded since the cursor was `after`, in that order, and the cursor that goes on from
+        there; of several states of a group the last. At most `CHANGES_AT_ONCE`: ask again until there are
+        none."""
+        found = self._all(_CHANGES, after, CHANGES_AT_ONCE)
+        return (found[-1][0] if found else after), [_READ[row[1]](row[2:]) for row in found]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    # ---- inside ----
+
+    def _ownership(self, asked: _Where) -> list[Ownership]:
+        query = (
+            "SELECT grp, topic, partition, member_id, since_ms, nullif(until_ms, ?), rebalance_id "
+            f"FROM ownership{asked} ORDER BY since_ms, topic, partition"
+        )
+        return [Ownership(*row) for row in self._all(query, FOREVER, *asked.values)]
+
+    def _fact(self, name: str) -> Any:
+        return next((row[0] for row in self._all("SELECT value FROM fact WHERE name = ?", name)), None)
+
+    def _all(self, query: str, *values: Any) -> list[Any]:
+        with self._saying():
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _saying(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise HistoryError(sentence(self.path, error)) from error
+
+
+class _Where:
+    """Conditions, and the values in them."""
+
+    def __init__(self, time: str, since_ms: int | None, until_ms: int | None) -> None:
+        self._conditions: list[str] = []
+        self.values: list[Any] = []
+        if since_ms is not None:
+            self._add(f"{time} >= ?", since_ms)
+        self.most(time, until_ms)
+
+    def equal(self, column: str, value: Any) -> None:
+        """Unless it is None."""
+        if value is not None:
+            self._add(f"{column} = ?", value)
+
+    def most(self, column: str, value: int | None) -> None:
+        """At most that, unless it is None."""
+        if value is not None:
+            self._add(f"{column} <= ?", value)
+
+    def __str__(self) -> str:
+        return f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
+
+    def _add(self, condition: str, value: Any) -> None:
+        self._conditions.append(condition)
+        self.values.append(value)
+
+
+def _samples(
+    group: str, topic: str | None, partition: int | None, since_ms: int | None, until_ms: int | None
+) -> _Where:
+    asked = _Where("at_ms", since_ms, until_ms)
+    asked.equal("grp", group)
+    asked.equal("topic", topic)
+    asked.equal("partition", partition)
+    return asked
+
+
+def _event(row: Iterable[Any]) -> Event:
+    id, group, at_ms, kind, text = row  # noqa: A001
+    return Event(id, group, at_ms, EventKind(kind), text)
+
+
+_READ: dict[str, Callable[[Any], Rebalance | Event | GroupState]] = {
+    "rebalance": lambda row: rebalance_of(row[0]),
+    "event": _event,
+    "state": lambda row: state_of(row[0]),
+}
+
+
+def sentence(path: Path, error: sqlite3.Error) -> str:
+    """What SQLite says, for people."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return f"the disk is full: make room for {path}, or name a file on another one"
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"another program keeps {path} for itself: end it"
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return f"{path} cannot be opened: check that its directory exists and that you may write there"
+    if code == sqlite3.SQLITE_READONLY:
+        return f"{path} cannot be written: check the rights of the file and its directory"
+    if code == sqlite3.SQLITE_CORRUPT:
+        return f"{path} is damaged ({error}): move it away, and the history begins anew"
+    return f"{path}: {error}"
