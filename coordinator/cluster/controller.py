@@ -25,7 +25,7 @@ def next_map(states: Iterable[MemberState], controller: int, partitions: int | N
     owners = [] if before is None else list(before.owners[:partitions])
     owners += [NOBODY] * (partitions - len(owners))
     serving = {
-        partition: state.node.node_id
+        (partition, state.node.node_id)
         for state in states
         if state.node is not None
         for partition in state.loads

@@ -71,6 +71,8 @@ class ClusterNode(ServingNode):
         self._pings = Pings(settings.node_id, self._suspicion)
         self._loads: dict[int, float] = {}
         self._written: dict[int, int] = {}
+        self._told: frozenset[int] = frozenset()
+        """What it served as of the last join."""
         self._changed = asyncio.Event()
         """Set at every map and whenever the runtime has caught up with it."""
         self._leaving = False
@@ -253,6 +255,7 @@ class ClusterNode(ServingNode):
     def _state(self) -> MemberState:
         """What this node tells the controller. Asked in another thread: it only reads."""
         serving, loads = self.runtime.serving, self._loads
+        self._told = serving
         return MemberState(
             node=self._info,
             known=self.map,
@@ -280,9 +283,11 @@ class ClusterNode(ServingNode):
             self._spawn(None, self._membership.rejoin("it started anew"))
         self._changed.set()
 
-    def _settled(self, took: bool) -> None:
+    def _settled(self) -> None:
+        """Planned moves wait for what the controller was not told yet: also when this node had taken it over
+        before the map came."""
         self._changed.set()
-        if took and self.map is not None and self.map.moving:
+        if self.map is not None and self.map.moving and self._told != self.runtime.serving:
             self._spawn(None, self._membership.rejoin("it took over what it was given"))
 
     def _removed(self, reason: str) -> None:

@@ -30,11 +30,8 @@ NAMED = 10
 class Ownership:
     """Which partitions this node has, and is about to have."""
 
-    def __init__(
-        self, node_id: int, runtime: GroupRuntime, log: Log, on_settled: Callable[[bool], None]
-    ) -> None:
-        """`on_settled(took)`: this node has what the map gives it, and has given up the rest; whether it took
-        anything over for that."""
+    def __init__(self, node_id: int, runtime: GroupRuntime, log: Log, on_settled: Callable[[], None]) -> None:
+        """`on_settled()`: this node has what the map gives it, and has given up the rest."""
         self._node_id = node_id
         self._runtime = runtime
         self._log = log
@@ -46,7 +43,6 @@ class Ownership:
         self._taking: set[int] = set()
         self._tries: dict[int, int] = {}
         self._not_before_s: dict[int, float] = {}
-        self._took = False
         self._taken: dict[int, int] = {}
         """For the log: partition -> records that it had, since the last line; likewise the next two."""
         self._given: set[int] = set()
@@ -162,7 +158,6 @@ class Ownership:
         try:
             async with self._slots:
                 self._taken[partition] = await self._runtime.acquire(partition)
-                self._took = True
             self._tries.pop(partition, None)
         except Exception as error:
             wait_s = self._next_wait_s(partition)
@@ -183,10 +178,9 @@ class Ownership:
         if self._settled or self._tasks or self._wanted != self._runtime.serving:
             return
         self._settled = True
-        took, self._took = self._took, False
         if not self._more:
             self._say()
-        self._on_settled(took)
+        self._on_settled()
 
     def _say(self) -> None:
         """One line for all that moved."""

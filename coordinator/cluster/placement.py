@@ -132,18 +132,16 @@ def step(
     owners: Sequence[int],
     goal: Sequence[int],
     there: Collection[int],
-    serving: Mapping[int, int],
+    serving: Collection[tuple[int, int]],
 ) -> tuple[tuple[int, ...], dict[int, int]]:
     """The owners as of now on the way to the goal, and what is still to move: partition -> its next owner.
 
     What belongs to a node that is not `there` moves at once; of the rest a few to each node, so that none is
-    without an owner for long. `serving`: partition -> the node that says that it serves it; what a node was
-    given and does not serve yet counts as under way.
+    without an owner for long. `serving`: partitions, each with a node that says that it serves it (several
+    may, when one does not know better yet); what a node was given and does not serve counts as under way.
     """
     now, moving = list(owners), dict[int, int]()
-    under_way = Counter(
-        owner for partition, owner in enumerate(owners) if owner in there and serving.get(partition) != owner
-    )
+    under_way = Counter(owner for partition, owner in enumerate(owners) if (partition, owner) not in serving)
     for partition, (owner, heir) in enumerate(zip(owners, goal, strict=True)):
         if owner == heir:
             continue

@@ -12,13 +12,18 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.security import ClientSecurity
 from ringleader.clients.errors import ClientError
 from ringleader.clients.group.membership import GroupMember, MemberInfo, MemberProtocol
+from ringleader.coordinator.cluster.map import ClusterMap
 from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.cluster.overview import wish
+from ringleader.coordinator.cluster.state import MemberState, Pin
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.serving import StartError
 from ringleader.testing import Coordinator
 from tests.support.cluster_nodes import Lines, Nodes
+from tests.support.fenced_store import FencedStorage
 from tests.support.served import WAIT_S, until
 
 GROUPS = [f"group-{number}" for number in range(20)]
@@ -114,6 +119,34 @@ async def test_a_node_that_stops_hands_over_everything_before_it_leaves(nodes: N
     assert not lines.of("leaving before all partitions were handed over")
     assert not lines.of("node taken for dead")
     assert [node.node_id for node in two.nodes()] == [2]
+
+
+async def test_planned_moves_go_on_when_a_node_took_over_before_the_map_came(
+    nodes: Nodes, kafka_cluster: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller counts its first two as under way, and it is done with them before it hears of more."""
+    one, two = await nodes.start(1), await nodes.start(2)
+    await alike(one, two)
+    store = two.runtime._storage
+    assert isinstance(store, FencedStorage)
+    first, second, third = sorted(one.runtime.serving)[:3]
+
+    async def pin(*partitions: int) -> None:
+        wanted = MemberState(pins=tuple(Pin(partition, 2) for partition in partitions))
+        await wish(kafka_cluster.bootstrap, one.settings.cluster_group_id, wanted, ClientSecurity(), WAIT_S)
+
+    store.replays.clear()
+    await pin(first, second)
+    await until(lambda: {first, second} <= set(store.opened))
+    maps: list[ClusterMap] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(two._membership, "_on_map", maps.append)
+        await pin(third)
+        await until(lambda: any(third in newer.moving for newer in maps))
+        store.replays.set()
+        await until(lambda: {first, second} <= two.runtime.serving)
+    two._follow(maps[-1])
+    await until(lambda: third in two.runtime.serving)
 
 
 async def test_two_nodes_with_one_id_do_not_last(nodes: Nodes) -> None:

@@ -91,8 +91,8 @@ def test_nobody_able_means_no_owner() -> None:
     assert place([1, 2, NOBODY], set()) == (NOBODY,) * 3
 
 
-def serving(owners: Sequence[int]) -> dict[int, int]:
-    return dict(enumerate(owners))
+def serving(owners: Sequence[int]) -> set[tuple[int, int]]:
+    return set(enumerate(owners))
 
 
 @given(owners_before, able_nodes, st.sets(st.integers(1, 7)))
@@ -125,7 +125,13 @@ def test_the_goal_is_reached_a_few_moves_at_a_time(
 
 def test_who_has_not_taken_over_yet_gets_no_more() -> None:
     now, goal = [1, 1, 1, 2], [2, 2, 2, 2]
-    after, moving = step(now, goal, {1, 2}, {0: 1, 1: 1, 2: 1, 3: 2})
+    after, moving = step(now, goal, {1, 2}, {(0, 1), (1, 1), (2, 1), (3, 2)})
     assert (after, moving) == ((2, 2, 1, 2), {2: 2})
-    assert step(after, goal, {1, 2}, {2: 1, 3: 2, 0: 1}) == (after, moving)
-    assert step(after, goal, {1, 2}, {2: 1, 3: 2, 0: 2}) == ((2, 2, 2, 2), {})
+    assert step(after, goal, {1, 2}, {(2, 1), (3, 2), (0, 1)}) == (after, moving)
+    assert step(after, goal, {1, 2}, {(2, 1), (3, 2), (0, 2)}) == ((2, 2, 2, 2), {})
+
+
+def test_a_node_that_wakes_and_still_believes_to_have_partitions_keeps_none_from_their_owner() -> None:
+    owners, goal = [2, 2, 1], [2, 2, 2]
+    woken = {(0, 3), (1, 3)}
+    assert step(owners, goal, {1, 2, 3}, {(0, 2), (1, 2), (2, 1)} | woken) == ((2, 2, 2), {})
