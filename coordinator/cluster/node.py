@@ -41,6 +41,8 @@ ASK_TIMEOUT_S = 1.0
 PROVE_INTERVAL_S = 1.0
 LOOK_INTERVAL_S = 300.0
 """So often the controller looks whether load is uneven."""
+STANDSTILL_S = 10.0
+"""Planned moves that stand still for so long the controller plans anew."""
 PAUSE_S = 1.0
 """A loop that was away for so long may have lost what it owns."""
 
@@ -82,6 +84,8 @@ class ClusterNode(ServingNode):
         self._heard_s = 0.0
         self._proved_s = 0.0
         self._looked_s = 0.0
+        self._mapped_s = 0.0
+        """When the map came."""
         self._asking = False
 
     # ---- Directory ----
@@ -265,6 +269,7 @@ class ClusterNode(ServingNode):
 
     def _follow(self, cluster: ClusterMap) -> None:
         before, self.map = self.map, cluster
+        self._mapped_s = time.monotonic()
         if before is None or before.controller != cluster.controller or before.nodes != cluster.nodes:
             self.log.info(
                 "nodes",
@@ -378,3 +383,7 @@ class ClusterNode(ServingNode):
                 self._spawn(None, self._membership.rejoin("a look at the load"))
             if now_s - self._looked_s >= LOOK_INTERVAL_S:
                 self._looked_s = now_s
+            if self.map.moving and now_s - self._mapped_s >= STANDSTILL_S:
+                self._mapped_s = now_s
+                self.log.warning("planned moves stand still", partitions=len(self.map.moving))
+                self._spawn(None, self._membership.rejoin("planned moves stand still"))

@@ -38,6 +38,8 @@ SESSION_S = 6.0
 CLIENT_TIMEOUT_MS = 1_500
 """A client waits so long for a node that hangs, once for its commit, once for the coordinator's address."""
 TOPIC = "orders"
+LOG_CHARACTERS = 5_000
+"""Of each node, if a test fails for what the nodes do."""
 
 
 class Nodes:
@@ -65,15 +67,25 @@ class Nodes:
 
     async def rest(self, condition: Any) -> ClusterMap:
         """The map, as soon as this holds of it and nothing moves."""
+        seen: list[Overview] = []
+
+        def holds(found: Overview) -> bool:
+            seen.append(found)
+            return bool(condition(found)) and not found.cluster.moving
+
         async with Cluster(self.brokers) as cluster:
-            found: Overview | None = await look_until(
-                cluster,
-                NODES_GROUP,
-                lambda found: condition(found) and not found.cluster.moving,
-                WAIT_S,
-            )
+            try:
+                found = await look_until(cluster, NODES_GROUP, holds, WAIT_S)
+            except TimeoutError:
+                raise AssertionError(f"the nodes do not come to rest: {seen[-1:]}\n{self.logs()}") from None
         assert found is not None
         return found.cluster
+
+    def logs(self) -> str:
+        """What the nodes said last."""
+        return "\n".join(
+            f"node {node_id}: {node.log()[-LOG_CHARACTERS:]}" for node_id, node in self.by_id.items()
+        )
 
     def stop(self) -> None:
         """All of them."""
