@@ -52,10 +52,13 @@ mutants: $(READY) ## Break the group machine on purpose, in each way that is kno
 	@$(PY) -m tests.simulation.mutants $(ARGS)
 	@$(if $(ARGS),,$(PY) -m tests.mutants)
 
-# With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow.
+# With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow. Their own
+# timeouts run by the clock, so what failed beside others is tried once more, alone: both outcomes are shown.
+CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
-	@$(if $(ARGS),,$(PY) -m pytest -n 2 --dist loadgroup tests/interop/clients tests/interop/cluster)
+	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup || { [ $$? -eq 1 ] \
+		&& echo "What failed, once more and alone" && $(CLIENTS) --last-failed --last-failed-no-failures none; })
 
 # About a quarter of an hour: 30 faults, drawn by a seed that it prints.
 chaos: $(READY) ## Break three nodes and three brokers under real clients, then check what these saw; ARGS are passed on
