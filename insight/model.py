@@ -267,6 +267,8 @@ class EventKind(StrEnum):
     """Of a member that is in the group."""
     JOIN_REFUSED = "join refused"
     """Only Ringleader's journal knows."""
+    HISTORY_GAP = "history gap"
+    """Records were gone before they were read: what happened then is not known."""
 
 
 class Event(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ringleader.insight.history.errors import HistoryError
 from ringleader.insight.history.lock import WriterLock
-from ringleader.insight.history.queries import Queries, sentence
+from ringleader.insight.history.queries import Position, Queries, sentence
 from ringleader.insight.history.tables import FOREVER, connect
 from ringleader.insight.history.values import gone_row, member_row, packed, rebalance_data, state_data
 from ringleader.insight.model import (
@@ -115,7 +115,7 @@ class History(Queries):
         self,
         outputs: Iterable[Output],
         *,
-        positions: Mapping[TopicPartition, int] | None = None,
+        positions: Mapping[TopicPartition, Position] | None = None,
         snapshots: Mapping[str, bytes] | None = None,
         commits: Mapping[str, bytes] | None = None,
         read_ms: int | None = None,
@@ -125,7 +125,7 @@ class History(Queries):
 
         What has the same id as something before takes its place: a rebalance and an event by id, a member by
         group, id and beginning, ownership by that and the partition, a commit and a lag by partition and
-        time. `positions`: the offset that comes next, of the topics it is read from. `snapshots` and
+        time. `positions`: where the writer goes on, of the topics it reads. `snapshots` and
         `commits`: what inference goes on from, by group; b"" forgets one. `read_ms`: up to when it now tells
         (`newest_ms`). Raises HistoryError; it may be called again with the same.
         """
@@ -136,8 +136,8 @@ class History(Queries):
             for statement, values in rows.statements():
                 connection.executemany(statement, values)
             if positions:
-                places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
-                connection.executemany("INSERT OR REPLACE INTO position VALUES (?,?,?)", places)
+                places = [(*tp, *position) for tp, position in positions.items()]
+                connection.executemany("INSERT OR REPLACE INTO position VALUES (?,?,?,?)", places)
             for table, given in (("snapshot", snapshots or {}), ("snapshot_commits", commits or {})):
                 kept = [(group, value) for group, value in given.items() if value]
                 gone = [(group,) for group, value in given.items() if not value]

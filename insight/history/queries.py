@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ringleader.insight.history.errors import HistoryError
 from ringleader.insight.history.tables import FOREVER
@@ -32,6 +32,14 @@ UNION ALL SELECT change, 'event', id, grp, at_ms, kind, text FROM event WHERE ch
 UNION ALL SELECT change, 'state', value, NULL, NULL, NULL, NULL FROM state WHERE change > ?1
 ORDER BY change LIMIT ?2
 """
+
+
+class Position(NamedTuple):
+    """Where one goes on in a partition: `next_offset` is the first record that is not in the history yet,
+    `again` where to read from, so that open transactions are known (the same, where there are none)."""
+
+    next_offset: int
+    again: int
 
 
 class Queries:
@@ -78,11 +86,13 @@ class Queries:
         """For `changes`: what comes from now on."""
         return max(row[0] or 0 for table in _READ for row in self._all(f"SELECT max(change) FROM {table}"))
 
-    def positions(self) -> dict[TopicPartition, int]:
-        """Of each partition of the topics that it is read from: the offset that comes next."""
+    def positions(self) -> dict[TopicPartition, Position]:
+        """Where a writer goes on, in each partition of the topics that it reads."""
         return {
-            (topic, partition): offset
-            for topic, partition, offset in self._all("SELECT topic, partition, offset FROM position")
+            (topic, partition): Position(*offsets)
+            for topic, partition, *offsets in self._all(
+                "SELECT topic, partition, next_offset, again FROM position"
+            )
         }
 
     def snapshots(self) -> list[tuple[str, bytes, bytes]]:

@@ -32,7 +32,8 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT_VERSION};
 CREATE TABLE fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE position (
-    topic TEXT NOT NULL, partition INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (topic, partition)
+    topic TEXT NOT NULL, partition INTEGER NOT NULL, next_offset INTEGER NOT NULL, again INTEGER NOT NULL,
+    PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
 CREATE TABLE snapshot (grp TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE snapshot_commits (grp TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;

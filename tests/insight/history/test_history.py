@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleader.insight.history import History
+from ringleader.insight.history import History, Position
 from ringleader.insight.model import (
     Cause,
     Commit,
@@ -184,15 +184,17 @@ def test_changes_in_their_order_each_once(history: History) -> None:
 def test_what_it_goes_on_from(history: History) -> None:
     history.record(
         [],
-        positions={("__consumer_offsets", 7): 12},
+        positions={("__consumer_offsets", 7): Position(12, 10)},
         snapshots={"g": b"state", "h": b"other"},
         commits={"g": b"commits"},
         read_ms=5_000,
     )
-    history.record([], positions={("__consumer_offsets", 7): 13}, snapshots={"h": b""}, commits={"h": b""})
+    history.record(
+        [], positions={("__consumer_offsets", 7): Position(13, 13)}, snapshots={"h": b""}, commits={"h": b""}
+    )
     history.close()
     again = History.open(history.path)
-    assert again.positions() == {("__consumer_offsets", 7): 13}
+    assert again.positions() == {("__consumer_offsets", 7): Position(13, 13)}
     assert again.snapshots() == [("g", b"state", b"commits")]
     assert (again.cluster_id, again.address, again.newest_ms) == ("abc", "prod:9092", 5_000)
     assert again.oldest_ms is None
