@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ringleader.clients.errors import ClientError, ConnectionLostError
-from ringleader.coordinator.relay.deletions import forget_topic
 from ringleader.coordinator.relay.relay import Relay, code_of, request_for
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services
@@ -128,7 +127,7 @@ class _Admin:
         for one in response.responses:
             if not one.error_code and one.name:
                 self._relay.topology.suspect([one.name])
-                await forget_topic(self._services.runtime, one.name)
+                await self._services.runtime.forget_topic(one.name)
         response.responses += refused
         return response
 

@@ -25,24 +25,8 @@ from ringleader.protocol.schema import ZERO_UUID
 INTERVAL_S = 30.0
 """How often it is looked; a topic is gone at the second time."""
 NAMES_AT_A_TIME = 500
-AGAIN_S = 0.1
 
 _GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-
-
-async def forget_topic(runtime: GroupRuntime, topic: str) -> None:
-    """Returns when no group of this node has offsets of the topic any more, durably."""
-    for partition in runtime.serving:
-        while partition in runtime.serving:
-            error = await runtime.ask(
-                partition,
-                "topic_deleted",
-                topic,
-                lambda shard, ticket: shard.topic_deleted(topic, ticket),
-            )
-            if not error:
-                break
-            await asyncio.sleep(AGAIN_S)
 
 
 class Deletions:
@@ -76,7 +60,7 @@ class Deletions:
         again, self._missing = missing & self._missing, missing
         for name in again:
             self._log.info("topic is gone", topic=name, text="its committed offsets are forgotten")
-            await forget_topic(self._runtime, name)
+            await self._runtime.forget_topic(name)
             self._missing.discard(name)
             del self._seen[name]
 

@@ -197,10 +197,10 @@ class GroupRuntime(MovingShards[Shard]):
         ]
 
     async def forget_topic(self, topic: str) -> None:
-        """Returns when no group has committed offsets of a topic any more, durably. Goes on when shards are
-        loaded again, and waits while the store is full."""
+        """Returns when no group of this node has committed offsets of a topic any more, durably. Goes on when
+        shards are loaded again, and waits while the store is full."""
         for partition in range(self.partitions):
-            while True:
+            while self.has(partition):
                 error = await self.ask(
                     partition,
                     "topic_deleted",

@@ -66,6 +66,10 @@ class MovingShards(ShardRuntime[M]):
         """The partitions whose shards serve now."""
         return frozenset(partition for partition, loaded in enumerate(self._loaded) if loaded)
 
+    def has(self, partition: int) -> bool:
+        """Whether its shard serves here, or, where this node has all of them, will do so again."""
+        return self._loaded[partition] or not self._moving
+
     # ---- to have a shard ----
 
     async def acquire(self, partition: int) -> int:

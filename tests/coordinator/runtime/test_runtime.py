@@ -293,6 +293,16 @@ async def test_a_shard_that_was_released_answers_not_coordinator_on_every_path()
         assert await committed(client, "group") == 5
 
 
+async def test_a_node_forgets_a_topic_in_the_shards_that_it_has() -> None:
+    store = FencedStorage(FencedLog())
+    async with serving(store, acquired=[partition_for("group", 50)]) as served, served.connect() as client:
+        member = await form(client, "group")
+        assert error_of(await client.call(member.commit(1), COMMIT_VERSION)) == 0
+        async with asyncio.timeout(20):
+            await served.runtime.forget_topic("orders")
+        assert await committed(client, "group") == -1
+
+
 async def test_a_node_that_another_one_took_a_shard_from_shows_nothing_of_it() -> None:
     log = FencedLog()
     partition = partition_for("group", 50)
