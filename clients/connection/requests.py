@@ -1,4 +1,4 @@
-"""Requests whose shape depends on the version that is chosen per connection, and who coordinates a group."""
+"""Requests whose shape depends on the version that is chosen per connection, and who coordinates what."""
 
 from __future__ import annotations
 
@@ -50,13 +50,17 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 # ---- FindCoordinator (key 10): one key up to v3, a list from v4 on (KIP-699) ----
 
 
-def find_coordinator(group_id: str) -> Request:
-    """Who coordinates the group."""
+GROUP, TRANSACTION = 0, 1
+"""Key types: a group id, a transactional id."""
+
+
+def find_coordinator(key: str, key_type: int = GROUP) -> Request:
+    """Who coordinates it."""
 
     def build(version: int) -> FindCoordinatorRequest:
         if version >= 4:
-            return FindCoordinatorRequest(key_type=0, coordinator_keys=[group_id])
-        return FindCoordinatorRequest(key=group_id)
+            return FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+        return FindCoordinatorRequest(key_type=key_type, key=key)
 
     return Request(FindCoordinatorRequest, build)
 
@@ -69,7 +73,7 @@ class FoundCoordinator(NamedTuple):
 
 
 def found_coordinator(response: Any) -> FoundCoordinator:
-    """The answer about the one group that was asked for."""
+    """The answer about the one key that was asked for."""
     answer = response.coordinators[0] if response.coordinators else response
     if answer.error_code:
         return FoundCoordinator(answer.error_code, None)

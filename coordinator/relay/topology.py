@@ -11,24 +11,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.connection.requests import (
+    TRANSACTION,
+    Request,
+    find_coordinator,
+    found_coordinator,
+    plain,
+)
 from ringleader.clients.errors import ClientError, ConnectionLostError, RetriableError
 from ringleader.clients.model import Node
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import (
-    FindCoordinatorRequest,
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ringleader.protocol.schema import ZERO_UUID
 
 ABSENT_S = 1.0
 """A topic that does not exist is asked for again after this time."""
 ABSENT_MAX_BYTES = 1024 * 1024
 """What remembering such names may take."""
-TRANSACTION_KEY_TYPE = 1
 ATTEMPTS, ATTEMPT_MS = 3, 3_000
 """How often, and for how long each time, a broker is asked when any will do."""
 METADATA = "metadata"
@@ -218,20 +218,11 @@ class Topology:
         known = self.brokers.get(self._coordinators.get(transactional_id, -1))
         if known is not None:
             return known
-
-        def build(version: int) -> FindCoordinatorRequest:
-            if version >= 4:
-                return FindCoordinatorRequest(
-                    key_type=TRANSACTION_KEY_TYPE, coordinator_keys=[transactional_id]
-                )
-            return FindCoordinatorRequest(key_type=TRANSACTION_KEY_TYPE, key=transactional_id)
-
-        answer = await self.ask_any(Request(FindCoordinatorRequest, build))
-        found = answer.coordinators[0] if answer.coordinators else answer
-        if found.error_code:
-            raise KafkaError(found.error_code, found.error_message or "")
-        self._coordinators.remember(transactional_id, found.node_id)
-        return Node(found.node_id, found.host, found.port)
+        code, node = found_coordinator(await self.ask_any(find_coordinator(transactional_id, TRANSACTION)))
+        if node is None:
+            raise KafkaError(code)
+        self._coordinators.remember(transactional_id, node.node_id)
+        return node
 
     def suspect_coordinator(self, transactional_id: str) -> None:
         """It has moved, or cannot be reached: it is looked up before it is asked again."""

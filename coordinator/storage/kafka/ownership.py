@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.requests import Request, found_coordinator, plain
+from ringleader.clients.connection.requests import TRANSACTION, find_coordinator, found_coordinator, plain
 from ringleader.clients.errors import RetriableError
 from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Record
@@ -27,7 +27,6 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     DescribeProducersRequest,
     DescribeProducersRequestTopicRequest,
-    FindCoordinatorRequest,
     InitProducerIdRequest,
 )
 
@@ -36,9 +35,6 @@ TRANSACTION_TIMEOUT_MS = 60_000
 
 ASK_MS = 8_000
 """What one broker may take for an answer, before others are asked."""
-
-_TRANSACTION = 1
-"""Key type of FindCoordinator."""
 
 _ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
@@ -97,14 +93,7 @@ class Ownership:
     async def _coordinator(self, partition: int) -> Node:
         """Asking for it makes the cluster's `__transaction_state`, if need be."""
         if partition not in self._coordinators:
-            key = f"{self._prefix}-{partition}"
-
-            def build(version: int) -> FindCoordinatorRequest:
-                if version >= 4:
-                    return FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=[key])
-                return FindCoordinatorRequest(key=key, key_type=_TRANSACTION)
-
-            request = Request(FindCoordinatorRequest, build)
+            request = find_coordinator(f"{self._prefix}-{partition}", TRANSACTION)
             code, node = found_coordinator(await self._sender.leaders.ask_any(request, "fence"))
             check(code, None, f"Describe on transactional ids that begin with {self._prefix}-")
             assert node is not None
