@@ -103,27 +103,22 @@ class Topology:
 
     async def find(self, names: Sequence[str]) -> None:
         """See `FindTopics`: look up these topics, now."""
-        now_s = asyncio.get_running_loop().time()
-        due = [
-            name
-            for name in names
-            if name in self._stale or now_s - self._absent.get(name, -ABSENT_S) >= ABSENT_S
-        ]
-        if not due:
-            return
         try:
-            await self._ask(due)
+            await self._look_up(names)
         except ClientError as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
 
     async def ensure(self, names: Iterable[str]) -> None:
         """Look up those of these topics whose leaders are not known. Raises ClientError."""
+        await self._look_up(name for name in names if name in self._stale or name not in self._topics)
+
+    async def _look_up(self, names: Iterable[str]) -> None:
+        """But for those that were just said not to exist."""
         now_s = asyncio.get_running_loop().time()
         due = [
             name
             for name in names
-            if name in self._stale
-            or (name not in self._topics and now_s - self._absent.get(name, -ABSENT_S) >= ABSENT_S)
+            if name in self._stale or now_s - self._absent.get(name, -ABSENT_S) >= ABSENT_S
         ]
         if due:
             await self._ask(due)
