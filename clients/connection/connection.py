@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from ringleader.clients.connection.authentication import log_in, stay_logged_in
 from ringleader.clients.connection.incoming import Incoming
-from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.connection.requests import GREETING, RawAnswer, Request
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.connection.tls import SPEAKS_TLS, asks_for_sasl, speaks_plain, speaks_tls, tls_error
 from ringleader.clients.errors import (
@@ -278,10 +278,9 @@ class Connection(asyncio.BufferedProtocol):
         now_s = asyncio.get_running_loop().time
         until_s = now_s() + timeout_s
         self._versions = {ApiVersionsRequest.API_KEY: (0, ApiVersionsRequest.MAX_VERSION)}
-        message = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
         version = ApiVersionsRequest.MAX_VERSION
         for _ in range(API_VERSIONS_TRIES):
-            request = Request(ApiVersionsRequest, lambda _version: message, max_version=version)
+            request = Request(ApiVersionsRequest, lambda _version: GREETING, max_version=version)
             response: ApiVersionsResponse = await self.ask(request, until_s - now_s())
             served = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
             if response.error_code == ErrorCode.NONE:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ringleader.clients.model import Node, TopicPartition
-from ringleader.protocol.messages import FindCoordinatorRequest
+from ringleader.protocol.messages import ApiVersionsRequest, FindCoordinatorRequest
+
+GREETING = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
+"""Who asks. The version is written out, as looking it up would make every import slower."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.requests import Request
+from ringleader.clients.connection.requests import GREETING, Request, plain
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import Node
 from ringleader.coordinator.config import Settings
@@ -22,11 +22,10 @@ from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, Services, groups, security, versions
 from ringleader.coordinator.server.handlers import offsets as committed
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
+from ringleader.protocol.messages import ApiVersionsResponse
 
 ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
 """Brokers' answers to Fetch that are on their way through this node at a time."""
-GREETING = ApiVersionsRequest(client_software_name="ringleader", client_software_version="0.1.0")
 
 Entry = TypeVar("Entry")
 
@@ -59,8 +58,7 @@ class Relay:
     async def start(self) -> None:
         """Learn who the brokers are and what they serve. Raises ClientError."""
         await self.topology.refresh()
-        request = Request(ApiVersionsRequest, lambda _version: GREETING)
-        asked = [self.topology.ask(broker, request, "") for broker in self.topology.brokers.values()]
+        asked = [self.topology.ask(broker, plain(GREETING), "") for broker in self.topology.brokers.values()]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         found = [answer for answer in answers if isinstance(answer, ApiVersionsResponse)]
         if not found:

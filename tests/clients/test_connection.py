@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from importlib import metadata
 from typing import Any
 
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
 from ringleader.clients.connection.connection import open_connection
-from ringleader.clients.connection.requests import find_coordinator, found_coordinator, plain
+from ringleader.clients.connection.requests import GREETING, find_coordinator, found_coordinator, plain
 from ringleader.clients.errors import (
     BrokerError,
     ConnectionLostError,
@@ -316,6 +317,10 @@ async def test_a_closed_cluster_stays_closed() -> None:
         await cluster.close()
         with pytest.raises(ConnectionLostError, match="closed"):
             await cluster.metadata([])
+
+
+def test_a_connection_names_the_version_that_is_installed() -> None:
+    assert GREETING.client_software_version == metadata.version("ringleader")
 
 
 @pytest.mark.parametrize("version", range(5))
