@@ -18,7 +18,7 @@ from ringleader.clients.connection.requests import Request, by_topic, plain
 from ringleader.clients.errors import BrokerError, ClientError, RetriableError, UnsupportedVersionError
 from ringleader.clients.model import Node, TopicPartition
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
-from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, error_name
 from ringleader.protocol.messages import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
@@ -27,21 +27,12 @@ from ringleader.protocol.messages import (
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
-MOVED = frozenset(
-    {
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.INCONSISTENT_TOPIC_ID,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.OFFSET_NOT_AVAILABLE,
-        ErrorCode.LISTENER_NOT_FOUND,
-    }
-)
+MOVED = LEADER_MOVED | {
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.LISTENER_NOT_FOUND,
+}
 """Answers that say: look again who leads the partition."""
 
 CANNOT_VALIDATE = frozenset({ErrorCode.UNSUPPORTED_VERSION, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})

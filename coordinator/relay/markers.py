@@ -21,10 +21,10 @@ from ringleader.coordinator.groups.records import PENDING_OFFSET, decode_key
 from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.machine import Phase
-from ringleader.coordinator.relay.topology import STALE, Topology
+from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.protocol.columns import Columns, append_columns
-from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.messages import (
     FetchRequest,
     FetchRequestFetchPartition,
@@ -176,7 +176,7 @@ class Markers:
             raise KafkaError(answer.error_code)
         [one] = [one for topic in answer.responses for one in topic.partitions]
         if one.error_code:
-            if one.error_code in STALE:
+            if one.error_code in LEADER_MOVED:
                 self._topology.suspect([self._topic])
             raise KafkaError(one.error_code)
         return one.records or b""

@@ -15,13 +15,13 @@ from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.deletions import Deletions
 from ringleader.coordinator.relay.faces import Faces
-from ringleader.coordinator.relay.topology import STALE, Topology
+from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, Services, groups, security, versions
 from ringleader.coordinator.server.handlers import offsets as committed
-from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.messages import ApiVersionsResponse
 
 ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
@@ -155,7 +155,7 @@ class Relay:
 
     def look_at(self, topic: str, error_code: int) -> None:
         """An error code of a partition in an answer: perhaps its leader has to be looked up again."""
-        if error_code and error_code in STALE:
+        if error_code and error_code in LEADER_MOVED:
             self.topology.suspect([topic])
 
 

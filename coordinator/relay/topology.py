@@ -34,20 +34,6 @@ ATTEMPTS, ATTEMPT_MS = 3, 3_000
 METADATA = "metadata"
 """The purpose of its connections: short answers, in time."""
 
-STALE = frozenset(
-    {
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.BROKER_NOT_AVAILABLE,
-    }
-)
-"""Errors of a partition after which its leader is looked up again."""
-
 
 class Topic(NamedTuple):
     """A topic of the cluster."""

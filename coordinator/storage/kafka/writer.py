@@ -21,7 +21,7 @@ from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Failure, Record, StorageError
 from ringleader.coordinator.storage.kafka.leaders import Leaders
-from ringleader.protocol.errors import ErrorCode, error_name
+from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, error_name
 from ringleader.protocol.messages import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
@@ -57,20 +57,7 @@ SEQUENCES = 2**31
 
 NO_LEADER = "it has no leader"
 
-_MOVED = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.BROKER_NOT_AVAILABLE,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.NETWORK_EXCEPTION,
-    }
-)
-"""Answers that say: look again who leads the partition."""
+_MOVED = LEADER_MOVED | {ErrorCode.NETWORK_EXCEPTION}
 _FOR_NOW = frozenset(
     {
         ErrorCode.NOT_ENOUGH_REPLICAS,
