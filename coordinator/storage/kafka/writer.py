@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
-from ringleader.clients.errors import ClientError
+from ringleader.clients.errors import AuthenticationError, ClientError
 from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Failure, Record, StorageError
 from ringleader.coordinator.storage.kafka.leaders import Leaders
@@ -328,6 +328,9 @@ class Sender:
                 purpose="append",
             )
             self._answered(answer, batches)
+        except AuthenticationError as error:  # sent again, it would wait for its time to be over
+            for writer, _ in batches:
+                writer.end(Failure.AWAY, str(error))
         except ClientError as error:
             self.leaders.moved()
             for writer, batch in batches:
