@@ -1,7 +1,9 @@
 """An idempotent confluent-kafka producer. ``python -m tests.chaos.clients.producer``.
 
-A record counts as produced when its delivery is reported with an offset. With `--straight` it asks the
-brokers, else whom the groups ask.
+A record counts as produced when its delivery is reported with an offset. It is reported without one when it
+was sent again to a broker that had started meanwhile: that one knows each producer's last batch only, and of
+those before it that it has them (DUPLICATE_SEQUENCE_NUMBER). With `--straight` it asks the brokers, else
+whom the groups ask.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class _Delivered:
         """librdkafka's callback for one record."""
         if error is not None:
             self._history.saw("undelivered", why=str(error))
-        else:
+        elif message.offset() is not None:
             self._offsets[message.partition()].append(message.offset())
 
     def write(self) -> None:
