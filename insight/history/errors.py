@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class HistoryError(Exception):
     """The file cannot be used, or not for this."""
@@ -14,7 +16,8 @@ class FormatError(HistoryError):
 class HistoryLockedError(HistoryError):
     """Another process writes it."""
 
-    def __init__(self, text: str, pid: int | None) -> None:
-        super().__init__(text)
+    def __init__(self, path: Path, pid: int | None) -> None:
+        super().__init__(f"process {pid or '?'} writes {path} already: end it, or name another file")
+        self.path = path
         self.pid = pid
         """None: it did not say."""

@@ -31,6 +31,10 @@ MAX_AGE_MS = 30 * 24 * 3_600_000
 MAX_BYTES = 1 << 30
 """Of the file, unless a caller says otherwise. The oldest goes first."""
 MIN_BYTES = 1 << 20
+SAMPLES_LEAST_MS = 24 * 3_600_000
+"""Where there is too much, committed offsets and lag go first, as far as they are older."""
+STEPS = 50
+"""So small a part of the time goes at once, where there is too much."""
 DEAD = "Dead"
 """The state of a group that is gone."""
 PRUNE_ROWS = 2_000
@@ -46,6 +50,7 @@ _TIMES = {
     "lag": "at_ms",
 }
 """Table -> when a row of it is over."""
+SAMPLES = ("commits", "lag")
 
 
 class History(Queries):
@@ -150,12 +155,14 @@ class History(Queries):
     def prune(self, now_ms: int) -> int:
         """Forget what is too old, or too much; how many rows. To be called now and then: it does a bit each
         time, so that nobody waits."""
-        forgotten = self._forget(now_ms - self._max_age_ms)
-        if not forgotten and self._bytes() > self._max_bytes:
-            oldest_ms = self.oldest_ms
-            if oldest_ms is not None:
-                forgotten = self._forget(oldest_ms + max((now_ms - oldest_ms) // 50, 1))
-        return forgotten
+        forgotten = self._forget(_TIMES, now_ms - self._max_age_ms)
+        if forgotten or self._bytes() <= self._max_bytes:
+            return forgotten
+        oldest_ms = min((found[0] for table in SAMPLES if (found := self._oldest(table))), default=now_ms)
+        if oldest_ms < now_ms - SAMPLES_LEAST_MS:
+            return self._forget(SAMPLES, oldest_ms + (now_ms - SAMPLES_LEAST_MS - oldest_ms) // STEPS + 1)
+        oldest_ms = self.oldest_ms or now_ms
+        return self._forget(_TIMES, oldest_ms + (now_ms - oldest_ms) // STEPS + 1)
 
     def close(self) -> None:
         """Close the file, for another process to write."""
@@ -177,9 +184,14 @@ class History(Queries):
                 if value:
                     connection.execute("INSERT OR REPLACE INTO fact VALUES (?,?)", (name, value))
 
-    def _forget(self, before_ms: int) -> int:
+    def _oldest(self, table: str) -> list[int]:
+        time = _TIMES[table]
+        return [row[0] for row in self._all(f"SELECT min({time}) FROM {table}") if row[0] is not None]
+
+    def _forget(self, tables: Iterable[str], before_ms: int) -> int:
         forgotten = 0
-        for table, time in _TIMES.items():
+        for table in tables:
+            time = _TIMES[table]
             # WITHOUT ROWID tables cannot be cut by number: by the time of the last row that goes instead.
             [last] = self._all(
                 f"SELECT max({time}) FROM "

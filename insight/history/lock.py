@@ -26,10 +26,7 @@ class WriterLock:
         except OSError:
             said = os.read(descriptor, 32).decode(errors="replace").strip()
             os.close(descriptor)
-            pid = int(said) if said.isdecimal() else None
-            raise HistoryLockedError(
-                f"process {pid or '?'} writes {self._history} already: end it, or name another file", pid
-            ) from None
+            raise HistoryLockedError(self._history, int(said) if said.isdecimal() else None) from None
         os.ftruncate(descriptor, 0)
         os.write(descriptor, b"%d\n" % os.getpid())
         self._descriptor = descriptor
