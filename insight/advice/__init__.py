@@ -1,0 +1,13 @@
+"""What to change in a group, and what that would have saved: findings over its history.
+
+    advice = advise(Past.read(history, "orders", since_ms, until_ms))
+
+Pure: the same history gives the same advice. Every figure of a saving comes from the recorded history, played
+again by our own group machine and assignors (`replay`), first as it was, to see how near that comes.
+"""
+
+from ringleader.insight.advice.advise import advise
+from ringleader.insight.advice.findings import Advice, Change, Finding, Pattern, Saving
+from ringleader.insight.advice.past import Past
+
+__all__ = ["Advice", "Change", "Finding", "Past", "Pattern", "Saving", "advise"]

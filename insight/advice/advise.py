@@ -1,0 +1,91 @@
+"""All patterns over one group's past, and what each change would have saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ringleader.insight.advice import comings, phases, work
+from ringleader.insight.advice.draft import Draft
+from ringleader.insight.advice.findings import Advice, Finding, Saving
+from ringleader.insight.advice.past import Past
+from ringleader.insight.advice.replay import NothingToReplayError, RanAwayError, Replay
+from ringleader.insight.advice.words import count, length, partition_time
+from ringleader.insight.model import Confidence
+
+
+def advise(past: Past, *, replay: bool = True) -> Advice:
+    """The findings, the dearest first. `replay` False: without figures of what would have been saved, quicker
+    (a replay takes up to some seconds for hundreds of rebalances)."""
+    drafts = [draft for pattern in (*comings.ALL, *phases.ALL, *work.ALL) for draft in pattern(past)]
+    player: Replay | None = None
+    why_not = "" if replay else "Not played again, as asked."
+    if replay and any(draft.policy or draft.apart for draft in drafts):
+        try:
+            player = Replay(past)
+        except NothingToReplayError as error:
+            why_not = str(error)
+        except RanAwayError:
+            why_not = "Played again as it was, the record leads to rebalances without end."
+    findings = [found for draft in drafts if (found := _with_saving(draft, player, why_not)) is not None]
+    findings.sort(key=_worth, reverse=True)
+    return Advice(past.group, past.since_ms, past.until_ms, tuple(findings), _looked_at(past))
+
+
+def _with_saving(draft: Draft, player: Replay | None, why_not: str) -> Finding | None:
+    """None: without the saving it is no finding."""
+    finding = draft.finding
+    if player is None or not (draft.policy or draft.apart):
+        if draft.counts is not None:
+            return None
+        return replace(finding, no_saving=finding.no_saving or why_not)
+    if draft.policy is not None:
+        saving = player.saving(draft.policy, *draft.assumptions)
+    else:
+        saving = player.apart(draft.apart)
+    if draft.counts is not None and not draft.counts(saving):
+        return None
+    return replace(finding, saving=saving, no_saving="" if saving.claimed else _too_far(saving))
+
+
+def _too_far(saving: Saving) -> str:
+    """Why a replay is not believed."""
+    return (
+        f"Played again as it was, {saving.reproduced} of {saving.recorded} rebalances came out again and"
+        f" {saving.invented} others: too far from the record to say what would have been."
+    )
+
+
+def _worth(finding: Finding) -> tuple[bool, float, int]:
+    saving = finding.saving
+    if saving is None or not saving.claimed:
+        return finding.confidence in (Confidence.EXACT, Confidence.CERTAIN), 0, len(finding.rebalance_ids)
+    return True, saving.saved_ms + 60_000 * saving.avoided, len(finding.rebalance_ids)
+
+
+def _looked_at(past: Past) -> tuple[str, ...]:
+    """The numbers, for people to see that they were looked at."""
+    rebalances = past.counted
+    said = [f"{count(len(rebalances), 'rebalance')} in {length(past.until_ms - past.since_ms)}"]
+    if past.goings:
+        put_out = sum(one.gone.why in comings.PUT_OUT for one in past.goings)
+        said.append(f"{count(len(past.goings), 'member')} went, {put_out} of them put out")
+    joins = [one.join_ms for one in rebalances if one.join_ms is not None]
+    if joins:
+        said.append(f"longest join phase {length(max(joins))}")
+    leaders = [one.leader_ms for one in rebalances if one.leader_ms is not None]
+    if leaders:
+        said.append(f"slowest leader {length(max(leaders))}")
+    unowned = [one.unowned_ms for one in rebalances if one.unowned_ms is not None]
+    if unowned:
+        said.append(f"{partition_time(sum(unowned))} without an owner")
+    members = rebalances[-1].members if rebalances else past.state.members if past.state else ()
+    if members:
+        shares = [len(one.assigned) for one in members]
+        least, most = min(shares), max(shares)
+        each = str(least) if least == most else f"{least} to {most}"
+        said.append(f"{count(len(members), 'member')} with {each} partitions")
+    newest = {(one.topic, one.partition): one for one in past.lags}
+    if newest:
+        behind = sum(one.end_offset - one.committed for one in newest.values() if one.committed is not None)
+        said.append(f"{behind:,} records behind")
+    return tuple(said)

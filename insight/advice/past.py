@@ -1,0 +1,211 @@
+"""What advice looks at: the history of one group in a window of time, and who in it is whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ringleader.insight.model import (
+    Commit,
+    Confidence,
+    Departure,
+    Event,
+    Gone,
+    GroupState,
+    Kind,
+    Lag,
+    Member,
+    MemberSpan,
+    Rebalance,
+)
+
+if TYPE_CHECKING:
+    from ringleader.insight.history import History
+
+REBALANCES_MAX = 10_000
+"""Rebalances that are looked at: the last ones."""
+HEARTBEAT_MS = 3_000
+"""Default of heartbeat.interval.ms: so late a member learns of a rebalance. Where the beginning of one is not
+known, it is taken to be so long before its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A member that came."""
+
+    member: Member
+    rebalance: Rebalance
+    at_ms: int
+    """When it asked, as far as that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A member that went."""
+
+    member: Member
+    """As it was last, with its partitions."""
+    gone: Gone
+    rebalance: Rebalance
+    at_ms: int
+    """When the group noticed."""
+    back: Arrival | None
+    """The first that came from the same place (`place`) afterwards, or in the same rebalance."""
+
+    @property
+    def silent_since_ms(self) -> int:
+        """When it was heard of last."""
+        if self.gone.silent_ms is not None:
+            return self.at_ms - self.gone.silent_ms
+        if self.gone.why is Departure.SESSION_EXPIRED:
+            return self.at_ms - (self.member.session_timeout_ms or 0)
+        return self.at_ms
+
+    @property
+    def away_ms(self) -> int | None:
+        """From when it was heard of last until it was back; None: it did not come back."""
+        return None if self.back is None else max(self.back.at_ms - self.silent_since_ms, 0)
+
+
+@dataclass(frozen=True)
+class Past:
+    """One group between two times. All lists are ordered by time."""
+
+    group: str
+    since_ms: int
+    until_ms: int
+    rebalances: Sequence[Rebalance] = ()
+    spans: Sequence[MemberSpan] = ()
+    commits: Sequence[Commit] = ()
+    lags: Sequence[Lag] = ()
+    events: Sequence[Event] = ()
+    state: GroupState | None = None
+    """As it is now."""
+
+    @classmethod
+    def read(cls, history: History, group: str, since_ms: int, until_ms: int) -> Past:
+        """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then."""
+        found = history.rebalances(
+            group, since_ms=since_ms, until_ms=until_ms, limit=REBALANCES_MAX, newest_first=True
+        )
+        if len(found) == REBALANCES_MAX:
+            since_ms = found[-1].at_ms
+        return cls(
+            group,
+            since_ms,
+            until_ms,
+            sorted(found, key=lambda one: (one.at_ms, one.generation)),
+            history.members(group, since_ms=since_ms, until_ms=until_ms),
+            history.commits(group, since_ms=since_ms, until_ms=until_ms),
+            history.lag(group, since_ms=since_ms, until_ms=until_ms),
+            history.events(group, since_ms=since_ms, until_ms=until_ms),
+            history.group(group),
+        )
+
+    @cached_property
+    def counted(self) -> list[Rebalance]:
+        """The rebalances. A static member that took its place again without a new generation made none."""
+        found: list[Rebalance] = []
+        generation = None
+        for one in self.rebalances:
+            if one.kind is not Kind.CLASSIC or one.generation != generation:
+                found.append(one)
+            generation = one.generation
+        return found
+
+    @cached_property
+    def known(self) -> dict[str, Member]:
+        """Every member that was seen, by member id, as it was last with partitions."""
+        found = {one.member.member_id: one.member for one in self.spans}
+        for rebalance in self.rebalances:
+            for member in (*rebalance.before, *rebalance.members):
+                if member.assigned or member.member_id not in found:
+                    found[member.member_id] = member
+        return found
+
+    def name(self, member_id: str) -> str:
+        """How a person knows the member."""
+        member = self.known.get(member_id)
+        return member.name if member else member_id
+
+    def names(self, member_ids: Iterable[str]) -> tuple[str, ...]:
+        """Names without repetition, in order."""
+        return tuple(dict.fromkeys(self.name(one) for one in member_ids))
+
+    def began_ms(self, rebalance: Rebalance) -> int:
+        """When it began; where that is not known, a heartbeat before its end, but after the one before it."""
+        if rebalance.began_ms is not None:
+            return rebalance.began_ms
+        number = self._number[rebalance.id]
+        before_ms = self.rebalances[number - 1].at_ms if number else 0
+        return max(rebalance.at_ms - HEARTBEAT_MS, min(before_ms + 1, rebalance.at_ms))
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {one.id: number for number, one in enumerate(self.rebalances)}
+
+    @cached_property
+    def arrivals(self) -> list[Arrival]:
+        """Members that came."""
+        found = []
+        for rebalance in self.rebalances:
+            by_id = {member.member_id: member for member in rebalance.members}
+            for member_id in rebalance.joined:
+                member = by_id.get(member_id) or self.known.get(member_id)
+                if member is not None:
+                    found.append(Arrival(member, rebalance, self.began_ms(rebalance)))
+        return found
+
+    @cached_property
+    def goings(self) -> list[Going]:
+        """Members that went."""
+        came: dict[tuple[str, str], list[Arrival]] = defaultdict(list)
+        for arrival in self.arrivals:
+            came[place(arrival.member)].append(arrival)
+        found = []
+        for rebalance in self.rebalances:
+            before = {member.member_id: member for member in rebalance.before}
+            for member_id, gone in rebalance.left.items():
+                member = before.get(member_id) or self.known.get(member_id)
+                if member is None:
+                    continue
+                at_ms = self.began_ms(rebalance)
+                back = next(
+                    (
+                        one
+                        for one in came.get(place(member), ())
+                        if one.rebalance.at_ms >= rebalance.at_ms and one.member.member_id != member_id
+                    ),
+                    None,
+                )
+                found.append(Going(member, gone, rebalance, at_ms, back))
+        return found
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """Topic -> how many partitions, as far as anything was seen of them."""
+        return partition_counts(member for one in self.rebalances for member in (*one.before, *one.members))
+
+
+def place(member: Member) -> tuple[str, str]:
+    """Where a member runs: what stays the same when its process starts anew there."""
+    return (member.instance_id, "") if member.instance_id else (member.client_id, member.host)
+
+
+def least_sure(found: Iterable[Confidence]) -> Confidence:
+    """Of several conclusions that one rests on."""
+    order = list(Confidence)
+    return max(found, key=order.index)
+
+
+def partition_counts(members: Iterable[Member]) -> dict[str, int]:
+    """Topic -> how many partitions it has at least, since somebody has them."""
+    found: dict[str, int] = {}
+    for member in members:
+        for topic, partition in member.assigned:
+            if partition >= found.get(topic, 0):
+                found[topic] = partition + 1
+    return found

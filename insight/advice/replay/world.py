@@ -1,0 +1,602 @@
+"""The recorded processes as clients of our own group machine, with a clock that jumps.
+
+Between events nothing is simulated: heartbeats are sent only when a session would end without them, and a
+member learns of a rebalance as long after its beginning as the record says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from typing import Any
+
+from ringleader.clients.assignors import ASSIGNORS, STICKY, Assignor, AssignorMember, sticky_user_data
+from ringleader.coordinator.groups.journal import JournalEntry, Outcome
+from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.groups.shard import Shard
+from ringleader.insight.advice.past import HEARTBEAT_MS
+from ringleader.insight.advice.replay.policy import Policy
+from ringleader.insight.advice.replay.readers import Readers
+from ringleader.insight.advice.replay.script import FOREVER_MS, Ending, Process, Script, cast
+from ringleader.insight.model import TopicPartition
+from ringleader.protocol.embedded import Subscription
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    LeaveGroupRequestMemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+
+WARM_UP_MS = 600_000
+"""Before the record begins its first members join."""
+GENERATIONS_FACTOR, GENERATIONS_MORE = 10, 100
+"""So many times the recorded rebalances, and so many more: then the replay has run away and counts for
+nothing."""
+
+_JOIN_VERSION, _SYNC_VERSION, _LEAVE_VERSION = 9, 5, 5
+INITIAL_DELAY_MS = 3_000
+"""Default of group.initial.rebalance.delay.ms."""
+
+
+class RanAwayError(Exception):
+    """The replay did not come to rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A rebalance of a replay."""
+
+    at_ms: int
+    entry: JournalEntry
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of it."""
+
+    rebalances: list[Replayed]
+    unowned_ms: int
+
+
+@dataclass(eq=False, slots=True)
+class _Call:
+    """A request: the ticket of `coordinator.machine.Ticket`."""
+
+    client: _Client
+    api_version: int
+    reply: Callable[[Any], None]
+
+    @property
+    def client_id(self) -> str:
+        return self.client.process.client_id
+
+    @property
+    def client_host(self) -> str:
+        return self.client.process.host
+
+    @property
+    def connection(self) -> object:
+        return self.client
+
+
+class _Client:
+    """A process at work."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        policy = world.policy
+        self.world, self.process = world, process
+        self.instance_id = process.instance_id
+        if policy.static and self.instance_id is None:
+            self.instance_id = f"place-{process.place_number}"
+        self.session_ms = policy.session_timeout_ms or process.session_timeout_ms
+        self.rebalance_ms = policy.max_poll_interval_ms or process.rebalance_timeout_ms
+        self.ids = iter(process.member_ids)
+        self.topics = process.topics
+        self.member_id = ""
+        self.generation = -1
+        self.owned: frozenset[TopicPartition] = frozenset()
+        self.reads: frozenset[TopicPartition] = frozenset()
+        self.up = self.stable = self.silent = False
+        self.busy = 0
+        self.learns = False
+        """It has been planned when it hears of the present rebalance."""
+        self.waiting: _Call | None = None
+
+    # ---- its life ----
+
+    def begin(self) -> None:
+        """The process starts."""
+        if self.world.admits(self):
+            self.up = True
+            self.world.look_at_running()
+            self.join()
+
+    def end(self) -> None:
+        """The process ends."""
+        if not self.up:
+            return
+        leaves = self.process.ending is Ending.LEAVES
+        if self.world.policy.static and self.process.instance_id is None:
+            leaves = False
+        if self.world.policy.leaves:
+            leaves = True
+        if not leaves:
+            self.beat()
+        elif not self.silent and self.member_id:
+            self.leave()
+        self.up = self.stable = False
+        self.waiting = None
+        self.read(frozenset())
+        self.world.look_at_running()
+
+    def leave(self) -> None:
+        """LeaveGroup."""
+        who = LeaveGroupRequestMemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)
+        request = LeaveGroupRequest(group_id=self.world.group, members=[who])
+        self.world.hand_over(request, _Call(self, _LEAVE_VERSION, _nobody))
+
+    def fall_silent(self) -> None:
+        """Its last heartbeat for now."""
+        if self.up:
+            self.beat()
+            self.silent = True
+            self.read(frozenset())
+
+    def wake(self) -> None:
+        """It goes on where it was: its next heartbeat tells what happened meanwhile."""
+        if not self.up or not self.silent:
+            return
+        self.silent = False
+        self.go_on()
+
+    def go_on(self) -> None:
+        """A heartbeat, and what follows of it."""
+        code = self.beat()
+        if code == 0 and self.stable:
+            self.read(self.owned)
+        elif code == ErrorCode.FENCED_INSTANCE_ID:
+            self.end()
+        elif code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self.forget()
+            self.join()
+        elif self.waiting is None:
+            self.join()
+
+    def get_busy(self) -> None:
+        """It processes what it has, and calls poll() later."""
+        self.busy += 1
+
+    def give_up(self) -> None:
+        """Its own client leaves the group: max.poll.interval.ms is over."""
+        if self.up and self.busy and self.member_id and self.instance_id is None:
+            self.leave()
+            self.forget()
+
+    def get_ready(self) -> None:
+        """It calls poll() again."""
+        self.busy = max(self.busy - 1, 0)
+        if self.up and not self.silent and not self.busy:
+            if not self.member_id:
+                self.join()
+            else:
+                self.go_on()
+
+    def forget(self) -> None:
+        """It is no member any more."""
+        self.member_id, self.generation, self.owned, self.stable = "", -1, frozenset(), False
+        self.read(frozenset())
+
+    def read(self, partitions: frozenset[TopicPartition]) -> None:
+        """It has these in its hands."""
+        if partitions != self.reads:
+            self.world.readers.ends(self.reads - partitions)
+            self.world.readers.begins(partitions - self.reads)
+            self.reads = partitions
+
+    # ---- what it says ----
+
+    def beat(self) -> int:
+        """A heartbeat; the error code."""
+        if not self.member_id or self.silent:
+            return 0
+        world = self.world
+        return world.shard.heartbeat(
+            world.group, self.generation, self.member_id, self.instance_id, world.now_ms
+        )
+
+    def learn(self) -> None:
+        """Its heartbeat says that a rebalance is on."""
+        self.learns = False
+        if self.up and self.stable and not self.silent and not self.busy:
+            self.go_on()
+
+    def change(self, topics: tuple[str, ...]) -> None:
+        """It subscribes to something else."""
+        self.topics = topics
+        if self.up and not self.silent and not self.busy and self.waiting is None:
+            self.join()
+
+    def join(self) -> None:
+        """JoinGroup. An eager member gives up what it has."""
+        world = self.world
+        world.somebody_joins()
+        self.stable = False
+        if not world.assignor.cooperative:
+            self.read(frozenset())
+        had = _by_topic(self.owned)
+        self.world.offers[self] = AssignorMember(
+            self.member_id,
+            self.instance_id,
+            self.topics,
+            had if world.assignor.cooperative else {},
+            self.generation,
+            None,
+            sticky_user_data(had, self.generation),
+        )
+        metadata = world.metadata(self.topics)
+        if world.assignor.cooperative:  # what it owns is in it: so a follower that gave something up is heard
+            metadata = Subscription([*self.topics], None, had, self.generation).encode()
+        request = JoinGroupRequest(
+            group_id=world.group,
+            session_timeout_ms=self.session_ms,
+            rebalance_timeout_ms=self.rebalance_ms,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name=world.assignor.name, metadata=metadata)],
+        )
+        self.ask(request, _JOIN_VERSION, self.joined)
+
+    def ask(self, request: Any, version: int, reply: Callable[[Any], None]) -> None:
+        """A request that may wait; only the answer to the last one counts."""
+
+        def once(response: Any) -> None:
+            if self.waiting is call:
+                self.waiting = None
+                if self.up and not self.silent:
+                    reply(response)
+
+        call = _Call(self, version, once)
+        self.waiting = call
+        self.world.hand_over(request, call)
+
+    def joined(self, response: Any) -> None:
+        """The answer to JoinGroup."""
+        code = response.error_code
+        if code == ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id = response.member_id
+            self.world.later(0, self.join)
+        elif code == ErrorCode.FENCED_INSTANCE_ID:
+            self.end()
+        elif code:
+            if code != ErrorCode.REBALANCE_IN_PROGRESS:
+                self.forget()
+            self.world.later(100, self.join_if_up)
+        else:
+            self.member_id, self.generation = response.member_id, response.generation_id
+            if response.leader == response.member_id and response.members and not response.skip_assignment:
+                who = [one.member_id for one in response.members]
+                generation = self.generation
+                self.world.later(self.world.leader_ms(), lambda: self.lead(generation, who))
+            else:
+                self.sync([])
+
+    def join_if_up(self) -> None:
+        """Once more."""
+        if self.up and not self.silent and self.waiting is None and not self.stable:
+            self.join()
+
+    def lead(self, generation: int, who: list[str]) -> None:
+        """The leader has computed."""
+        if self.up and self.generation == generation and not self.stable:
+            self.world.assign(generation, who)
+            self.sync(who)
+
+    def sync(self, who: list[str]) -> None:
+        """SyncGroup; the shares themselves are kept beside the machine."""
+        request = SyncGroupRequest(
+            group_id=self.world.group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type="consumer",
+            protocol_name=self.world.assignor.name,
+            assignments=[SyncGroupRequestAssignment(member_id=one, assignment=b"-") for one in who],
+        )
+        self.ask(request, _SYNC_VERSION, self.synced)
+
+    def synced(self, response: Any) -> None:
+        """The answer to SyncGroup."""
+        if response.error_code:
+            if response.error_code == ErrorCode.FENCED_INSTANCE_ID:
+                self.end()
+                return
+            if response.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+                self.forget()
+            self.world.later(1, self.join_if_up)
+            return
+        share = self.world.share_of(self)
+        given_up = self.owned - share
+        self.owned = share
+        self.stable = True
+        self.learns = False
+        if not self.silent:
+            self.read(share)
+        if given_up and self.world.assignor.cooperative and not self.silent:
+            self.world.later(1, self.join_anew)
+
+    def join_anew(self) -> None:
+        """A cooperative member has given up what it lost."""
+        if self.up and self.stable and not self.silent and not self.busy:
+            self.join()
+
+
+class World:
+    """One run of a script under a policy."""
+
+    def __init__(self, script: Script, policy: Policy) -> None:
+        self.script, self.policy = script, policy
+        self.group = script.group
+        self.assignor: Assignor = ASSIGNORS.get(policy.assignor or script.protocol, STICKY)
+        self.now_ms = script.since_ms - WARM_UP_MS
+        self.readers = Readers()
+        self.offers: dict[_Client, AssignorMember] = {}
+        self.rebalances: list[Replayed] = []
+        self._metadata: dict[tuple[str, ...], bytes] = {}
+        self._shares: dict[str, frozenset[TopicPartition]] = {}
+        self._places: dict[str, frozenset[TopicPartition]] = {}
+        """Instance id -> its share."""
+        self._asker: _Client | None = None
+        self._fresh = 0
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = 0
+        self._began_ms = self.now_ms
+        self._rebalancing = False
+        self._limit = len(script.rebalances) * GENERATIONS_FACTOR + GENERATIONS_MORE
+        filled = [one.join_ms for one in script.rebalances if not one.before and one.join_ms is not None]
+        settings = GroupSettings(
+            group_min_session_timeout_ms=1,
+            group_max_session_timeout_ms=2**31 - 1,
+            group_initial_rebalance_delay_ms=min([INITIAL_DELAY_MS, *filled]),
+        )
+        self.shard = Shard(0, settings, self._id)
+        self.shard.loaded(self.now_ms, self.now_ms)
+        self.clients = [_Client(self, one) for one in cast(script, policy)]
+
+    # ---- running ----
+
+    def play(self) -> Played:
+        """From the beginning of the record to its end. Raises RanAwayError."""
+        script = self.script
+        self._plan()
+        self._run(script.since_ms)
+        self.rebalances.clear()
+        self.readers.go_to(self.now_ms)
+        self.readers.unowned_ms = 0
+        self._run(script.until_ms)
+        self.readers.go_to(script.until_ms)
+        return Played(self.rebalances, self.readers.unowned_ms)
+
+    def later(self, delay_ms: int, what: Callable[[], None]) -> None:
+        """Do something after a delay."""
+        self._at(self.now_ms + delay_ms, what)
+
+    def _at(self, at_ms: int, what: Callable[[], None]) -> None:
+        self._order += 1
+        heappush(self._events, (at_ms, self._order, what))
+
+    def _plan(self) -> None:
+        began_ms = self.now_ms
+        for at_ms, counts in self.script.partitions:
+            self._at(at_ms if at_ms > self.script.since_ms else began_ms, self._partitions_are(counts))
+        for client in self.clients:
+            process = client.process
+            self._at(began_ms if process.begins_ms is None else process.begins_ms, client.begin)
+            if process.ends_ms != FOREVER_MS:
+                self._at(process.ends_ms, client.end)
+            for silence in process.silences:
+                self._at(silence.since_ms, client.fall_silent)
+                if silence.until_ms != FOREVER_MS:
+                    self._at(silence.until_ms, client.wake)
+            for busy in process.busy:
+                self._plan_busy(client, busy.since_ms, busy.until_ms, busy.gives_up_ms)
+            for at_ms, topics in process.changes:
+                self._at(at_ms, partial(client.change, topics))
+        for at_ms in self.script.asks:
+            self._at(at_ms, self._ask)
+
+    def _plan_busy(self, client: _Client, since_ms: int, until_ms: int, gives_up_ms: int | None) -> None:
+        if self.policy.prompt:
+            return
+        self._at(since_ms, client.get_busy)
+        longest_ms = self.policy.max_poll_interval_ms
+        if longest_ms is not None and gives_up_ms is not None:
+            gives_up_ms = since_ms + longest_ms
+        if gives_up_ms is not None and gives_up_ms < until_ms:
+            self._at(gives_up_ms, client.give_up)
+        if until_ms != FOREVER_MS:
+            self._at(until_ms, client.get_ready)
+
+    def _partitions_are(self, counts: dict[str, int]) -> Callable[[], None]:
+        def now() -> None:
+            wanted = self.policy.topics
+            self.readers.there_are(
+                (topic, number)
+                for topic, count in counts.items()
+                if wanted is None or topic in wanted
+                for number in range(count)
+            )
+
+        return now
+
+    def _run(self, until_ms: int) -> None:
+        shard, events = self.shard, self._events
+        while True:
+            due_ms = shard.next_deadline()
+            event_ms = events[0][0] if events else None
+            times = [one for one in (due_ms, event_ms) if one is not None]
+            if not times or min(times) >= until_ms:
+                self.now_ms = until_ms
+                return
+            self.now_ms = max(self.now_ms, min(times))
+            self.readers.go_to(self.now_ms)
+            if event_ms is not None and event_ms <= self.now_ms:
+                heappop(events)[2]()
+            else:
+                for client in self.clients:
+                    if client.up:
+                        client.beat()
+                shard.tick(self.now_ms)
+            self._drain()
+            self._look()
+
+    def hand_over(self, request: Any, call: _Call) -> None:
+        """A request reaches the machine. Answers come before this returns, unless they have to wait."""
+        self._asker = call.client
+        response = self.shard.handle(request, call, self.now_ms)
+        self._asker = None
+        if response is not None:
+            call.reply(response)
+
+    def _drain(self) -> None:
+        while self.shard.dirty:
+            box = self.shard.drain()
+            for append in box.appends:
+                self.shard.durable(append.position, self.now_ms)
+            for event in box.events:
+                if isinstance(event, JournalEntry) and event.outcome is not Outcome.SUPERSEDED:
+                    self.rebalances.append(Replayed(self.now_ms, event))
+                    if len(self.rebalances) > self._limit:
+                        raise RanAwayError
+            for answer in box.answers:
+                if answer.response is not None:
+                    answer.ticket.reply(answer.response)
+
+    def _look(self) -> None:
+        """Whether a rebalance is on: then the others learn of it, each at its next heartbeat."""
+        in_it = [one for one in self.clients if one.up and one.stable and not one.silent and not one.busy]
+        if not in_it:
+            return
+        code = in_it[0].beat()
+        if code != ErrorCode.REBALANCE_IN_PROGRESS:
+            self._rebalancing = False
+            if code:
+                in_it[0].learns = True
+                self.later(0, in_it[0].learn)
+            return
+        self.somebody_joins()
+        join_ms, slowest = self.script.join_ms(self._began_ms)
+        quick_ms = min(join_ms, HEARTBEAT_MS)
+        for number, client in enumerate(in_it, 1):
+            if client.learns:
+                continue
+            client.learns = True
+            slow = client.member_id == slowest or (not slowest and number == len(in_it))
+            delay_ms = join_ms if slow and not self.policy.prompt else quick_ms * number // len(in_it)
+            self._at(max(self._began_ms + delay_ms, self.now_ms), client.learn)
+
+    # ---- what clients ask of it ----
+
+    def somebody_joins(self) -> None:
+        """Perhaps a rebalance begins."""
+        if not self._rebalancing:
+            self._rebalancing = True
+            self._began_ms = self.now_ms
+
+    def admits(self, client: _Client) -> bool:
+        """Whether the policy lets one more process begin."""
+        return self.policy.members is None or sum(one.up for one in self.clients) < self.policy.members
+
+    def look_at_running(self) -> None:
+        """While nobody runs, nothing counts."""
+        self.readers.counting = any(one.up for one in self.clients)
+
+    def metadata(self, topics: tuple[str, ...]) -> bytes:
+        """What a member of these topics offers."""
+        found = self._metadata.get(topics)
+        if found is None:
+            found = self._metadata[topics] = Subscription(list(topics)).encode(1)
+        return found
+
+    def leader_ms(self) -> int:
+        """How long the leader computes now."""
+        taken_ms = self.script.leader_ms(self._began_ms)
+        return taken_ms if self.policy.leader_ms is None else min(taken_ms, self.policy.leader_ms)
+
+    def assign(self, generation: int, who: list[str]) -> None:
+        """What the leader's assignor makes of it; at the beginning what was recorded."""
+        members = {one.member_id: one for one in self.clients if one.member_id}
+        first = self.script.first
+        if self.now_ms < self.script.since_ms and all(one in first for one in who) and self._as_first():
+            self._shares = {one: frozenset(first[one]) for one in who}
+            return
+        offers = []
+        for member_id in who:
+            client = members.get(member_id)
+            offer = self.offers.get(client) if client is not None else None
+            topics = offer.topics if offer is not None else ()
+            offers.append(
+                AssignorMember(
+                    member_id,
+                    client.instance_id if client is not None else None,
+                    topics,
+                    offer.owned if offer is not None else {},
+                    offer.generation if offer is not None else -1,
+                    None,
+                    offer.user_data if offer is not None else None,
+                )
+            )
+        got = self.assignor.assign(offers, self.script.counts(self.now_ms))
+        self._shares = {
+            member_id: frozenset((topic, number) for topic, numbers in topics.items() for number in numbers)
+            for member_id, topics in got.items()
+        }
+
+    def _as_first(self) -> bool:
+        return self.policy.members is None and self.policy.topics is None
+
+    def share_of(self, client: _Client) -> frozenset[TopicPartition]:
+        """What the last assignment gives to it; to a static member also under a new member id."""
+        found = self._shares.get(client.member_id)
+        if client.instance_id is not None:
+            if found is None:
+                found = self._places.get(client.instance_id)
+            if found is not None:
+                self._places[client.instance_id] = found
+        return found or frozenset()
+
+    def _ask(self) -> None:
+        """The leader asks for a rebalance; who leads is not looked for: a member that changes does the
+        same."""
+        for client in self.clients:
+            if client.up and client.stable and not client.silent and not client.busy and self._leads(client):
+                client.join()
+                return
+
+    def _leads(self, client: _Client) -> bool:
+        last = self.rebalances[-1].entry.leader if self.rebalances else ""
+        return not last or last == client.member_id
+
+    def _id(self, prefix: str) -> str:
+        client = self._asker
+        found = next(client.ids, None) if client is not None else None
+        if found is not None:
+            return found
+        self._fresh += 1
+        return f"{prefix}-{self._fresh}"
+
+
+def _nobody(response: Any) -> None:
+    """Nobody waits for the answer."""
+
+
+def _by_topic(partitions: frozenset[TopicPartition]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        found.setdefault(topic, []).append(number)
+    return found

@@ -1,0 +1,264 @@
+"""Each pattern is found in a history that has it, with its saving, and in no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ringleader.insight.advice import Advice, Finding, Past, Pattern, advise
+from ringleader.insight.history import History
+from ringleader.insight.model import Cause, Confidence, EventKind, Kind, Lag
+from tests.insight.made import Group, Made
+
+NAMES = [f"app-{number}" for number in range(6)]
+DAY_MS = 24 * 3_600_000
+
+
+def orders(made: Made, partitions: int = 12, *, static: bool = False) -> Group:
+    group = made.group("orders", {"orders": partitions}, NAMES, static=static)
+    made.wait(900)
+    return group
+
+
+def comes_back(made: Made, group: Group, name: str, host: str, after_s: float = 30) -> None:
+    made.wait(after_s)
+    group._arrives(name, host)
+    came = group.members[name].member_id
+    group._rebalance(Cause.MEMBER_JOINED, (came,), ["a new member id"])
+    made.wait(200)
+
+
+def advised(path: Path, script: Callable[[Made], object], *, exact: bool = True) -> Advice:
+    with Made(path / "one.sqlite", exact=exact) as made:
+        script(made)
+    with History.open(path / "one.sqlite", read_only=True) as history:
+        return advise(Past.read(history, "orders", made.now_ms - DAY_MS, made.now_ms))
+
+
+def healthy(made: Made) -> None:
+    group = orders(made)
+    group.restart("app-1")
+    made.wait(3_000)
+    group.join("app-6")
+    made.wait(9_000)
+    group.leave("app-6")
+    made.wait(900)
+    group.grow("orders", 14)
+    made.wait(900)
+
+
+def deploy(made: Made) -> None:
+    orders(made).deploy(pause_s=20)
+    made.wait(900)
+
+
+def static_deploy(made: Made) -> None:
+    orders(made, static=True).deploy(pause_s=20)
+    made.wait(900)
+
+
+def flapping(made: Made) -> None:
+    group = orders(made)
+    for _ in range(4):
+        host = group.members["app-2"].host
+        group.crash("app-2")
+        comes_back(made, group, "app-2", host)
+
+
+def slow_poll(made: Made) -> None:
+    group = orders(made)
+    for _ in range(3):
+        host = group.members["app-2"].host
+        group.stall("app-2")
+        comes_back(made, group, "app-2", host)
+
+
+def slow_leader(made: Made) -> None:
+    group = orders(made)
+    for _ in range(5):
+        group.leader_asks(leader_s=5)
+        made.wait(600)
+
+
+def slow_joiner(made: Made) -> None:
+    group = orders(made)
+    for number in range(4):
+        group.join(f"new-{number}", join_s=40, slowest="app-3")
+        made.wait(1_800)
+
+
+def scaling(made: Made) -> None:
+    group = orders(made)
+    for _ in range(4):
+        group.join("more-1", "more-2")
+        made.wait(120)
+        group.leave("more-1", "more-2")
+        made.wait(120)
+
+
+def restarts(made: Made) -> None:
+    group = orders(made)
+    for _ in range(6):
+        group.restart("app-3")
+        made.wait(90)
+
+
+def idle(made: Made) -> None:
+    orders(made, partitions=4)
+
+
+def two_applications(made: Made) -> None:
+    group = made.group("orders", {"orders": 4, "bills": 4}, NAMES)
+    made.wait(900)
+    for number, name in enumerate(NAMES):
+        group.subscribe(name, "orders" if number < 3 else "bills")
+        made.wait(900)
+
+
+def fenced(made: Made) -> None:
+    group = orders(made, static=True)
+    for _ in range(5):
+        group.fence("app-2")
+        made.wait(20)
+
+
+def zombies(made: Made) -> None:
+    group = orders(made)
+    for number in range(6):
+        group.join(f"new-{number}")
+        group.crash(f"app-{number}")
+        made.wait(10)
+
+
+def stopped(made: Made) -> None:
+    orders(made)
+    made.event(EventKind.COMMITS_STOPPED, "app-2 commits nothing any more", "orders")
+
+
+def storm(made: Made) -> None:
+    group = orders(made)
+    for _ in range(6):
+        group.leader_asks()
+        made.wait(2)
+
+
+def skew(made: Made) -> None:
+    orders(made)
+    for minute in range(20):
+        made.wait(60)
+        for partition in range(12):
+            behind = 5_000 * minute if partition == 3 else 10
+            end = 100_000 * (minute + 1)
+            made.add(Lag("orders", "orders", partition, made.now_ms + 1, end, end - behind))
+
+
+def capacity(made: Made) -> None:
+    orders(made)
+    for minute in range(20):
+        made.wait(60)
+        for partition in range(12):
+            end = 30_000 * (minute + 1)
+            made.add(Lag("orders", "orders", partition, made.now_ms + 1, end, 20_000 * (minute + 1)))
+
+
+SCRIPTS: dict[Pattern, Callable[[Made], object]] = {
+    Pattern.ROLLING_DEPLOY: deploy,
+    Pattern.FLAPPING_MEMBER: flapping,
+    Pattern.SLOW_POLL_LOOP: slow_poll,
+    Pattern.SLOW_LEADER: slow_leader,
+    Pattern.SLOW_JOINER: slow_joiner,
+    Pattern.AUTOSCALER: scaling,
+    Pattern.RESTART_LOOP: restarts,
+    Pattern.IDLE_MEMBERS: idle,
+    Pattern.TWO_APPLICATIONS: two_applications,
+    Pattern.SAME_INSTANCE_TWICE: fenced,
+    Pattern.ZOMBIES: zombies,
+    Pattern.COMMITS_STOPPED: stopped,
+    Pattern.STORM: storm,
+    Pattern.LAG_IS_SKEW: skew,
+    Pattern.LAG_IS_CAPACITY: capacity,
+}
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("pattern", SCRIPTS, ids=lambda one: one.name.lower())
+def test_the_pattern_is_found_and_nothing_else(tmp_path: Path, pattern: Pattern, exact: bool) -> None:
+    if pattern in (Pattern.SLOW_LEADER, Pattern.SLOW_JOINER) and not exact:
+        pytest.skip("phases are not in the log")
+    advice = advised(tmp_path, SCRIPTS[pattern], exact=exact)
+    # With slow phases everybody stands still, which cooperative assignment would help against, too.
+    found = [one.pattern for one in advice.findings if one.pattern is not Pattern.EAGER]
+    assert found == [pattern]
+    for one in advice.findings:
+        assert one.evidence
+        assert one.changes
+        assert (one.saving is None) != (one.no_saving == "")
+        assert one.since_ms <= one.until_ms
+
+
+@pytest.mark.parametrize("script", [healthy, static_deploy], ids=lambda one: one.__name__)
+def test_a_healthy_group_has_no_findings_but_numbers(
+    tmp_path: Path, script: Callable[[Made], object]
+) -> None:
+    advice = advised(tmp_path, script)
+    assert advice.healthy, [one.text for one in advice.findings]
+    assert any("rebalance" in one for one in advice.looked_at)
+
+
+def test_a_group_without_history_is_healthy() -> None:
+    assert advise(Past("orders", 0, 1)).healthy
+
+
+def finding(path: Path, pattern: Pattern) -> Finding:
+    return next(one for one in advised(path, SCRIPTS[pattern]).findings if one.pattern is pattern)
+
+
+def test_static_members_would_have_saved_a_deploys_rebalances(tmp_path: Path) -> None:
+    saving = finding(tmp_path, Pattern.ROLLING_DEPLOY).saving
+    assert saving is not None
+    assert (saving.recorded, saving.reproduced, saving.invented) == (7, 7, 0)
+    assert saving.confidence is Confidence.LIKELY
+    assert (saving.avoided, saving.rebalances) == (6, 1)
+
+
+def test_a_longer_session_saves_rebalances_but_not_the_silence(tmp_path: Path) -> None:
+    found = finding(tmp_path, Pattern.FLAPPING_MEMBER)
+    assert found.changes[0].setting == "session.timeout.ms"
+    assert found.changes[0].value == "120000"  # it was silent for 45 + 30 s
+    saving = found.saving
+    assert saving is not None
+    assert saving.avoided == 8
+    assert saving.saved_ms < 0, "nobody else reads its partitions meanwhile"
+
+
+def test_a_slow_leader_costs_time_without_owner_not_rebalances(tmp_path: Path) -> None:
+    saving = finding(tmp_path, Pattern.SLOW_LEADER).saving
+    assert saving is not None
+    assert saving.avoided == 0
+    # 5 rebalances, 12 partitions, 4.9 s
+    assert saving.saved_ms == pytest.approx(5 * 12 * 4_900, rel=0.05)
+
+
+def test_an_eager_assignor_is_found_where_it_costs(tmp_path: Path) -> None:
+    found = finding_of(advised(tmp_path, slow_joiner), Pattern.EAGER)
+    assert found.saving is not None
+    assert found.saving.saved_ms >= 60_000
+
+
+def finding_of(advice: Advice, pattern: Pattern) -> Finding:
+    return next(one for one in advice.findings if one.pattern is pattern)
+
+
+def test_the_consumer_protocol_is_not_played_again(tmp_path: Path) -> None:
+    def script(made: Made) -> None:
+        group = made.group("orders", {"orders": 12}, NAMES, kind=Kind.CONSUMER)
+        made.wait(900)
+        group.deploy(pause_s=20)
+        made.wait(900)
+
+    (found,) = advised(tmp_path, script).findings
+    assert found.pattern is Pattern.ROLLING_DEPLOY
+    assert found.saving is None
+    assert found.no_saving == "The replay speaks the classic protocol only."
