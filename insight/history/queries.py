@@ -96,11 +96,10 @@ class Queries:
         }
 
     def snapshots(self) -> list[tuple[str, bytes, bytes]]:
-        """Of each group what `record` was given last: snapshot and commits."""
-        return self._all(
-            "SELECT snapshot.grp, snapshot.value, ifnull(snapshot_commits.value, x'') "
-            "FROM snapshot LEFT JOIN snapshot_commits USING (grp)"
-        )
+        """Of each group what `record` was given last: snapshot and commits, b"" for what there is not."""
+        groups = dict(self._all("SELECT grp, value FROM snapshot"))
+        commits = dict(self._all("SELECT grp, value FROM snapshot_commits"))
+        return [(one, groups.get(one, b""), commits.get(one, b"")) for one in sorted({*groups, *commits})]
 
     # ---- groups ----
 

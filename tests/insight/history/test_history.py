@@ -195,7 +195,7 @@ def test_what_it_goes_on_from(history: History) -> None:
     history.close()
     again = History.open(history.path)
     assert again.positions() == {("__consumer_offsets", 7): Position(13, 13)}
-    assert again.snapshots() == [("g", b"state", b"commits")]
+    assert again.snapshots() == [("g", b"state", b"commits"), ("only", b"", b"some")]
     assert (again.cluster_id, again.address, again.newest_ms) == ("abc", "prod:9092", 5_000)
     assert again.oldest_ms is None
     again.close()
