@@ -10,6 +10,8 @@ from ringleader.coordinator.topics.disk import write_whole
 
 FILE = "migration.json"
 FORMAT = 1
+NOT_YET = ""
+"""The id of a topic that is being made."""
 
 
 class StateError(Exception):
@@ -18,8 +20,8 @@ class StateError(Exception):
 
 @dataclass(slots=True)
 class TopicState:
-    """A topic that this migration writes to. `id`: that of the cluster, in hex; `bases`: where its partitions
-    ended before; `made`: by us, with settings for the time of copying."""
+    """A topic that this migration writes to. `id`: that of the cluster, in hex, or `NOT_YET`; `bases`: where
+    its partitions ended before; `made`: by us, with settings for the time of copying."""
 
     id: str
     bases: list[int]

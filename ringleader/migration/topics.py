@@ -17,7 +17,7 @@ from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.migration.batches import Aborted, kept
 from ringleader.migration.offsets import OffsetMap
 from ringleader.migration.source import Source, SourceError
-from ringleader.migration.state import State, TopicState
+from ringleader.migration.state import NOT_YET, State, TopicState
 from ringleader.migration.together import together
 from ringleader.migration.writer import PATIENCE_S, PartitionWriter
 from ringleader.protocol.errors import error_name
@@ -90,12 +90,16 @@ async def make(
         if topic is not None:
             if begun is None or begun.id != topic.id.hex():
                 bases = [ends[info.name, number] for number in range(info.partitions)]
-                state.topics[info.name] = TopicState(topic.id.hex(), bases, made=False)
+                made = begun is not None and begun.id == NOT_YET
+                state.topics[info.name] = TopicState(topic.id.hex(), bases, made)
         else:
+            # First of all: whoever goes on has to know that the settings for copying are not to stay.
+            state.topics[info.name] = TopicState(NOT_YET, [0] * info.partitions, made=True)
+            state.save()
             configs = source.topic_configs(info) | COPYING
             await admin.create_topic(info.name, info.partitions, replication_factor=replicas, configs=configs)
-            (made,) = await admin.describe_topics([info.name])
-            state.topics[info.name] = TopicState(made.id.hex(), [0] * info.partitions, made=True)
+            (described,) = await admin.describe_topics([info.name])
+            state.topics[info.name].id = described.id.hex()
         state.save()
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import signal
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from ringleader.protocol.messages import HeartbeatRequest
 from ringleader.protocol.records import Compression, Record, build_batch
 from ringleader.testing.coordinator import Coordinator
 from tests.interop.kafka_cluster import KafkaCluster
-from tests.support.command import Done, run_here
+from tests.support.command import Done, command_line, run_here
 from tests.support.consuming import PATIENCE_S, consumer
 
 OLD_MS = 1_500_000_000_000
@@ -68,14 +70,15 @@ class Daemon:
 
         asyncio.run(set_offsets())
 
-    def move(self, brokers: KafkaCluster, *arguments: str) -> Done:
-        return run_here(
-            None,
-            "migrate",
-            *("--from", str(self.directory), "--cluster", brokers.bootstrap),
+    def moving(self, brokers: KafkaCluster) -> list[str]:
+        """The command."""
+        return [
+            *("migrate", "--from", str(self.directory), "--cluster", brokers.bootstrap),
             *("--cluster-groups-topic", self.groups_topic, "--cluster-replication-factor", "1"),
-            *arguments,
-        )
+        ]
+
+    def move(self, brokers: KafkaCluster, *arguments: str) -> Done:
+        return run_here(None, *self.moving(brokers), *arguments)
 
     def plan(self, brokers: KafkaCluster) -> Plan:
         settings = Settings.model_validate(
@@ -142,6 +145,17 @@ def committed(bootstrap: str, group: str) -> dict[TopicPartition, OffsetAndMetad
     async def ask() -> dict[TopicPartition, OffsetAndMetadata]:
         async with Admin(bootstrap) as admin:
             return dict(await admin.group_offsets(group))
+
+    return asyncio.run(ask())
+
+
+def own_settings(bootstrap: str, topic: str) -> dict[str, str | None]:
+    """Those that are not the broker's."""
+
+    async def ask() -> dict[str, str | None]:
+        async with Admin(bootstrap) as admin:
+            configs = await admin.topic_configs(topic)
+        return {name: one.value for name, one in configs.items() if one.set_by == "topic"}
 
     return asyncio.run(ask())
 
@@ -223,14 +237,9 @@ def test_every_record_and_offset_goes_over(one_broker: KafkaCluster, daemon: Dae
     shifted = {one["topic"].split("-")[-1]: one["shifted"] for one in report["topics"]}
     assert shifted == {"plain": [], "stamped": [], "cut": [0, 1], "txn": [0]}
 
-    async def look() -> None:
-        async with Admin(one_broker.bootstrap) as admin:
-            for topic, info in partitions.items():
-                assert info is not None
-                configs = await admin.topic_configs(topic)
-                assert {n: c.value for n, c in configs.items() if c.set_by == "topic"} == info.configs
-
-    asyncio.run(look())
+    for topic, info in partitions.items():
+        assert info is not None
+        assert own_settings(one_broker.bootstrap, topic) == info.configs
 
     async def moved() -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         counts = {topic: info.partitions for topic, info in partitions.items() if info is not None}
@@ -349,7 +358,7 @@ class StoppedError(Exception):
     """The power, or somebody's patience, has ended."""
 
 
-@pytest.mark.parametrize("after", [0, 1, 40, 119, 120, "groups"])
+@pytest.mark.parametrize("after", ["made", 0, 1, 40, 119, 120, "groups"])
 def test_what_ended_early_is_gone_on_with(
     one_broker: KafkaCluster, daemon: Daemon, after: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,17 +383,90 @@ def test_what_ended_early_is_gone_on_with(
             raise StoppedError
         await write(*arguments)
 
+    async def never(*_arguments: Any) -> None:
+        raise StoppedError
+
     with pytest.MonkeyPatch.context() as broken:
         if after == "groups":
             broken.setattr(migration, "_write", stopping)
+        if after == "made":
+            broken.setattr(Admin, "describe_topics", never)
         with pytest.raises(StoppedError):
             asyncio.run(migrate(daemon.plan(one_broker), stop))
     done = daemon.move(one_broker)
     assert done.code == 0, done.err
     assert read(one_broker.bootstrap, topic) == here
+    assert own_settings(one_broker.bootstrap, topic) == KEPT
     again = daemon.move(one_broker)
     assert again.code == 1
     assert "this was done before" in again.err
+
+
+@pytest.mark.timeout(300)
+def test_whoever_is_killed_again_and_again_gets_there(
+    one_broker: KafkaCluster, daemon: Daemon, tmp_path: Path
+) -> None:
+    """The command itself, by SIGKILL: as soon as there is a topic, amid the records, and while groups
+    are written."""
+    topic = daemon.topic("large", 2)
+    size = 8_000
+    for partition, n in itertools.product((0, 1), range(40)):
+        batch = [Record(i, OLD_MS + i, b"k", b"%d " % (n * 100 + i) + b"." * size) for i in range(100)]
+        daemon.put(topic, build_batch(batch), partition=partition)
+    groups = [f"g{number}" for number in range(20)]
+    for number, group in enumerate(groups):
+        daemon.commit(group, {(topic, 0): number, (topic, 1): 2 * number})
+    here = read(daemon.coordinator.bootstrap, topic)
+    daemon.coordinator.stop()
+
+    def copied() -> int:
+        async def ask() -> int:
+            async with Admin(one_broker.bootstrap) as admin:
+                if topic not in {one.name for one in await admin.list_topics()}:
+                    return -1
+                return sum((await admin.end_offsets([(topic, 0), (topic, 1)])).values())
+
+        return asyncio.run(ask())
+
+    def writes_groups() -> bool:
+        return json.loads((daemon.directory / "migration.json").read_bytes())["groups"] == "begun"
+
+    moments: list[Callable[[], bool]] = [
+        lambda: copied() >= 0,
+        lambda: copied() >= 4_000,
+        writes_groups,
+    ]
+    for reached in moments:
+        process = subprocess.Popen(
+            command_line(*daemon.moving(one_broker)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        while not reached():
+            assert process.poll() is None, process.communicate()[0]
+        process.kill()
+        out, _ = process.communicate()
+        assert process.returncode == -signal.SIGKILL, out
+    done = daemon.move(one_broker, "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["records"] <= 4_000, "everything was written again"
+    assert [one["records"] for one in report["topics"]] == [8_000]
+    assert read(one_broker.bootstrap, topic) == here
+    assert own_settings(one_broker.bootstrap, topic) == KEPT
+
+    async def offsets() -> list[dict[TopicPartition, OffsetAndMetadata]]:
+        async with (
+            daemon.node(one_broker, tmp_path / "node", {topic: 2}) as node,
+            Admin(node.bootstrap) as admin,
+        ):
+            return [dict(await admin.group_offsets(f"{daemon.name}-{group}")) for group in groups]
+
+    assert asyncio.run(offsets()) == [
+        {(topic, 0): OffsetAndMetadata(number), (topic, 1): OffsetAndMetadata(2 * number)}
+        for number in range(len(groups))
+    ]
 
 
 def test_a_broker_that_dies_meanwhile_costs_no_record_and_doubles_none(

@@ -246,7 +246,8 @@ def known(secured: Secured, user: str, yes: bool) -> None:
 
 async def test_a_node_that_is_not_let_in_any_more_ends(secured: Secured, ways: Ways, tmp_path: Path) -> None:
     await asyncio.to_thread(known, secured, "bob", True)
-    with serving(tmp_path, "bob", ways.sasl("SCRAM-SHA-512", "BRIEF", "bob")) as nodes:
+    patient = ("--storage-timeout-ms", "600000")
+    with serving(tmp_path, "bob", ways.sasl("SCRAM-SHA-512", "BRIEF", "bob"), more=patient) as nodes:
         await asyncio.to_thread(known, secured, "bob", False)
         assert await asyncio.to_thread(nodes[1].wait) == 1
         said = nodes[1].log().splitlines()[-1]
