@@ -189,9 +189,8 @@ def test_what_it_goes_on_from(history: History) -> None:
         commits={"g": b"commits"},
         read_ms=5_000,
     )
-    history.record(
-        [], positions={("__consumer_offsets", 7): Position(13, 13)}, snapshots={"h": b""}, commits={"h": b""}
-    )
+    later = {("__consumer_offsets", 7): Position(13, 13)}
+    history.record([], positions=later, snapshots={"h": b""}, commits={"h": b"", "only": b"some"})
     history.close()
     again = History.open(history.path)
     assert again.positions() == {("__consumer_offsets", 7): Position(13, 13)}
