@@ -19,6 +19,7 @@ from ringleader.protocol.messages import (
     DescribeGroupsRequest,
     FindCoordinatorRequest,
     MetadataRequest,
+    MetadataRequestTopic,
     OffsetFetchRequest,
 )
 from ringleader.protocol.schema import Message
@@ -127,7 +128,8 @@ def until(holds: Callable[[], bool], what: str, timeout_s: float = READY_S) -> N
 
 
 def create_topic(bootstrap: str, name: str, partitions: int, replicas: int, in_sync: int) -> None:
-    """A topic. Raises ``TimeoutError``."""
+    """A topic that every broker knows with all its leaders: librdkafka, told once that there is none, asks
+    again after five minutes. Raises ``TimeoutError``."""
     topic = CreateTopicsRequestCreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -143,7 +145,17 @@ def create_topic(bootstrap: str, name: str, partitions: int, replicas: int, in_s
         # A broker that has just started may not know of the others yet.
         return code in (0, ErrorCode.TOPIC_ALREADY_EXISTS)
 
+    def known(address: str) -> bool:
+        answer = _call(address, MetadataRequest(topics=[MetadataRequestTopic(name=name)]), _METADATA)
+        return (
+            answer is not None
+            and len(answer.topics[0].partitions) == partitions
+            and all(one.leader_id >= 0 for one in answer.topics[0].partitions)
+        )
+
     until(created, f"topic {name}")
+    for address in bootstrap.split(","):
+        until(lambda address=address: known(address), f"topic {name} at {address}")  # type: ignore[misc]
 
 
 def await_groups(bootstrap: str, groups: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import CommitFailedError, KafkaError
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from tests.chaos.clients.common import (
     ASK_S,
@@ -72,7 +72,7 @@ async def commit(
     asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
     try:
         await consumer.commit(dict(offsets))
-    except CommitFailedError as error:
+    except (CommitFailedError, IllegalStateError) as error:  # the latter: a partition is another member's now
         asked.failed(str(error))
     except (KafkaError, TimeoutError) as error:
         asked.unknown(f"{type(error).__name__}: {error}")
