@@ -429,7 +429,7 @@ def test_whoever_is_killed_again_and_again_gets_there(
         return asyncio.run(ask())
 
     def writes_groups() -> bool:
-        return json.loads((daemon.directory / "migration.json").read_bytes())["groups"] == "begun"
+        return bool(json.loads((daemon.directory / "migration.json").read_bytes())["groups"] == "begun")
 
     moments: list[Callable[[], bool]] = [
         lambda: copied() >= 0,
