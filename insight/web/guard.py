@@ -1,0 +1,175 @@
+"""Who may ask: the token, the name that was asked for, and the headers that every answer carries."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN_VARIABLE = "RINGLEADER_PAGE_TOKEN"
+TOKEN_MIN_CHARS = 16
+COOKIE = "ringleader_page"
+SIGNED_IN_S = 7 * 24 * 3600
+SIGN_IN = "/api/session"
+SIGN_IN_MAX_BYTES = 4096
+URL_MAX_BYTES = 8192
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def read_token(file: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
+    """The token of `file`, else of RINGLEADER_PAGE_TOKEN, else None. Raises ValueError for one that is too
+    short to keep anybody out, and for a file that cannot be read."""
+    if file is not None:
+        try:
+            found = file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not text"
+            raise ValueError(f"the token file {file} cannot be read: {reason}") from None
+        where = str(file)
+    else:
+        found = (os.environ if environ is None else environ).get(TOKEN_VARIABLE, "").strip()
+        where = TOKEN_VARIABLE
+        if not found:
+            return None
+    if len(found) < TOKEN_MIN_CHARS or not found.isascii() or not found.isprintable():
+        raise ValueError(
+            f"the token in {where} has to be {TOKEN_MIN_CHARS} or more printable ASCII characters"
+        )
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens on `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_address(host: str, token: str | None) -> None:
+    """Raises ValueError where `host` is more than loopback and nobody is asked for a token."""
+    if token is None and not is_loopback(host):
+        raise ValueError(
+            f"{host} can be reached from other machines: give --token-file FILE (or {TOKEN_VARIABLE}), "
+            f"or listen on 127.0.0.1"
+        )
+
+
+class Guard:
+    """In front of the application. Without a token everybody who reaches it may ask; with one, whoever names
+    it (`Authorization: Bearer TOKEN`), or has the cookie that the page gets for it, which does not hold it.
+
+    A request for a host name that is not ours is refused: a page from elsewhere could have let its own name
+    point here. Addresses cannot be pointed elsewhere, so they may be asked for.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str | None = None, names: Iterable[str] = ()) -> None:
+        self._app = app
+        self._token = token
+        self._names = {"localhost", socket.gethostname().lower(), *(name.lower() for name in names)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"]
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-cache" if path.startswith("/static/") else "no-store")
+            await send(message)
+
+        answer = await self._answer(Request(scope, receive), path)
+        await (answer or self._app)(scope, receive, send_guarded)
+
+    async def _answer(self, request: Request, path: str) -> Response | None:
+        """None: the application may answer."""
+        if len(request.scope.get("raw_path", b"")) + len(request.scope["query_string"]) > URL_MAX_BYTES:
+            return refusal(414, f"An address has at most {URL_MAX_BYTES} bytes here.")
+        if not self._is_ours(request.headers):
+            return refusal(
+                421, "This is not a name of this page: ask by address, or start it with --page-name."
+            )
+        asks = path.startswith("/api/") or path == "/metrics"
+        if asks and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            return refusal(403, "Another site's page may not ask here.")
+        if path == SIGN_IN and request.method == "POST":
+            return await self._sign_in(request)
+        if asks and self._token is not None and not self._knows(request, self._token):
+            return refusal(401, "The token is missing: Authorization: Bearer TOKEN, or sign in on the page.")
+        return None
+
+    def _is_ours(self, headers: Headers) -> bool:
+        host = headers.get("host", "").lower()
+        name = host[1:].split("]")[0] if host.startswith("[") else host.rsplit(":", 1)[0]
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self._names
+        return True
+
+    def _knows(self, request: Request, token: str) -> bool:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
+            return True
+        until, _, mac = request.cookies.get(COOKIE, "").partition(".")
+        return (
+            until.isascii()
+            and until.isdigit()
+            and len(until) < 16
+            and time.time() < int(until)
+            and hmac.compare_digest(mac.encode(), _mac(token, until).encode())
+        )
+
+    async def _sign_in(self, request: Request) -> Response:
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > SIGN_IN_MAX_BYTES:
+                return refusal(413, f"A token is sent in at most {SIGN_IN_MAX_BYTES} bytes.")
+        token = self._token
+        if token is None:
+            return JSONResponse({"signed_in": True})
+        if not hmac.compare_digest(body.strip(), token.encode()):
+            return refusal(401, "That is not the token.")
+        until = str(int(time.time()) + SIGNED_IN_S)
+        answer = JSONResponse({"signed_in": True})
+        answer.set_cookie(
+            COOKIE, f"{until}.{_mac(token, until)}", max_age=SIGNED_IN_S, httponly=True, samesite="strict"
+        )
+        return answer
+
+
+def _mac(token: str, until: str) -> str:
+    return hmac.new(token.encode(), f"signed in until {until}".encode(), hashlib.sha256).hexdigest()
+
+
+def refusal(status: int, sentence: str) -> JSONResponse:
+    """An answer that says why not."""
+    return JSONResponse({"error": sentence}, status)

@@ -1,0 +1,164 @@
+"""What changes, to whoever looks on: server-sent events, one look at the history for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from ringleader.insight.history import History, HistoryError
+from ringleader.insight.model import Event, GroupState, Rebalance
+from ringleader.insight.web.board import HOUR_MS, HOURS, Board, pages
+from ringleader.insight.web.desk import BusyError, Desk
+from ringleader.insight.web.values import event_line, line
+
+logger = logging.getLogger("ringleader.insight.web")
+
+POLL_S = 0.5
+LAG_S = 10.0
+KEEP_ALIVE_S = 15.0
+VIEWERS_MAX = 64
+KEPT_MAX = 2_000
+"""Messages that a viewer who lost the connection can still get."""
+
+Change = Rebalance | Event | GroupState
+
+
+class _Message(NamedTuple):
+    number: int
+    text: str
+
+
+class Live:
+    """Follows the history: keeps the board, and tells the viewers."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.board = Board()
+        self.ready = False
+        """Whether the history has been read once."""
+        self.trouble: str | None = None
+        """Why the history cannot be read now."""
+        self._desk = desk
+        self._kept: deque[_Message] = deque(maxlen=KEPT_MAX)
+        self._told = asyncio.Event()
+        """Replaced with every message."""
+        self._viewers = 0
+        self._ended = False
+        # Numbers of another process' messages are not ours: they begin with the time.
+        self._number = time.time_ns() // 1_000_000
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        cursor = None
+        looked = 0.0
+        while True:
+            try:
+                if cursor is None:
+                    cursor = await self._desk.ask(self._begin)
+                    self.ready = True
+                cursor = await self._follow(cursor)
+                if time.monotonic() - looked >= LAG_S:
+                    await self._desk.ask(self._measure)
+                    looked = time.monotonic()
+                self._say_trouble(None)
+            except HistoryError as error:
+                self._say_trouble(str(error))
+            except BusyError:
+                pass
+            await asyncio.sleep(POLL_S)
+
+    @property
+    def full(self) -> bool:
+        """Whether one more viewer would be one too many."""
+        return self._viewers >= VIEWERS_MAX
+
+    def end(self) -> None:
+        """Send all viewers away."""
+        self._ended = True
+        self._told.set()
+
+    async def messages(self, after: int | None) -> AsyncIterator[str]:
+        """Server-sent events from now on, or after the one of that number."""
+        self._viewers += 1
+        try:
+            number = self._number if after is None else after
+            if after is not None and not self._kept_since(after):
+                number = self._number
+                yield _sse(number, "reload", {})
+            else:
+                yield _sse(number, "hello", {})
+            while not self._ended:
+                told = self._told
+                for message in [one for one in self._kept if one.number > number]:
+                    number = message.number
+                    yield message.text
+                try:
+                    await asyncio.wait_for(told.wait(), KEEP_ALIVE_S)
+                except TimeoutError:
+                    yield ": still here\n\n"
+        finally:
+            self._viewers -= 1
+
+    # ---- inside ----
+
+    def _kept_since(self, number: int) -> bool:
+        return number == self._number or bool(
+            self._kept and self._kept[0].number <= number + 1 <= self._number
+        )
+
+    def _begin(self, history: History) -> int:
+        cursor = history.cursor
+        now_ms = _now_ms()
+        since_ms = now_ms - HOURS * HOUR_MS
+
+        def read(**asked: int) -> list[Rebalance]:
+            return history.rebalances(None, **asked)  # type: ignore[arg-type]
+
+        self.board.begin(history.groups(), pages(read, since_ms, now_ms + HOUR_MS))
+        self._measure(history)
+        return cursor
+
+    async def _follow(self, cursor: int) -> int:
+        while True:
+            cursor, changes = await self._desk.ask(lambda history, after=cursor: history.changes(after))  # type: ignore[misc]
+            if not changes:
+                return cursor
+            for change in changes:
+                self.board.tell(change)
+                self._tell(change)
+            self._told.set()
+            self._told = asyncio.Event()
+            await asyncio.sleep(0)
+
+    def _tell(self, change: Change) -> None:
+        self._number += 1
+        if isinstance(change, Rebalance):
+            text = _sse(self._number, "rebalance", line(change))
+        elif isinstance(change, GroupState):
+            text = _sse(self._number, "group", self.board.row(change.group, _now_ms()))
+        else:
+            text = _sse(self._number, "event", event_line(change))
+        self._kept.append(_Message(self._number, text))
+
+    def _measure(self, history: History) -> None:
+        for state in self.board.groups():
+            newest_ms = self.board.lags.newest_ms(state.group)
+            since_ms = _now_ms() - HOUR_MS if newest_ms is None else newest_ms + 1
+            self.board.measure(state.group, history.lag(state.group, since_ms=since_ms))
+
+    def _say_trouble(self, trouble: str | None) -> None:
+        if trouble is not None and trouble != self.trouble:
+            logger.warning("the page cannot read the history: %s", trouble)
+        self.trouble = trouble
+
+
+def _sse(number: int, kind: str, data: object) -> str:
+    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

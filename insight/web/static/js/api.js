@@ -1,0 +1,82 @@
+// Questions to the server, and what it tells by itself.
+import { h } from "./dom.js";
+
+export class Refused extends Error {
+  constructor(status, sentence) { super(sentence); this.status = status; }
+}
+
+/** The answer as JSON. Throws Refused with a sentence for people; asks for the token where one is needed. */
+export async function get(name, params = {}, signal = undefined) {
+  const asked = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) if (value !== null && value !== undefined && value !== "") asked.set(key, value);
+  const query = asked.size ? `?${asked}` : "";
+  for (;;) {
+    let answer;
+    try {
+      answer = await fetch(`/api/${name}${query}`, { signal });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Refused(0, "The page's server does not answer. It goes on by itself when it does.");
+    }
+    if (answer.ok) return answer.json();
+    if (answer.status === 401) { await signIn(); continue; }
+    const body = await answer.json().catch(() => ({}));
+    throw new Refused(answer.status, body.error ?? `The server answered ${answer.status}.`);
+  }
+}
+
+let asking = null;
+function signIn() {
+  asking ??= askForToken().finally(() => { asking = null; });
+  return asking;
+}
+
+function askForToken() {
+  return new Promise((resolve) => {
+    const input = h("input", { type: "password", autocomplete: "current-password", required: true, id: "token" });
+    const wrong = h("p", { role: "alert", class: "small" });
+    const form = h("form", { onsubmit: async (event) => {
+      event.preventDefault();
+      const answer = await fetch("/api/session", { method: "POST", body: input.value }).catch(() => null);
+      if (answer?.ok) { dialog.close(); dialog.remove(); resolve(); return; }
+      wrong.textContent = answer?.status === 401 ? "That is not the token." : "The server does not answer: try again.";
+      input.select();
+    } },
+    h("h2", { id: "token-title" }, "Sign in"),
+    h("p", { class: "muted" }, "This page asks for the token that it was started with (--token-file)."),
+    h("label", null, "Token", input), wrong, h("button", { class: "primary", type: "submit" }, "Sign in"));
+    const dialog = h("dialog", { "aria-labelledby": "token-title", oncancel: (event) => event.preventDefault() }, form);
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+const KINDS = ["hello", "reload", "rebalance", "group", "event"];
+const AGAIN_MS = 3000;
+
+/** Server-sent events as DOM events of this object: hello, reload, rebalance, group, event; and `status`. */
+class Live extends EventTarget {
+  start() {
+    this.source = new EventSource("/api/live");
+    for (const kind of KINDS) this.source.addEventListener(kind, (event) => this.tell(kind, JSON.parse(event.data)));
+    this.source.addEventListener("open", () => {
+      if (this.lost) this.tell("reload", {});
+      this.lost = false;
+      this.tell("status", "live");
+    });
+    this.source.addEventListener("error", () => {
+      this.tell("status", "off");
+      if (this.source.readyState !== EventSource.CLOSED) return;
+      // It was refused: it does not try again by itself.
+      this.lost = true;
+      setTimeout(() => this.start(), AGAIN_MS);
+    });
+  }
+
+  tell(kind, detail) { this.dispatchEvent(new CustomEvent(kind, { detail })); }
+
+  /** Listen until `signal` ends. */
+  on(kind, call, signal) { this.addEventListener(kind, (event) => call(event.detail), { signal }); }
+}
+
+export const live = new Live();

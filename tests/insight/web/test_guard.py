@@ -1,0 +1,129 @@
+"""Who may ask, from where, and what every answer carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringleader.insight.web import check_address, page, read_token
+from ringleader.insight.web.guard import COOKIE
+from tests.insight.web.asking import ask
+
+TOKEN = "correct-horse-battery"
+
+
+@pytest.mark.parametrize("path", ["/", "/api/cluster", "/static/page.css", "/metrics", "/health", "/nothing"])
+async def test_every_answer_has_the_headers_that_keep_a_browser_safe(recent: Path, path: str) -> None:
+    async with page(recent) as url:
+        answer = await ask(url, path)
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == (
+        "no-cache" if path in ("/", "/static/page.css") else "no-store"
+    )
+    assert answer.headers["server"] is None
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8080", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8080", 200),
+        ("10.1.2.3:80", 200),
+        ("ringleader.example", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("", 421),
+    ],
+)
+async def test_a_name_that_is_not_ours_is_refused(recent: Path, host: str, status: int) -> None:
+    async with page(recent, names=["Ringleader.example"]) as url:
+        assert (await ask(url, "/api/cluster", headers={"Host": host})).status == status
+
+
+async def test_another_sites_page_may_not_ask(recent: Path) -> None:
+    async with page(recent) as url:
+        refused = await ask(url, "/api/live", headers={"Sec-Fetch-Site": "cross-site"})
+        assert refused.status == 403
+        assert (await ask(url, "/api/cluster", headers={"Sec-Fetch-Site": "same-origin"})).status == 200
+
+
+async def test_with_a_token_only_who_has_it_is_answered(recent: Path) -> None:
+    async with page(recent, token=TOKEN) as url:
+        for path in ("/api/groups", "/api/live", "/metrics", "/api/nothing"):
+            assert (await ask(url, path)).status == 401
+            wrong = await ask(url, path, headers={"Authorization": "Bearer correct-horse-batterz"})
+            assert wrong.status == 401
+        right = await ask(url, "/api/cluster", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert right.status == 200
+        # What the page itself is made of is no secret, and whoever supervises asks for health.
+        assert (await ask(url, "/")).status == (await ask(url, "/static/page.css")).status == 200
+        assert (await ask(url, "/health")).status in (200, 503)
+
+
+async def test_who_signs_in_gets_a_cookie_that_does_not_hold_the_token(recent: Path) -> None:
+    async with page(recent, token=TOKEN) as url:
+        wrong = await ask(url, "/api/session", method="POST", body=b"guess")
+        right = await ask(url, "/api/session", method="POST", body=TOKEN.encode())
+        cookie = right.headers["set-cookie"]
+        named = cookie.split(";")[0]
+        assert (await ask(url, "/api/cluster", headers={"Cookie": named})).status == 200
+        until, mac = named.removeprefix(f"{COOKIE}=").split(".")
+        for forged in (
+            f"{COOKIE}={int(until) + 1}.{mac}",
+            f"{COOKIE}=1.{mac}",
+            f"{COOKIE}=x",
+            f"{COOKIE}=².",
+        ):
+            headers = {"Cookie": forged.encode().decode("latin-1")}
+            assert (await ask(url, "/api/cluster", headers=headers)).status == 401
+    assert (wrong.status, right.status) == (401, 200)
+    assert TOKEN not in cookie
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert wrong.headers["set-cookie"] is None
+
+
+async def test_a_large_token_and_a_large_request_are_refused(recent: Path) -> None:
+    async with page(recent, token=TOKEN) as url:
+        large = await ask(url, "/api/session", method="POST", body=b"x" * 5000)
+        long = await ask(url, f"/api/{'x' * 40_000}")
+    assert large.status == 413
+    assert long.status == 414
+
+
+async def test_an_address_beyond_this_machine_needs_a_token(recent: Path) -> None:
+    with pytest.raises(ValueError, match=r"0\.0\.0\.0 can be reached from other machines: give --token-file"):
+        async with page(recent, "0.0.0.0"):
+            pass
+    check_address("0.0.0.0", TOKEN)
+    for loopback in ("127.0.0.1", "localhost", "::1", "127.3.4.5"):
+        check_address(loopback, None)
+
+
+async def test_a_port_that_is_taken_is_an_os_error(recent: Path) -> None:
+    async with page(recent) as url:
+        port = int(url.rsplit(":", 1)[1].strip("/"))
+        with pytest.raises(OSError, match="in use"):
+            async with page(recent, port=port):
+                pass
+
+
+def test_tokens_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    assert read_token(file, {}) == TOKEN
+    assert read_token(None, {"RINGLEADER_PAGE_TOKEN": TOKEN}) == TOKEN
+    assert read_token(None, {}) is None
+    file.write_text("short")
+    with pytest.raises(ValueError, match="has to be 16 or more printable ASCII characters"):
+        read_token(file, {})
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        read_token(tmp_path / "nothing", {})

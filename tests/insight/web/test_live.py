@@ -1,0 +1,102 @@
+"""What changes comes by itself, to everybody who looks on, also after a lost connection."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ringleader.insight.web import live, page
+from ringleader.insight.web.board import Board, pages
+from tests.insight.made import Made
+from tests.insight.web.asking import ask, looking_on, ready
+
+
+def _made(tmp_path: Path) -> Made:
+    return Made(tmp_path / "live.sqlite", start_ms=time.time_ns() // 1_000_000 - 600_000)
+
+
+async def test_a_rebalance_is_told_to_all_who_look_on(tmp_path: Path) -> None:
+    made = _made(tmp_path)
+    orders = made.group("orders", {"orders": 6}, ["app-1", "app-2"])
+    made.write()
+    async with page(made.path) as url:
+        await ready(url)
+        async with looking_on(url) as one, looking_on(url) as other:
+            assert (await one.next())[1] == (await other.next())[1] == "hello"
+            rebalance = orders.leave("app-2")
+            made.write()
+            for stream in (one, other):
+                _, _, told = await stream.next("rebalance")
+                assert told["id"] == rebalance.id
+                assert told["cause"] == "member left"
+                _, _, row = await stream.next("group")
+                assert (row["group"], row["members"]) == ("orders", 1)
+        metrics = (await ask(url, "/metrics")).body.decode()
+    assert 'ringleader_watch_rebalances_total{cause="member left",group="orders"} 1.0' in metrics
+    assert 'ringleader_watch_members{group="orders"} 1.0' in metrics
+
+
+async def test_who_comes_back_gets_what_was_missed_and_who_comes_late_is_told_to_look_anew(
+    tmp_path: Path,
+) -> None:
+    made = _made(tmp_path)
+    orders = made.group("orders", {"orders": 6}, ["app-1", "app-2"])
+    made.write()
+    async with page(made.path) as url:
+        await ready(url)
+        async with looking_on(url) as stream:
+            number, _, _ = await stream.next("hello")
+        missed = orders.join("app-3")
+        made.write()
+        async with looking_on(url, number) as stream:
+            assert (await stream.next("rebalance"))[2]["id"] == missed.id
+        async with looking_on(url, "17") as stream:
+            assert (await stream.next())[1] == "reload"
+
+
+async def test_one_viewer_too_many_is_sent_away_and_the_next_one_may_come_when_one_goes(
+    tmp_path: Path,
+) -> None:
+    made = _made(tmp_path)
+    made.group("orders", {"orders": 6}, ["app-1"])
+    made.write()
+    async with page(made.path) as url:
+        await ready(url)
+        async with looking_on(url) as first:
+            await first.next("hello")
+            viewers = [looking_on(url) for _ in range(live.VIEWERS_MAX - 1)]
+            for viewer in viewers:
+                await (await viewer.__aenter__()).next("hello")
+            answer = await ask(url, "/api/live")
+            assert answer.status == 503
+            assert "Too many pages look on" in answer.json["error"]
+            assert (await ask(url, "/api/cluster")).status == 200
+            for viewer in viewers:
+                await viewer.__aexit__(None, None, None)
+
+
+def test_the_board_takes_a_changed_conclusion_in_place_of_the_first_one() -> None:
+    from dataclasses import replace
+
+    from ringleader.insight.model import Cause, Confidence, GroupState, Kind, Rebalance
+
+    board = Board()
+    first = Rebalance("offsets-1-2", "orders", Kind.CLASSIC, 3, 1_000, Cause.UNKNOWN, Confidence.UNKNOWN)
+    board.tell(GroupState("orders", Kind.CLASSIC, "Stable", 3, "consumer", "range", "", (), 1_000))
+    board.tell(first)
+    board.tell(replace(first, cause=Cause.SESSION_EXPIRED, confidence=Confidence.CERTAIN, unowned_ms=400))
+    [row] = board.rows(2_000)
+    assert row["causes"] == {"session expired": 1}
+    assert row["unowned_ms"] == 400
+    assert board.totals("orders").rebalances.total() == 1
+
+
+def test_all_rebalances_of_a_time_are_read_page_by_page(recent: Path) -> None:
+    from ringleader.insight.history import History
+
+    with History.open(recent, read_only=True) as history:
+        everything = history.rebalances(limit=100_000)
+        until_ms = everything[-1].at_ms
+        found = list(pages(lambda **asked: history.rebalances(None, **asked), 0, until_ms, page=7))
+    assert sorted(one.id for one in found) == sorted(one.id for one in everything)
+    assert [one.at_ms for one in found] == sorted(one.at_ms for one in found)
