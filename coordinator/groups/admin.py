@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringleader.coordinator.groups.core import STORE_FULL, Part
+from ringleader.coordinator.groups.journal import IncidentKind
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -80,7 +81,9 @@ class AdminHandler(Part):
         ]
         return self.core.reply(ticket, found, self.core.position)
 
-    def delete(self, group_id: str, ticket: Ticket) -> DeleteGroupsResponseDeletableGroupResult | None:
+    def delete(
+        self, group_id: str, ticket: Ticket, now_ms: int
+    ) -> DeleteGroupsResponseDeletableGroupResult | None:
         """Delete an empty group; None while it waits for the tombstones. What comes later starts clean
         (O8)."""
         core = self.core
@@ -95,7 +98,9 @@ class AdminHandler(Part):
         result = DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=int(error))
         if error or group is None:
             return core.reply(ticket, result, core.position_of(group_id))
-        return core.reply(ticket, result, core.delete(group))
+        position = core.delete(group)
+        core.incident(group_id, IncidentKind.GROUP_DELETED, ticket, now_ms)
+        return core.reply(ticket, result, position)
 
 
 def _missing(group_id: str, version: int) -> DescribeGroupsResponseDescribedGroup:

@@ -29,7 +29,7 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.committed import Uncommitted
 from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Outcome
+from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, Outcome
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.unix_time import UnixTime
@@ -40,6 +40,8 @@ from ringleader.protocol.messages import GroupMetadataValue
 PLAIN, PLAIN_BYTES = records.PLAIN_OFFSET
 STORE_FULL = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """What a request that would write is told while the store is full: clients try again."""
+FINISH_TIMEOUT_MS = 10_000
+"""A rebalance whose followers have not come for their shares after this time is told as it is."""
 
 
 class Core:
@@ -103,8 +105,67 @@ class Core:
         progress, group.progress = group.progress, None
         if progress is None or progress.joined_ms < 0:
             return
-        entry = progress.entry(group, outcome, now_ms, self.unix_time.now_ms(now_ms))
-        self.out.tell(partial(entry.until, now_ms), group.position, now_ms)
+        progress.ended(group, outcome)
+        group.finishing = progress
+        if outcome is Outcome.STABLE:
+            group.no_commit_since = progress
+            if group.pending_sync:
+                self.arm(progress, now_ms + FINISH_TIMEOUT_MS)
+                return
+        self.finish_rebalance(group, now_ms)
+
+    def finish_rebalance(self, group: Group, now_ms: int) -> None:
+        """The last member has its share, or is not waited for any longer."""
+        progress, group.finishing = group.finishing, None
+        if progress is None:
+            return
+        self.deadlines.cancel(progress)
+        entry = progress.entry(now_ms, self.unix_time.difference_ms)
+        answered = progress.position <= self.out.durable
+        self.out.tell(
+            (lambda _: entry) if answered else partial(entry.until, now_ms), progress.position, now_ms
+        )
+
+    def first_commit(self, group: Group, member_id: str, now_ms: int, position: int) -> None:
+        """The first commit since the last assignment was stored; `position`: its own."""
+        progress, group.no_commit_since = group.no_commit_since, None
+        if progress is None:
+            return
+        progress.first_commit_ms = now_ms
+        if progress is not group.finishing:
+            unix_ms, after_ms = self.unix_time.now_ms(now_ms), now_ms - progress.leader_synced_ms
+            first = FirstCommit(group.group_id, progress.generation, member_id, unix_ms, after_ms)
+            self.out.tell(lambda _: first, position, now_ms)
+
+    def incident(
+        self, group_id: str, kind: IncidentKind, ticket: Ticket | None, now_ms: int, **more: Any
+    ) -> None:
+        """Something that an operator asks about; `ticket`: of who did it; `more`: see `Incident`."""
+        if self.phase is not Phase.SERVING:
+            return
+        told = Incident(
+            group_id,
+            kind,
+            self.unix_time.now_ms(now_ms),
+            client_id="" if ticket is None else ticket.client_id or "",
+            client_host="" if ticket is None else ticket.client_host,
+            **more,
+        )
+        group = self.groups.get(group_id)
+        position = NOTHING if group is None else max(group.position, group.offsets_position)
+        self.out.tell(lambda _: told, position, now_ms)
+
+    def fenced(self, request: Any, ticket: Ticket | None, now_ms: int) -> None:
+        """A request of a static member whose place another process has was refused."""
+        self.incident(
+            request.group_id,
+            IncidentKind.INSTANCE_FENCED,
+            ticket,
+            now_ms,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            error=int(ErrorCode.FENCED_INSTANCE_ID),
+        )
 
     # ---- groups ----
 

@@ -27,6 +27,8 @@ class Kind(IntEnum):
     """The next look for expired offsets and empty groups."""
     PROOF = 5
     """The next proof that the shard is still owned."""
+    JOURNAL = 6
+    """A rebalance whose last followers do not come for their shares is told as it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

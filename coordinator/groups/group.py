@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
-from ringleader.coordinator.groups.journal import Departure
+from ringleader.coordinator.groups.journal import Gone
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES, GroupState, check_transition
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE, elect, subscribed_topics
@@ -77,7 +77,12 @@ class Group:
     initial_remaining_ms: int = -1  # -1: the present rebalance did not start from Empty
     # --- journal ---
     progress: Progress | None = None
-    departed: dict[str, Departure] = field(default_factory=dict)  # gone since the last completed join phase
+    finishing: Progress | None = None
+    """Stored, and followers have not come for their shares yet."""
+    no_commit_since: Progress | None = None
+    """Nobody has committed since this one was stored."""
+    committed_ms: int = -1  # Unix time of the last commit since the shard was loaded
+    departed: dict[str, Gone] = field(default_factory=dict)  # since the last completed join phase
 
     def __post_init__(self) -> None:
         self.join_deadline = Deadline(self, Kind.JOIN)

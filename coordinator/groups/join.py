@@ -9,7 +9,7 @@ from __future__ import annotations
 from ringleader.coordinator.groups import records, static
 from ringleader.coordinator.groups.core import STORE_FULL
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Departure
+from ringleader.coordinator.groups.journal import Cause, Departure, IncidentKind
 from ringleader.coordinator.groups.member import Member, PendingMember, Protocols
 from ringleader.coordinator.groups.rebalance import Membership
 from ringleader.coordinator.groups.states import GroupState
@@ -20,6 +20,17 @@ from ringleader.protocol.refusals import join_refusal
 
 _FIRST_WITH_REBALANCE_TIMEOUT = 1
 _FIRST_WITH_MEMBER_ID_REQUIRED = 4
+_TOLD = frozenset(
+    (
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    )
+)
+"""Refusals that an operator will ask about."""
 _MAX_ID_PREFIX_CHARS = 4_096  # member ids are persisted: keep them well below the longest string of a record
 
 
@@ -28,28 +39,50 @@ class JoinHandler(Membership):
 
     def join(self, request: JoinGroupRequest, ticket: Ticket, now_ms: int) -> JoinGroupResponse | None:
         """The answer; None while it waits for the join phase or for a record."""
+        core = self.core
+        response, position = self._answer(request, ticket, now_ms)
+        if response is None:
+            return None
+        if response.error_code == ErrorCode.FENCED_INSTANCE_ID:
+            core.fenced(request, ticket, now_ms)
+        # What needs no proof must not ask for one.
+        elif response.error_code in _TOLD and not (position is None and core.out.fenced):
+            core.incident(
+                request.group_id,
+                IncidentKind.JOIN_REFUSED,
+                ticket,
+                now_ms,
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                error=response.error_code,
+            )
+        return response if position is None else core.reply(ticket, response, position)
+
+    def _answer(
+        self, request: JoinGroupRequest, ticket: Ticket, now_ms: int
+    ) -> tuple[JoinGroupResponse | None, int | None]:
+        """The answer and the position that it depends on; None: no state of a group is behind it."""
         version, core = ticket.api_version, self.core
         error = self._refuse(request)
         if error is not None:
             code, echoed = error
-            return join_refusal(version, int(code), echoed)
+            return join_refusal(version, int(code), echoed), None
         protocols = _without_duplicates(request)
         if self._is_too_much(request, protocols, ticket):
-            return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), request.member_id)
+            return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), request.member_id), None
         group = core.find(request.group_id)
         if group is None:
             if request.member_id:
                 refusal = join_refusal(version, int(ErrorCode.UNKNOWN_MEMBER_ID), request.member_id)
-                return core.reply(ticket, refusal, core.position_of(request.group_id))
+                return refusal, core.position_of(request.group_id)
             if core.full:
-                return join_refusal(version, STORE_FULL, "")
+                return join_refusal(version, STORE_FULL, ""), None
             group = core.find_or_add(request.group_id)
             if group is None:
-                return core.reply(ticket, join_refusal(version, int(ErrorCode.POLICY_VIOLATION), ""), NOTHING)
+                return join_refusal(version, int(ErrorCode.POLICY_VIOLATION), ""), NOTHING
             # The first JoinGroup makes the group, even if it is answered with an error (Kafka behaviour).
             core.create(group, now_ms)
-        response = self._join(group, request, protocols, ticket, now_ms)
-        return None if response is None else core.reply(ticket, response, group.position)
+        return self._join(group, request, protocols, ticket, now_ms), group.position
 
     # ---- checks that need no group ----
 
@@ -142,7 +175,7 @@ class JoinHandler(Membership):
     def _turn_away(self, group: Group, member_id: str, now_ms: int) -> None:
         member = group.members.get(member_id)
         if member is not None:
-            self.rebalances.remove(group, member, Departure.GROUP_FULL)
+            self.rebalances.remove(group, member, Departure.GROUP_FULL, now_ms)
         elif not self.core.drop_pending(group, member_id):
             return
         # Kafka leaves the phase to its timer here; nobody else is waited for, so it may end.

@@ -1,10 +1,15 @@
-"""The journal: one entry per completed rebalance. The entry is data; the log line is rendered from it."""
+"""The journal: one entry per completed rebalance, and what else an operator asks about. An entry is data; the
+log line and the record of the journal's topic (`journal_record`) are rendered from it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
+
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import GroupMetadataValue
 
 REASON_MAX_CHARS = 255
 """A client's reason is cut here, as Kafka's clients cut it themselves (KIP-800)."""
@@ -58,10 +63,42 @@ class Outcome(StrEnum):
     """The next rebalance began before the leader's assignment was durable."""
 
 
+class Gone(NamedTuple):
+    """A member that went. Times are Unix time."""
+
+    why: Departure
+    at_ms: int
+    last_heard_ms: int
+    """When it last sent a heartbeat, JoinGroup, SyncGroup or commit, or its session began afresh."""
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+
+
+class Present(NamedTuple):
+    """A member of a generation. Times are Unix time, -1 where it was not."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    metadata: bytes
+    """What it said of itself under the elected protocol."""
+    assignment: bytes
+    joined_ms: int
+    """Its JoinGroup came."""
+    synced_ms: int
+    """It had asked for its share, and the share was there."""
+    last_heard_ms: int
+    """Of a static member that came back in this rebalance: when its former process was last heard of."""
+
+
 @dataclass(slots=True, frozen=True)
 class JournalEntry:
     """One completed rebalance of one group. Durations in milliseconds of the machine's monotonic clock; the
-    three phases sum to `duration_ms`. Lists of member ids are in join order."""
+    three phases sum to `duration_ms`. Lists of members are in join order."""
 
     group_id: str
     generation: int
@@ -93,19 +130,35 @@ class JournalEntry:
     leader_ms: int = 0
     """Second phase: from the answers to JoinGroup to the leader's SyncGroup."""
     sync_ms: int = 0
-    """Third phase: from the leader's SyncGroup until the assignment is durable and the waiting syncs are
-    answered."""
+    """Third phase: from the leader's SyncGroup until the assignment is durable and the last member has its
+    share; or until the next rebalance begins, or it is waited for no longer (`FINISH_TIMEOUT_MS`)."""
     synced: int = 0
     """How many members had sent SyncGroup by the end."""
+    members: tuple[Present, ...] = ()
+    """Of this generation."""
+    before: GroupMetadataValue | None = None
+    """The last generation that was stored before; None: there was none."""
+    gone: dict[str, Gone] = field(default_factory=dict)
+    """Those of `left`."""
+    last_commit_ms: int = -1
+    """Unix time of the group's last commit before the assignment was stored; -1: none is known."""
+    first_commit_ms: int = -1
+    """Likewise of the first one after; -1: none by the end."""
 
     def until(self, ended_ms: int, now_ms: int) -> JournalEntry:
         """The same, when what it says has become durable at `now_ms`: the third phase lasts until then."""
         more_ms = now_ms - ended_ms if self.outcome is Outcome.STABLE else 0
+        if not more_ms:
+            return self
         return replace(
             self,
             at_ms=self.at_ms + more_ms,
             duration_ms=self.duration_ms + more_ms,
             sync_ms=self.sync_ms + more_ms,
+            members=tuple(
+                one._replace(synced_ms=self.at_ms + more_ms) if one.synced_ms >= 0 else one
+                for one in self.members
+            ),
         )
 
     def render(self) -> str:
@@ -135,6 +188,59 @@ class JournalEntry:
     def _who(self) -> str:
         who = f" ({printable(self.cause_member)})" if self.cause_member else ""
         return f"{who}: '{printable(self.reason)}'" if self.reason else who
+
+
+@dataclass(slots=True, frozen=True)
+class FirstCommit:
+    """A group commits for the first time in a generation whose entry is told already."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    at_ms: int
+    """Unix time."""
+    after_ms: int
+    """Since the assignment was stored."""
+
+
+class IncidentKind(StrEnum):
+    """What else is told of a group."""
+
+    JOIN_REFUSED = "join refused"
+    INSTANCE_FENCED = "instance fenced"
+    """A request of a static member whose place another process has."""
+    STATIC_RETURNED = "static member returned"
+    """Another process took the place of a static member, without a rebalance."""
+    OFFSETS_RESET = "offsets reset"
+    """A commit without a member, for a group that had members once."""
+    OFFSETS_DELETED = "offsets deleted"
+    OFFSETS_EXPIRED = "offsets expired"
+    GROUP_DELETED = "group deleted"
+    GROUP_EXPIRED = "group expired"
+
+
+OffsetChange = tuple[str, int, int | None, int | None]
+"""Topic, partition, offset before and after; None: none."""
+
+
+@dataclass(slots=True, frozen=True)
+class Incident:
+    """Something besides rebalances that an operator asks about."""
+
+    group_id: str
+    kind: IncidentKind
+    at_ms: int
+    """Unix time."""
+    member_id: str = ""
+    client_id: str = ""
+    client_host: str = ""
+    group_instance_id: str | None = None
+    error: int = ErrorCode.NONE
+    old_member_id: str = ""
+    """Of STATIC_RETURNED: who it was until then."""
+    last_heard_ms: int = -1
+    """Unix time; of STATIC_RETURNED: when that one was last heard of."""
+    partitions: tuple[OffsetChange, ...] = ()
 
 
 _MEMBERS_IN_LINE = 5

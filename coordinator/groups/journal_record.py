@@ -40,8 +40,8 @@ rebalance begins, or 10 seconds after the assignment was stored, whichever comes
   heard of;
 - `last_commit_ms`: the group's last commit before the assignment was stored; `first_commit_ms`: the first
   one after, if it came before this record was written;
-- `cut`: true when the record would have been too large (1 MB): then `before` is [], and `members` and `moves`
-  have the first ones only.
+- `cut`: true when the record would have been too large (1 MB): then `before` is [], and lists of members and
+  `moves` have the first ones only.
 
 kind "first-commit": the first commit after a rebalance, when its record was written already: `generation`,
 `member_id`, `after_ms` (since the assignment was stored).
@@ -56,7 +56,7 @@ client that tries for ever makes one record in 10 seconds); `partitions`: [[topi
 - "instance fenced": a request of a static member whose place another process has taken; `member_id` is the
   old one's;
 - "static member returned": another process took the place of a static member, and the group just went on;
-  `old_member_id`: who it was until then;
+  `old_member_id`, `last_heard_ms`: who it was until then, and when that one was last heard of;
 - "offsets reset": somebody who is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
 - "started", "stopped" (group ""): the daemon. A "started" without a "stopped" before it: it was killed.
@@ -69,5 +69,312 @@ is synced.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ringleader.coordinator.groups.journal import (
+    Departure,
+    FirstCommit,
+    Gone,
+    Incident,
+    JournalEntry,
+    Outcome,
+    Present,
+)
+from ringleader.coordinator.groups.vote import CONSUMER_TYPE
+from ringleader.protocol.embedded import Assignment, Subscription
+from ringleader.protocol.errors import MalformedError, error_name
+
 TOPIC = "__ringleader_journal"
 FORMAT = 1
+
+VALUE_MAX_BYTES = 1_000_000
+"""A longer record is `cut`."""
+
+CUT_TO = 1_000
+"""So many members and moves a cut record has, if that is short enough; else a tenth of them, and so on."""
+
+UNOWNED_MAX = 1_000_000
+"""Partitions without an owner that are remembered, over all groups."""
+
+Row = tuple[int, bytes, bytes]
+"""Timestamp, key and value of a record."""
+
+Message = JournalEntry | FirstCommit | Incident
+
+_Partitions = dict[tuple[str, int], str]
+"""Partition -> whose it is."""
+
+_HEARD = (Departure.SESSION_EXPIRED, Departure.NEW_MEMBER_TIMEOUT)
+"""Who went so had been away since it was last heard of; who went otherwise, since then."""
+
+
+def started(at_ms: int) -> Row:
+    """The daemon serves from now on."""
+    return _row(at_ms, "", _event("started", at_ms))
+
+
+def stopped(at_ms: int) -> Row:
+    """The daemon stops, and all is told."""
+    return _row(at_ms, "", _event("stopped", at_ms))
+
+
+class JournalRecords:
+    """Makes the records of what the groups tell. It remembers which partitions have no owner, and since when:
+    give it everything, in order."""
+
+    def __init__(self) -> None:
+        self._unowned: dict[str, dict[tuple[str, int], int]] = {}
+        """Group -> partition -> since when, in Unix time."""
+        self._count = 0
+
+    def row(self, said: Message, count: int = 1) -> Row:
+        """One record; `count`: how often that incident happened since the last record of it."""
+        if isinstance(said, JournalEntry):
+            return self._rebalance(said)
+        if isinstance(said, FirstCommit):
+            return _row(
+                said.at_ms,
+                said.group_id,
+                {
+                    **_head("first-commit", said.group_id, said.at_ms),
+                    "generation": said.generation,
+                    "member_id": said.member_id,
+                    "after_ms": said.after_ms,
+                },
+            )
+        return _row(said.at_ms, said.group_id, _incident(said, count))
+
+    def _rebalance(self, entry: JournalEntry) -> Row:
+        is_consumer = entry.protocol_type in (CONSUMER_TYPE, "")
+        before = _before(entry)
+        moves, unowned_ms = self._moves(entry, before) if is_consumer else ([], None)
+        value: dict[str, Any] = {
+            **_head("rebalance", entry.group_id, entry.at_ms),
+            "generation": entry.generation,
+            "cause": entry.cause.value,
+            "cause_member": entry.cause_member,
+            "reason": entry.reason,
+            "outcome": entry.outcome.value,
+            "protocol_type": entry.protocol_type,
+            "protocol": entry.protocol,
+            "leader": entry.leader,
+            "members_before": entry.members_before,
+            "members_after": entry.members_after,
+            "joined": entry.joined,
+            "began_ms": entry.at_ms - entry.duration_ms,
+            "duration_ms": entry.duration_ms,
+            "join_ms": entry.join_ms,
+            "join_last_member": entry.join_last_member,
+            "leader_ms": entry.leader_ms,
+            "sync_ms": entry.sync_ms,
+            "synced": entry.synced,
+            "members": [_present(one, entry, is_consumer) for one in entry.members],
+            "before": [_member(one, is_consumer, True) for one in before],
+            "left": {member_id: _gone(gone) for member_id, gone in entry.gone.items()},
+            "moves": moves,
+            "unowned_ms": unowned_ms,
+            "last_commit_ms": _known(entry.last_commit_ms),
+            "first_commit_ms": _known(entry.first_commit_ms),
+            "cut": False,
+        }
+        row = _row(entry.at_ms, entry.group_id, value)
+        keep = CUT_TO
+        while len(row[2]) > VALUE_MAX_BYTES and keep:
+            value.update(cut=True, before=[], members=value["members"][:keep], moves=moves[:keep])
+            for name in ("members_before", "members_after", "joined"):
+                value[name] = value[name][:keep]
+            value["left"] = dict(list(value["left"].items())[:keep])
+            row = _row(entry.at_ms, entry.group_id, value)
+            keep //= 10
+        return row
+
+    # ---- who had what, and has ----
+
+    def _moves(self, entry: JournalEntry, before: Iterable[Present]) -> tuple[list[list[Any]], int | None]:
+        """Partitions that another member has than before, and for how long any was without an owner."""
+        since = self._unowned.pop(entry.group_id, {})
+        self._count -= len(since)
+        had = _owners(before)
+        here = {one.member_id: one for one in entry.members}
+        owned = {one.member_id: _owned(one) for one in entry.members}
+        for partition, owner in had.items():
+            given_up_ms = _given_up(entry, here.get(owner), owner, partition in owned.get(owner, ()))
+            if given_up_ms is not None:
+                since.setdefault(partition, given_up_ms)
+        moves: list[list[Any]] = []
+        unowned_ms = 0
+        if entry.outcome is not Outcome.SUPERSEDED:
+            has = _owners(entry.members)
+            for partition in sorted({*had, *has}):
+                giver, heir = had.get(partition), has.get(partition)
+                answered_ms = -1 if heir is None else here[heir].synced_ms
+                if giver is not None and giver != heir and partition not in since:
+                    # A cooperative member gives up when it is sent a share without the partition.
+                    member = here.get(giver)
+                    given_up_ms = -1 if member is None else member.synced_ms
+                    since[partition] = given_up_ms if given_up_ms >= 0 else entry.at_ms
+                gap_ms = None
+                if answered_ms >= 0 and partition in since:
+                    gap_ms = max(answered_ms - since.pop(partition), 0)
+                    unowned_ms += gap_ms
+                if giver != heir:
+                    moves.append([*partition, giver, heir, gap_ms])
+        if since and self._count + len(since) <= UNOWNED_MAX:
+            self._unowned[entry.group_id] = since
+            self._count += len(since)
+        return moves, unowned_ms
+
+    def forget(self, group_id: str) -> None:
+        """The group is no more."""
+        self._count -= len(self._unowned.pop(group_id, {}))
+
+
+def _given_up(entry: JournalEntry, member: Present | None, member_id: str, keeps: bool) -> int | None:
+    """When a member of the generation before gave a partition up; None: it did not until it got its share."""
+    gone = entry.gone.get(member_id)
+    if gone is not None:
+        return gone.last_heard_ms if gone.why in _HEARD else gone.at_ms
+    if member is None:
+        return entry.at_ms - entry.duration_ms
+    if member.last_heard_ms >= 0:
+        return member.last_heard_ms
+    return None if keeps or member.joined_ms < 0 else member.joined_ms
+
+
+def _before(entry: JournalEntry) -> list[Present]:
+    """The members of the last stored generation."""
+    if entry.before is None:
+        return []
+    return [
+        Present(
+            one.member_id,
+            one.client_id,
+            one.client_host,
+            one.group_instance_id,
+            one.session_timeout,
+            one.rebalance_timeout,
+            one.subscription,
+            one.assignment,
+            -1,
+            -1,
+            -1,
+        )
+        for one in entry.before.members
+    ]
+
+
+def _owners(members: Iterable[Present]) -> _Partitions:
+    return {
+        (topic, partition): one.member_id
+        for one in members
+        for topic, partitions in (_assigned(one.assignment) or ())
+        for partition in partitions
+    }
+
+
+def _owned(member: Present) -> set[tuple[str, int]]:
+    """What a member says it keeps while it waits: cooperative ones do."""
+    try:
+        owned = Subscription.decode(member.metadata).owned_partitions
+    except MalformedError:
+        return set()
+    return {(topic, partition) for topic, partitions in owned.items() for partition in partitions}
+
+
+def _assigned(assignment: bytes) -> list[tuple[str, list[int]]] | None:
+    if not assignment:
+        return []
+    try:
+        partitions = Assignment.decode(assignment).partitions
+    except MalformedError:
+        return None
+    return sorted((topic, sorted(some)) for topic, some in partitions.items())
+
+
+def _topics(metadata: bytes) -> list[str] | None:
+    try:
+        return sorted(Subscription.decode_topics(metadata))
+    except MalformedError:
+        return None
+
+
+# ---- as JSON ----
+
+
+def _head(kind: str, group_id: str, at_ms: int) -> dict[str, Any]:
+    return {"format": FORMAT, "kind": kind, "group": group_id, "at_ms": at_ms}
+
+
+def _event(event: str, at_ms: int, group_id: str = "") -> dict[str, Any]:
+    return {
+        **_head("event", group_id, at_ms),
+        "event": event,
+        "member_id": "",
+        "client_id": "",
+        "client_host": "",
+        "group_instance_id": None,
+        "error": "",
+        "count": 1,
+        "partitions": [],
+    }
+
+
+def _incident(said: Incident, count: int) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        **_event(said.kind.value, said.at_ms, said.group_id),
+        "member_id": said.member_id,
+        "client_id": said.client_id,
+        "client_host": said.client_host,
+        "group_instance_id": said.group_instance_id,
+        "error": error_name(said.error) or "" if said.error else "",
+        "count": count,
+        "partitions": said.partitions,
+    }
+    if said.old_member_id:
+        value.update(old_member_id=said.old_member_id, last_heard_ms=said.last_heard_ms)
+    return value
+
+
+def _member(one: Present, is_consumer: bool, stored: bool) -> dict[str, Any]:
+    return {
+        "member_id": one.member_id,
+        "client_id": one.client_id,
+        "client_host": one.client_host,
+        "group_instance_id": one.group_instance_id,
+        "session_timeout_ms": one.session_timeout_ms,
+        "rebalance_timeout_ms": one.rebalance_timeout_ms,
+        "topics": _topics(one.metadata) if is_consumer else None,
+        "assigned": _assigned(one.assignment) if is_consumer and stored else None,
+    }
+
+
+def _present(one: Present, entry: JournalEntry, is_consumer: bool) -> dict[str, Any]:
+    return {
+        **_member(one, is_consumer, entry.outcome is not Outcome.SUPERSEDED),
+        "joined_ms": _known(one.joined_ms),
+        "synced_ms": _known(one.synced_ms),
+    }
+
+
+def _gone(gone: Gone) -> dict[str, Any]:
+    return {
+        "why": gone.why.value,
+        "at_ms": gone.at_ms,
+        "last_heard_ms": gone.last_heard_ms,
+        "silent_ms": gone.at_ms - gone.last_heard_ms,
+        "client_id": gone.client_id,
+        "client_host": gone.client_host,
+        "group_instance_id": gone.group_instance_id,
+    }
+
+
+def _known(at_ms: int) -> int | None:
+    return at_ms if at_ms >= 0 else None
+
+
+def _row(at_ms: int, group_id: str, value: dict[str, Any]) -> Row:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # What clients sent may hold halves of surrogate pairs.
+    return at_ms, group_id.encode("utf-8", "replace"), text.encode("utf-8", "replace")

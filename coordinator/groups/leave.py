@@ -47,7 +47,7 @@ class LeaveHandler(Membership):
         cause = Cause.PENDING_LEFT
         for one in leaving:
             member_id = _member_id(group, one)
-            error, was_member = self._leave_one(group, member_id, one.group_instance_id)
+            error, was_member = self._leave_one(group, member_id, one.group_instance_id, now_ms)
             if not error and (first is None or (was_member and cause is Cause.PENDING_LEFT)):
                 first = member_id, one.reason or ""
                 cause = Cause.MEMBER_LEFT if was_member else Cause.PENDING_LEFT
@@ -65,7 +65,7 @@ class LeaveHandler(Membership):
         return results
 
     def _leave_one(
-        self, group: Group | None, member_id: str, instance_id: str | None
+        self, group: Group | None, member_id: str, instance_id: str | None, now_ms: int
     ) -> tuple[ErrorCode | int, bool]:
         """(error, whether a full member went)."""
         if group is None:
@@ -75,7 +75,7 @@ class LeaveHandler(Membership):
         error = group.check_member(member_id, instance_id)
         if error:
             return error, False
-        self.rebalances.remove(group, group.members[member_id], Departure.LEFT)
+        self.rebalances.remove(group, group.members[member_id], Departure.LEFT, now_ms)
         return ErrorCode.NONE, True
 
 

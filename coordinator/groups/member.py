@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ringleader.coordinator.deadlines import NEVER
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Member(Deadline):
     awaiting_sync: bool = False
     join_ticket: Ticket | None = None
     sync_ticket: Ticket | None = None
+    # For the journal, by the machine's clock; -1: never.
+    joined_ms: int = -1
+    synced_ms: int = -1
 
     @classmethod
     def of_record(cls, group: Group, one: GroupMetadataValueMemberMetadata, protocol: str | None) -> Member:
@@ -64,6 +68,13 @@ class Member(Deadline):
         one is, because a client that gave up on its first JoinGroup never comes back with that id
         (KAFKA-7610)."""
         return not self.is_new and (self.awaiting_join or self.awaiting_sync)
+
+    def heard_ms(self, now_ms: int) -> int:
+        """When it was last heard of. Its session says so: a heartbeat only starts that afresh."""
+        if self.is_new:
+            return max(self.joined_ms, 0)
+        started_ms = (now_ms if self.due_ms == NEVER else self.due_ms) - self.session_timeout_ms
+        return min(max(started_ms, self.joined_ms, self.synced_ms), now_ms)
 
     def metadata(self, protocol: str | None) -> bytes:
         """Its metadata for `protocol`; empty if it does not offer that."""

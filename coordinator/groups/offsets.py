@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
+from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import NOTHING, Records, Ticket
@@ -38,6 +40,9 @@ _NONE = int(ErrorCode.NONE)
 _TOO_LARGE = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
 
+INCIDENT_PARTITIONS = 1_000
+"""Of how many partitions the journal tells that an operator reset or deleted their offsets."""
+
 Wanted = Sequence[tuple[str, Sequence[int]]]
 """(topic, partitions) pairs."""
 
@@ -57,16 +62,37 @@ class OffsetHandler(Part):
     ) -> OffsetCommitResponse | None:
         """The answer; None while it waits for the records."""
         commit_ms, retention_ms = self.core.unix_time.stamp_ms(now_ms), request.retention_time_ms
-        return take_in(
+        error = self._check_commit(request, ticket.api_version, now_ms)
+        reset = () if error else self._reset(request)
+        response = take_in(
             self.core,
             request,
             ticket,
-            self._check_commit(request, ticket.api_version, now_ms),
+            error,
             partial(records.offset_key, request.group_id),
             commit_ms,
             commit_ms + retention_ms if retention_ms >= 0 else -1,
             (OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition),
+            now_ms,
         )
+        if reset:
+            kind = IncidentKind.OFFSETS_RESET
+            self.core.incident(request.group_id, kind, ticket, now_ms, partitions=reset)
+        elif error == ErrorCode.FENCED_INSTANCE_ID:
+            self.core.fenced(request, ticket, now_ms)
+        return response
+
+    def _reset(self, request: OffsetCommitRequest) -> tuple[OffsetChange, ...]:
+        """What a commit without a member changes in a group that had members once: an operator's doing."""
+        group = self.core.groups.get(request.group_id)
+        if request.generation_id_or_member_epoch >= 0 or group is None or not group.protocol_type:
+            return ()
+        changes = (
+            (topic.name, one.partition_index, _offset_of(group, topic.name, one), one.committed_offset)
+            for topic in request.topics
+            for one in topic.partitions
+        )
+        return tuple(islice(changes, INCIDENT_PARTITIONS))
 
     def commit_one(
         self,
@@ -95,8 +121,12 @@ class OffsetHandler(Part):
             return False
         core.arm_session(member, now_ms)
         key = records.offset_key(group_id, topic, partition)
-        value = records.offset_value(offset, leader_epoch, "", core.unix_time.stamp_ms(now_ms), -1)
-        core.out.answer(ticket, _NONE, core.write_offsets(group, [(key, value)]))
+        group.committed_ms = stamp_ms = core.unix_time.stamp_ms(now_ms)
+        value = records.offset_value(offset, leader_epoch, "", stamp_ms, -1)
+        position = core.write_offsets(group, [(key, value)])
+        if group.no_commit_since is not None:
+            core.first_commit(group, member_id, now_ms, position)
+        core.out.answer(ticket, _NONE, position)
         core.look_at_log(now_ms)
         return True
 
@@ -179,7 +209,16 @@ class OffsetHandler(Part):
             error_code=_NONE, topics=[self._delete_of(group, topic, content) for topic in request.topics]
         )
         if content:
-            return core.reply(ticket, response, core.write_offsets(group, content))
+            gone = tuple(
+                (topic.name, one.partition_index, offset, None)
+                for topic in request.topics
+                for one in topic.partitions
+                if (offset := _offset_of(group, topic.name, one)) is not None
+            )
+            position = core.write_offsets(group, content)
+            kind = IncidentKind.OFFSETS_DELETED
+            core.incident(group.group_id, kind, ticket, now_ms, partitions=gone[:INCIDENT_PARTITIONS])
+            return core.reply(ticket, response, position)
         # Whether the topic is subscribed may be what the record on its way says.
         return core.reply(ticket, response, max(group.position, group.offsets_position))
 
@@ -225,6 +264,7 @@ def take_in(
     commit_ms: int,
     expire_ms: int,
     answers: tuple[type[Any], type[Any], type[Any]],
+    now_ms: int,
 ) -> Any | None:
     """What is left of a commit of either kind once it is checked: a record under `key_of(topic, partition)`
     for every partition that is fine. The answer, in these classes (response, topic, partition); None while
@@ -258,7 +298,11 @@ def take_in(
     if not content:
         core.forget_if_void(group)
         return core.reply(ticket, response, group.position)
-    return core.reply(ticket, response, core.write_offsets(group, content))
+    group.committed_ms = commit_ms
+    position = core.write_offsets(group, content)
+    if group.no_commit_since is not None:
+        core.first_commit(group, request.member_id, now_ms, position)
+    return core.reply(ticket, response, position)
 
 
 def is_subscribed(group: Group, topic: str) -> bool:
@@ -267,6 +311,12 @@ def is_subscribed(group: Group, topic: str) -> bool:
     if group.state is GroupState.EMPTY or group.protocol_type != CONSUMER_TYPE:
         return False
     return group.subscribed is None or topic in group.subscribed
+
+
+def _offset_of(group: Group, topic: str, entry: Any) -> int | None:
+    """The committed offset of the partition that an entry of a request is for."""
+    value = group.offsets.get(topic, {}).get(entry.partition_index)
+    return None if value is None else records.decode_offset_value(value).offset
 
 
 def _is_too_long(metadata: str, longest: int) -> bool:

@@ -9,7 +9,7 @@ from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import STORE_FULL, Part
 from ringleader.coordinator.groups.deadlines import Deadline
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause, Departure, Outcome
+from ringleader.coordinator.groups.journal import Cause, Departure, Gone, Outcome
 from ringleader.coordinator.groups.member import Member, PendingMember
 from ringleader.coordinator.groups.progress import Progress
 from ringleader.coordinator.groups.states import CAN_REBALANCE, GroupState
@@ -44,6 +44,7 @@ class Rebalances(Part):
         if group.state is GroupState.COMPLETING:
             core.end_rebalance(group, Outcome.SUPERSEDED, now_ms)
             self.answer_syncs_with_error(group, _REBALANCE_IN_PROGRESS, now_ms)
+        core.finish_rebalance(group, now_ms)
         group.progress = Progress.of(group, cause, member_id, reason, now_ms)
         group.pending_sync.clear()
         core.deadlines.cancel(group.sync_deadline)
@@ -94,7 +95,7 @@ class Rebalances(Part):
         core.deadlines.cancel(group.join_deadline)
         for member in group.not_joined():
             if member.group_instance_id is None:  # static members stay until their session ends (KIP-345)
-                self.remove(group, member, Departure.NOT_REJOINED)
+                self.remove(group, member, Departure.NOT_REJOINED, now_ms)
         if group.members and not self._leader_has_joined(group):
             # At least 1 ms: a timeout of 0 must not make this come round for ever at the same time.
             core.arm(group.join_deadline, now_ms + max(group.rebalance_timeout_ms, 1))
@@ -139,11 +140,11 @@ class Rebalances(Part):
     def _enter_empty(self, group: Group, now_ms: int) -> None:
         core = self.core
         group.protocol = None
+        if group.progress is not None:
+            group.progress.join_phase_over(group, now_ms)
         value = records.group_value(group, (), core.unix_time.stamp_ms(now_ms))
         core.write_group(group, value, records.encode_group_value(value))
         group.settle()
-        if group.progress is not None:
-            group.progress.join_phase_over(group, now_ms)
         core.end_rebalance(group, Outcome.EMPTY, now_ms)
 
     def member_list(self, group: Group) -> list[JoinGroupResponseMember]:
@@ -188,7 +189,7 @@ class Rebalances(Part):
             return
         missing = [group.members[member_id] for member_id in group.pending_sync]
         for member in missing:
-            self.remove(group, member, Departure.NOT_SYNCED)
+            self.remove(group, member, Departure.NOT_SYNCED, now_ms)
         self._prepare(group, Cause.SYNC_MISSING, missing[0].member_id, "", now_ms)
 
     def _owes_answers(self, group: Group) -> bool:
@@ -212,7 +213,7 @@ class Rebalances(Part):
         group = member.group
         assert group is not None
         why = Departure.NEW_MEMBER_TIMEOUT if member.is_new else Departure.SESSION_EXPIRED
-        self.remove(group, member, why)
+        self.remove(group, member, why, now_ms)
         if group.state is not GroupState.PREPARING:
             self._prepare(group, Cause.SESSION_EXPIRED, member.member_id, "", now_ms)
         elif group.all_joined:
@@ -229,14 +230,22 @@ class Rebalances(Part):
 
     # ---- members and parked requests ----
 
-    def remove(self, group: Group, member: Member, why: Departure | None) -> None:
+    def remove(self, group: Group, member: Member, why: Departure | None, now_ms: int) -> None:
         """Take a member out. Its parked requests are answered; a parked SyncGroup too, which Kafka forgets.
         `why` None: it was never really in."""
+        if why is not None and len(group.departed) < DEPARTED_MAX:
+            unix_time = self.core.unix_time
+            group.departed[member.member_id] = Gone(
+                why,
+                unix_time.now_ms(now_ms),
+                unix_time.now_ms(member.heard_ms(now_ms)),
+                member.client_id,
+                member.client_host,
+                member.group_instance_id,
+            )
         self.core.deadlines.cancel(member)
         self.refuse_parked(group, member, _UNKNOWN_MEMBER_ID, "")
         group.remove(member)
-        if why is not None and len(group.departed) < DEPARTED_MAX:
-            group.departed[member.member_id] = why
 
     def park_join(self, group: Group, member: Member, ticket: Ticket, now_ms: int) -> None:
         """Keep a JoinGroup unanswered. An older one of the member is never answered by Kafka; here its
@@ -244,6 +253,8 @@ class Rebalances(Part):
         if member.join_ticket is not None:
             self._replace(member.join_ticket, ticket)
         member.join_ticket = ticket
+        if not member.awaiting_join:
+            member.joined_ms = now_ms
         group.set_awaiting_join(member, True)
         self.core.parked[ticket] = member
         if group.progress is not None and group.state is GroupState.PREPARING:
@@ -309,7 +320,7 @@ class Rebalances(Part):
                 waited = member.awaiting_join or member.awaiting_sync
                 self.refuse_parked(group, member, STORE_FULL, "" if member.is_new else member.member_id)
                 if member.is_new:
-                    self.remove(group, member, None)
+                    self.remove(group, member, None, now_ms)
                 elif waited:
                     self.core.arm_session(member, now_ms)
 

@@ -15,7 +15,8 @@ from ringleader.coordinator.groups.committed import CommittedOffset
 from ringleader.coordinator.groups.core import STORE_FULL, Core
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.offsets import is_subscribed
+from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
+from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import Records, Ticket
@@ -29,12 +30,13 @@ _MS_PER_MINUTE = 60_000
 class Retention:
     """The periodic look for what has expired, and the consequences of a deleted topic."""
 
-    __slots__ = ("_look", "core", "deadline")
+    __slots__ = ("_look", "_now_ms", "core", "deadline")
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.deadline = Deadline(None, Kind.CLEANUP)
         self._look: Iterator[None] | None = None
+        self._now_ms = 0
 
     def begin(self, now_ms: int) -> None:
         """Look after the interval."""
@@ -43,6 +45,7 @@ class Retention:
     def fired(self, deadline: Deadline, now_ms: int) -> None:
         """Look at some of the offsets; at the rest soon, then at all again after the interval."""
         unix_ms = self.core.unix_time.age_to_ms(now_ms)
+        self._now_ms = now_ms
         if self._look is None:
             self._look = self._steps(unix_ms)
         if next(self._look, self) is self:
@@ -71,6 +74,7 @@ class Retention:
             nothing_left = group.is_empty and not (group.offsets or group.pending or group.uncommitted)
             if nothing_left and groups.get(group_id) is group:
                 self.core.delete(group)
+                self.core.incident(group_id, IncidentKind.GROUP_EXPIRED, None, self._now_ms)
             looked += 1
             if looked >= _OFFSETS_PER_STEP:
                 looked = 0
@@ -78,14 +82,19 @@ class Retention:
 
     def _expire(self, group: Group, places: list[tuple[str, int]], unix_ms: int) -> None:
         gone: Records = []
+        expired: list[OffsetChange] = []
         for topic, partition in places:
             value = group.offsets.get(topic, {}).get(partition)
             if value is None or group.is_unstable(topic, partition):
                 continue
-            if self.is_expired(group, topic, records.decode_offset_value(value), unix_ms):
+            offset = records.decode_offset_value(value)
+            if self.is_expired(group, topic, offset, unix_ms):
                 gone.append((records.offset_key(group.group_id, topic, partition), None))
+                expired.append((topic, partition, offset.offset, None))
         if gone:
             self.core.write_offsets(group, gone)
+            kind, told = IncidentKind.OFFSETS_EXPIRED, tuple(expired[:INCIDENT_PARTITIONS])
+            self.core.incident(group.group_id, kind, None, self._now_ms, partitions=told)
 
     def is_expired(self, group: Group, topic: str, offset: CommittedOffset, unix_ms: int) -> bool:
         """Whether the offset's time is over, by the rules above; an explicit expiry (v2 to v4 commits) counts

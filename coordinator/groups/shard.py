@@ -83,6 +83,7 @@ class Shard:
             Kind.SYNC: rebalances.sync_timer_fired,
             Kind.CLEANUP: self._retention.fired,
             Kind.PROOF: self._prove,
+            Kind.JOURNAL: lambda progress, now_ms: core.finish_rebalance(progress.group, now_ms),
         }
 
     @property
@@ -136,6 +137,11 @@ class Shard:
         if any(group.members for group in self._groups.values()):
             self._out.proven(NOTHING)
         self._core.arm(deadline, now_ms + self._core.settings.proof_interval_ms)
+
+    def finish_journal(self, now_ms: int) -> None:
+        """Tell of every rebalance whose followers are still awaited: the shard will be no more."""
+        for group in self._groups.values():
+            self._core.finish_rebalance(group, now_ms)
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """See `Machine`."""
@@ -194,13 +200,20 @@ class Shard:
         if group is not None and group.position > self._out.durable:
             return NOT_YET
         code = self._heartbeat_otherwise(group, group_id, generation, member_id, instance_id, now_ms)
-        return NOT_YET if code and self._out.fenced and not self._core.refusal else code
+        if code and self._out.fenced and not self._core.refusal:
+            return NOT_YET
+        if code == ErrorCode.FENCED_INSTANCE_ID:
+            request = messages.HeartbeatRequest(group_id, generation, member_id, instance_id)
+            self._core.fenced(request, None, now_ms)
+        return code
 
     def _heartbeat(
         self, request: messages.HeartbeatRequest, ticket: Ticket, now_ms: int
     ) -> messages.HeartbeatResponse | None:
         named = request.group_id, request.generation_id, request.member_id, request.group_instance_id
         code = self._heartbeat_otherwise(self._groups.get(request.group_id), *named, now_ms)
+        if code == ErrorCode.FENCED_INSTANCE_ID:
+            self._core.fenced(request, ticket, now_ms)
         said = messages.HeartbeatResponse(error_code=code)
         position = self._core.position_of(request.group_id)
         if not code and position <= self._out.durable:

@@ -13,7 +13,7 @@ from dataclasses import replace as replaced
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.journal import Cause
+from ringleader.coordinator.groups.journal import Cause, IncidentKind
 from ringleader.coordinator.groups.member import Member, Protocols
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.states import GroupState
@@ -91,6 +91,8 @@ def replace(
     # Whoever waits under the old member id is told that there is a newer one.
     rebalances.refuse_parked(group, member, int(ErrorCode.FENCED_INSTANCE_ID), old_id)
     leader_before = group.leader or ""
+    core.finish_rebalance(group, now_ms)
+    last_heard_ms = core.unix_time.now_ms(member.heard_ms(now_ms))
     group.rename(member, fresh)
     if group.progress is not None:
         group.progress.rename(old_id, fresh)
@@ -100,11 +102,23 @@ def replace(
     if group.state is not GroupState.STABLE or group.elect_protocol() != group.protocol:
         rebalances.park_join(group, member, ticket, now_ms)
         rebalances.start(group, Cause.STATIC_MEMBER_REPLACED, fresh, request.reason or "", now_ms)
+        if group.progress is not None:
+            group.progress.last_heard_ms[fresh] = last_heard_ms
         return None
     if not unchanged:
         group.subscribed = group.compute_subscribed()
     text = f"static member {instance_id!r} is back, in place of {old_id!r}: no rebalance"
     core.notice(group, fresh, text, now_ms)
+    core.incident(
+        group.group_id,
+        IncidentKind.STATIC_RETURNED,
+        ticket,
+        now_ms,
+        member_id=fresh,
+        old_member_id=old_id,
+        group_instance_id=instance_id,
+        last_heard_ms=last_heard_ms,
+    )
     return _no_rebalance(rebalances, group, member, leader_before, ticket.api_version)
 
 

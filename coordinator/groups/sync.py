@@ -23,6 +23,8 @@ class SyncHandler(Membership):
         group = core.find(request.group_id)
         error = self._refuse(group, request)
         if group is None or error:
+            if error == ErrorCode.FENCED_INSTANCE_ID:
+                core.fenced(request, ticket, now_ms)
             refused = SyncGroupResponse(error_code=int(error))
             return core.reply(ticket, refused, core.position_of(request.group_id))
         if group.state is GroupState.COMPLETING and core.full:
@@ -32,8 +34,12 @@ class SyncHandler(Membership):
             del group.pending_sync[member.member_id]
             if group.progress is not None:
                 group.progress.synced += 1
+            elif group.finishing is not None:
+                group.finishing.synced += 1
+            member.synced_ms = now_ms
             if not group.pending_sync:
                 core.deadlines.cancel(group.sync_deadline)
+                core.finish_rebalance(group, now_ms)
         if group.state is GroupState.STABLE:
             return core.reply(ticket, _success(group, member), group.position)
         self.rebalances.park_sync(member, ticket)

@@ -50,6 +50,7 @@ class TransactionalOffsets(Part):
             self.core.unix_time.stamp_ms(now_ms),
             -1,
             (TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition),
+            now_ms,
         )
 
     def _check(self, request: TxnOffsetCommitRequest, version: int) -> ErrorCode | int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.groups.journal import JournalEntry
+from ringleader.coordinator.groups.journal_record import Message
 from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
@@ -66,6 +67,8 @@ class GroupRuntime(MovingShards[Shard]):
         """By partition: `Shard.heartbeat` of the present life."""
         self.on_served: Callable[[int], None] | None = None
         """Called when a shard begins to serve, in each of its lives."""
+        self.on_journal: Callable[[Message], None] | None = None
+        """Called with everything that belongs into the journal."""
         super().__init__(storage, partitions, **more)
 
     def _serve(self, partition: int) -> None:
@@ -92,6 +95,13 @@ class GroupRuntime(MovingShards[Shard]):
             groups=groups,
             seconds=round(seconds, 3),
         )
+
+    async def stop(self) -> None:
+        """See `ShardRuntime.stop`. Rebalances whose followers are still awaited are told as they are."""
+        for partition, loaded in enumerate(self._loaded):
+            if loaded:
+                self.call(partition, "finish_journal", "", None, lambda shard, now: shard.finish_journal(now))
+        await super().stop()
 
     # ---- requests ----
 
@@ -153,7 +163,7 @@ class GroupRuntime(MovingShards[Shard]):
     def delete_group(self, group_id: str, ticket: Ticket) -> Any | None:
         """See `AdminHandler.delete`."""
         return self.call_for(
-            group_id, "DeleteGroups", ticket, lambda shard, _: shard.delete_group(group_id, ticket)
+            group_id, "DeleteGroups", ticket, lambda shard, now: shard.delete_group(group_id, ticket, now)
         )
 
     def refusal(self, group_id: str) -> int:
@@ -214,6 +224,8 @@ class GroupRuntime(MovingShards[Shard]):
     # ---- what the shards tell ----
 
     def _event(self, partition: int, event: Any) -> None:
+        if isinstance(event, Message) and self.on_journal is not None:
+            self.on_journal(event)
         if isinstance(event, JournalEntry):
             self._journal(event)
         elif isinstance(event, Notice):

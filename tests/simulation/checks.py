@@ -67,7 +67,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.states import GroupState
-from ringleader.coordinator.machine import Append
+from ringleader.coordinator.machine import Append, Notice
 from ringleader.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from tests.simulation import check_end, check_log, check_memory
 from tests.simulation.check_answers import Answers
@@ -162,7 +162,7 @@ class Checks:
         if isinstance(event, JournalEntry):
             self.durable.journal(event)
             self.answers.journal(event)
-        else:
+        elif isinstance(event, Notice):
             there = event.member_id in self.durable.members
             self.memory.must(there, "A1", f"{event} tells of a member that is not durable")
 

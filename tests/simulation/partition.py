@@ -136,7 +136,7 @@ class Partition:
                 if answer.ticket in self.calls:
                     world.answered(answer.ticket, answer.response)
             for event in outbox.events:
-                text = event.render() if isinstance(event, JournalEntry) else event.text
+                text = event.render() if isinstance(event, JournalEntry) else repr(event)
                 world.say("event", text)
                 world.trace.update(f"{text}\n".encode())
                 world.checks.event(event)

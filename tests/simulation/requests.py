@@ -85,7 +85,7 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
         wanted = [(topic, range(count)) for topic, count in TOPICS.items()]
         return shard.fetch_offsets(request.group_id, wanted, request.stable, call)
     if isinstance(request, Delete):
-        return shard.delete_group(request.group_id, call)
+        return shard.delete_group(request.group_id, call, now_ms)
     if isinstance(request, Describe):
         return shard.describe(request.group_id, call.api_version, call)
     if isinstance(request, ListGroups):

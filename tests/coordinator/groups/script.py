@@ -13,6 +13,7 @@ from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.records import BARRIER_RECORD
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.machine import Notice
 from ringleader.protocol.embedded import Subscription
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 from ringleader.protocol.messages import (
@@ -161,7 +162,7 @@ class Script:
             for event in outbox.events:
                 if isinstance(event, JournalEntry):
                     self._say(f"journal: {event.render()}")
-                else:
+                elif isinstance(event, Notice):
                     self._say(f"notice: {event.subject} {event.member_id or '-'}: {event.text}")
             if not self.hold:
                 self._store()
@@ -481,7 +482,7 @@ class Script:
     def do_delete(self, group: str = "g") -> None:
         """DeleteGroups for one group."""
         call = Call("-", "delete", 2, None)
-        self._send(call, self.shard.delete_group(group, call))
+        self._send(call, self.shard.delete_group(group, call, self.now_ms))
 
     def do_state(self, group_id: str = "g") -> None:
         """A look inside: state, generation, members in join order."""
