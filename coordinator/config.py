@@ -281,6 +281,21 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         "as in Kafka.",
     )
 
+    journal_retention_ms: int = Field(
+        2_592_000_000,
+        ge=-1,
+        le=INT64_MAX,
+        description="How long the records of `__ringleader_journal` are kept, the topic that says why groups "
+        "rebalanced; -1 keeps them for ever.",
+    )
+    journal_retention_bytes: int = Field(
+        268_435_456,
+        ge=16_777_216,
+        le=INT64_MAX,
+        description="How much of `__ringleader_journal` is kept (whole files of an eighth of it, 64 MiB at "
+        "most): the oldest records go.",
+    )
+
     # --- topics, besides those of `TopicSettings` ---
     auto_create_topics_enable: bool = Field(
         True, description="Topics are created when a client first asks for them."

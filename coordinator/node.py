@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.groups import journal_record
 from ringleader.coordinator.identity import Identity, IdentityError, make_directory
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.runtime.groups import GroupRuntime
+from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.server import Server
@@ -21,6 +23,9 @@ from ringleader.protocol.errors import KafkaError, MalformedError
 GROUPS_FILE = "groups.db"
 TRANSACTIONS_FILE = "transactions.db"
 TOPICS_DIRECTORY = "topics"
+JOURNAL_BATCH_MAX_BYTES = 2_097_152
+JOURNAL_FILE_MAX_BYTES = 67_108_864
+JOURNAL_FILE_MAX_MS = 86_400_000
 STORES = (GROUPS_FILE, TOPICS_DIRECTORY, TRANSACTIONS_FILE)
 """In the order in which a start opens them."""
 
@@ -62,6 +67,8 @@ class Node(ServingNode):
             storage_timeout_ms=settings.storage_timeout_ms,
             on_failed=self._stop_serving,
         )
+        self.journal = JournalWriter(wall_ms, self.log)
+        self.runtime.on_journal = self.journal.add
         self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
         self._now_ms = now_ms
         self._wall_ms = wall_ms
@@ -97,6 +104,7 @@ class Node(ServingNode):
         await topics.open()
         self.topics, self._topics_open = topics, True
         await topics.finish_deletions(self.runtime.forget_topic)
+        await self._open_journal(topics)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
         identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}"])
@@ -134,6 +142,22 @@ class Node(ServingNode):
             storage_sync=settings.storage_sync,
         )
 
+    async def _open_journal(self, topics: Topics) -> None:
+        settings = self.settings
+        configs: dict[str, str | None] = {
+            "retention.ms": str(settings.journal_retention_ms),
+            "retention.bytes": str(settings.journal_retention_bytes),
+            "segment.bytes": str(min(settings.journal_retention_bytes // 8, JOURNAL_FILE_MAX_BYTES)),
+            "segment.ms": str(JOURNAL_FILE_MAX_MS),
+            "max.message.bytes": str(JOURNAL_BATCH_MAX_BYTES),
+        }
+        info = topics.describe(journal_record.TOPIC)
+        if info is None:
+            await topics.create(journal_record.TOPIC, 1, configs)
+        elif info.configs != configs:
+            await topics.configure(journal_record.TOPIC, lambda _: configs)
+        self.journal.start(topics)
+
     def _transaction_runtime(self, topics: Topics) -> TransactionRuntime:
         settings = self.settings
         storage = SqliteStorage(
@@ -161,6 +185,7 @@ class Node(ServingNode):
         if self.transactions is not None:
             await self.transactions.stop()
         await self.runtime.stop()
+        await self.journal.stop(cleanly=self.failure is None)
         await self._end_tasks()
         await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
         if self._topics_open:

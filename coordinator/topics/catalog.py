@@ -32,6 +32,9 @@ MAX_CONFIG_BYTES = 16 * 1024 * 1024
 PRODUCER_ID_BLOCK = 1_000
 """Producer ids per reservation; a crash skips what is left of one."""
 
+INTERNAL = frozenset(("__consumer_offsets", "__ringleader_journal"))
+"""Topics that are for reading: clients are told so, and write nothing to them."""
+
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -47,6 +50,11 @@ class TopicInfo:
     """Its deletion was decided: nobody sees it any more, and its name is not free yet."""
 
     @property
+    def is_internal(self) -> bool:
+        """Whether clients only read it."""
+        return self.name in INTERNAL
+
+    @property
     def config_bytes(self) -> int:
         """See `MAX_CONFIG_BYTES`."""
         return sum(len(key) + len(value.encode()) for key, value in self.configs.items())
@@ -59,6 +67,12 @@ def check_name(name: str) -> None:
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             "a topic's name is 1 to 249 ASCII letters, digits, '.', '_' and '-', and not '.' or '..'",
         )
+
+
+def refuse_internal(name: str, doing: str) -> None:
+    """Raises KafkaError (INVALID_TOPIC_EXCEPTION) for a topic that is for reading."""
+    if name in INTERNAL:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot {doing} internal topic {name}.")
 
 
 def load(path: Path) -> dict[str, TopicInfo] | None:

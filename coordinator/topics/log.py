@@ -330,7 +330,16 @@ class Topics:
         def append(done: Done) -> None:
             self._write(found.append_marker(producer_id, producer_epoch, now, done, committed=committed))
 
-        offset = (await _awaited(append)).base_offset
+        await self._sync_to(found, (await _awaited(append)).base_offset)
+
+    async def append_durably(self, topic: str, partition: int, batch: bytes) -> AppendResult:
+        """`append`, and synced to disk on return."""
+        found = self.partition(topic, partition)
+        result = await self.append(topic, partition, batch)
+        await self._sync_to(found, result.base_offset)
+        return result
+
+    async def _sync_to(self, found: Partition, offset: int) -> None:
         if self._sync:
             files = found.unsynced(offset)
             await self._syncs.add([segment.path for segment in files])

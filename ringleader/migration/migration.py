@@ -125,7 +125,7 @@ class _Migration:
             state.save()
             await together(wanted, partial(_write, store, wanted, present), AT_ONCE)
         await self._compare(wanted)
-        for info in source.topics.all():
+        for info in source.infos():
             await moving.settle(self._admin, source, info, state)
         state.groups = "done"
         state.save()
@@ -145,7 +145,7 @@ class _Migration:
         """Where partitions end on the cluster, of our topics that it has."""
         return await self._admin.end_offsets(
             (info.name, number)
-            for info in self._source.topics.all()
+            for info in self._source.infos()
             if info.name in there
             for number in range(len(there[info.name].partitions))
         )
@@ -154,7 +154,7 @@ class _Migration:
         """As far as it can be said without reading all records."""
         topics = [
             TopicReport(info.name, info.partitions, sum(sizes), [(start, 0) for start in starts], [])
-            for info in self._source.topics.all()
+            for info in self._source.infos()
             for partitions in [[self._source.partition(info.name, n) for n in range(info.partitions)]]
             for starts in [[one.start_offset for one in partitions]]
             for sizes in [[one.high_watermark - one.start_offset for one in partitions]]
@@ -209,7 +209,7 @@ class _Migration:
 
     def _report(self, copy: Copy, groups: Groups) -> Report:
         topics = []
-        for info in self._source.topics.all():
+        for info in self._source.infos():
             numbers = range(info.partitions)
             maps = [copy.maps[info.name, number] for number in numbers]
             starts = [self._source.partition(info.name, number).start_offset for number in numbers]

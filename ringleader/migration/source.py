@@ -37,6 +37,11 @@ class Source:
     rows: dict[int, list[tuple[Key | None, Record]]]
     """Of the groups, by partition of the groups' topic."""
 
+    def infos(self) -> list[TopicInfo]:
+        """The topics that go along, by name. Not the journal: it tells of this daemon's groups only, and on
+        the cluster would look like one that is written to."""
+        return [info for info in self.topics.all() if not info.is_internal]
+
     def topic_configs(self, info: TopicInfo) -> dict[str, str]:
         """What was set for it, and what the daemon's own settings say where they are not the defaults."""
         found = {}

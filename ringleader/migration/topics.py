@@ -59,7 +59,7 @@ def conflicts(
     """The topics that hold records which are not of this migration. Raises ConflictError for other numbers of
     partitions."""
     found = []
-    for info in source.topics.all():
+    for info in source.infos():
         topic = there.get(info.name)
         if topic is None:
             continue
@@ -85,7 +85,7 @@ async def make(
     replicas: int,
 ) -> None:
     """All topics are there, and noted. Raises ClientError, OSError."""
-    for info in source.topics.all():
+    for info in source.infos():
         topic, begun = there.get(info.name), state.topics.get(info.name)
         if topic is not None:
             if begun is None or begun.id != topic.id.hex():
@@ -124,7 +124,7 @@ class Copy:
         self._cluster = cluster
         self._state = state
         self._progress = progress
-        self._names = [info.name for info in source.topics.all()]
+        self._names = [info.name for info in source.infos()]
         self._slots = [f"copy-{number}" for number in range(AT_ONCE)]
         self._behind = 0
         self.maps: Maps = {}
@@ -134,9 +134,7 @@ class Copy:
     @property
     def places(self) -> list[TopicPartition]:
         """All partitions."""
-        return [
-            (info.name, number) for info in self._source.topics.all() for number in range(info.partitions)
-        ]
+        return [(info.name, number) for info in self._source.infos() for number in range(info.partitions)]
 
     async def run(self, ends: Mapping[TopicPartition, int]) -> None:
         """`ends`: of the partitions on the cluster, now. Raises ClientError, KafkaError, SourceError,

@@ -15,6 +15,7 @@ from ringleader.coordinator.server.handlers import Call, Handler, LocalServices,
 from ringleader.coordinator.server.handlers.configs import broker_entries, shown, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
+from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -128,6 +129,7 @@ class _Admin:
                     raise _refused("Only topics' configurations can be changed while the node runs.")
                 if len({config.name for config in configs}) < len(configs):
                     raise _refused("A config is in the request more than once.")
+                refuse_internal(name, "change the configuration of")
                 await self._topics.configure(
                     name, lambda present: change(present, configs), validate_only=request.validate_only
                 )
@@ -155,6 +157,8 @@ class _Admin:
     ) -> kafka.DeleteRecordsResponseDeleteRecordsPartitionResult:
         result = kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
         try:
+            self._topics.partition(topic, asked.partition_index)
+            refuse_internal(topic, "delete records of")
             result.low_watermark = await self._topics.truncate(topic, asked.partition_index, asked.offset)
         except KafkaError as error:
             result.error_code = error.code

@@ -15,6 +15,7 @@ from ringleader.coordinator.server.handlers import Call, Handler, LocalServices,
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
+from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
 from ringleader.coordinator.transactions.machine import Producer
 from ringleader.protocol import messages as kafka
@@ -242,6 +243,7 @@ class _Produce:
             if self._request.acks not in ACKS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             partition = self._topics.partition(topic, asked.index)
+            refuse_internal(topic, "append to")
             codec = batch[_ATTRIBUTES_LOW] & _CODEC_MASK if len(batch) > _ATTRIBUTES_LOW else 0
             if codec == Compression.ZSTD and self._call.api_version < ZSTD_VERSION:
                 raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
 from ringleader.coordinator.server.handlers.configs import topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
-from ringleader.coordinator.topics.catalog import TopicInfo, check_name
+from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -114,6 +114,7 @@ class _Topics:
         topic = kafka.MetadataResponseTopic(
             name=info.name,
             topic_id=info.id,
+            is_internal=info.is_internal,
             partitions=[
                 kafka.MetadataResponsePartition(
                     partition_index=index,
@@ -261,6 +262,7 @@ class _Topics:
         if info is None:
             by_id = topic.name is None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        refuse_internal(info.name, "delete")
         return info
 
     # ---- CreatePartitions ----
@@ -284,6 +286,8 @@ class _Topics:
             if twice:
                 raise _duplicate(topic.name)
             info = self._topics.describe(topic.name)
+            if info is not None:
+                refuse_internal(info.name, "add partitions to")
             if topic.assignments is not None and info is not None:
                 self._check_assignment([assignment.broker_ids for assignment in topic.assignments])
                 if info.partitions + len(topic.assignments) != topic.count and topic.count > info.partitions:

@@ -102,20 +102,21 @@ class _Transactions:
         asked = [
             (topic.name, partition) for topic in request.v3_and_below_topics for partition in topic.partitions
         ]
-        missing = {partition for partition in asked if not self._exists(partition)}
-        if missing:
-            unknown, untried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
-            errors = {partition: unknown if partition in missing else untried for partition in asked}
-            return _added(errors)
+        refused = {partition: code for partition in asked if (code := self._refusal(partition))}
+        if refused:
+            return _added({one: refused.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in asked})
         producer = Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
 
         ticket = _Ticket(call, FENCED_VERSION, lambda result: _added(dict.fromkeys(asked, result.error)))
         self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, asked, ticket)
         return None
 
-    def _exists(self, partition: Partition) -> bool:
+    def _refusal(self, partition: Partition) -> int:
+        """Why nobody may produce to it; 0: everybody may."""
         info = self._topics.describe(partition[0])
-        return info is not None and 0 <= partition[1] < info.partitions
+        if info is None or not 0 <= partition[1] < info.partitions:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED if info.is_internal else ErrorCode.NONE
 
     # ---- AddOffsetsToTxn, EndTxn ----
 

@@ -1,0 +1,180 @@
+"""Writes the journal's records to their topic: after the groups' own records, beside all answers, and synced.
+
+Nothing waits for it. What comes while a write is under way goes with the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from ringleader.coordinator.clock import WallClock
+from ringleader.coordinator.groups import journal_record
+from ringleader.coordinator.groups.journal import Incident, IncidentKind
+from ringleader.coordinator.groups.journal_record import TOPIC, JournalRecords, Message, Row
+from ringleader.coordinator.logs import Log
+from ringleader.protocol.errors import KafkaError
+from ringleader.protocol.records import Record, build_batch
+
+GATHER_S = 0.02
+"""What is told within this time is one write, and one sync."""
+
+RETRY_S = 1.0
+"""A write that failed is tried again after this time."""
+
+STOP_TIMEOUT_S = 5.0
+"""How long a clean stop waits for the last write."""
+
+WAITING_MAX = 10_000
+"""More than this many that wait for a disk are not written, and counted."""
+
+FOLD_S = 10.0
+"""The same incident of the same client is one record in this time."""
+
+FOLDED_MAX = 10_000
+"""Different incidents of that kind in that time; more are not told."""
+
+BATCH_BYTES = 900_000
+"""A batch is closed above it."""
+
+FOLDED = (IncidentKind.JOIN_REFUSED, IncidentKind.INSTANCE_FENCED)
+"""What a client may do as often as it likes."""
+ENDS = (IncidentKind.GROUP_DELETED, IncidentKind.GROUP_EXPIRED)
+
+
+class JournalTopic(Protocol):
+    """What is asked of the topic log (`Topics`)."""
+
+    async def append_durably(self, topic: str, partition: int, batch: bytes) -> object:
+        """Written and synced on return. Raises KafkaError."""
+
+
+class JournalWriter:
+    """The way of what the groups tell to the topic. For one loop's thread."""
+
+    def __init__(self, wall_ms: WallClock, log: Log) -> None:
+        self._wall_ms = wall_ms
+        self._log = log
+        self._records = JournalRecords()
+        self._waiting: deque[tuple[Message, int] | Row] = deque()
+        self._told = asyncio.Event()
+        self._folded: dict[tuple[object, ...], int] = {}
+        """Incident -> how often since its last record."""
+        self._last: dict[tuple[object, ...], Incident] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.written = 0
+        """Records, since the start."""
+        self.lost = 0
+        """Likewise, that nobody will read: the disk took none for too long."""
+
+    def start(self, topics: JournalTopic) -> None:
+        """Begin to write, what was told before included."""
+        self._put(journal_record.started(self._wall_ms()))
+        self._task = asyncio.get_running_loop().create_task(self._write_all(topics))
+
+    async def stop(self, *, cleanly: bool) -> None:
+        """Write what is left. `cleanly`: all was told that was to tell. May be called without `start`."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._sweep()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if cleanly:
+            self._put(journal_record.stopped(self._wall_ms()))
+        self._told.set()
+        await asyncio.wait([task], timeout=STOP_TIMEOUT_S)
+        if not task.done():
+            self._log.error("journal not written", records=len(self._waiting))
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def add(self, said: Message) -> None:
+        """Something to be written."""
+        if isinstance(said, Incident) and said.kind in FOLDED:
+            key = (said.group_id, said.kind, said.error, said.client_id, said.client_host, said.member_id)
+            if key in self._folded:
+                self._folded[key] += 1
+                self._last[key] = said
+                return
+            if len(self._folded) >= FOLDED_MAX:
+                return
+            self._folded[key] = 0
+            if self._sweeper is None:
+                self._sweeper = asyncio.get_running_loop().call_later(FOLD_S, self._sweep)
+        self._put((said, 1))
+
+    def _put(self, one: tuple[Message, int] | Row) -> None:
+        if len(self._waiting) >= WAITING_MAX:
+            self.lost += 1
+            return
+        self._waiting.append(one)
+        self._told.set()
+
+    def _sweep(self) -> None:
+        """Tell of what happened again, and forget what did not."""
+        self._sweeper = None
+        again = {key: count for key, count in self._folded.items() if count}
+        for key, count in again.items():
+            self._put((self._last[key], count))
+        self._folded = dict.fromkeys(again, 0)
+        self._last.clear()
+        if again and self._task is not None:
+            self._sweeper = asyncio.get_running_loop().call_later(FOLD_S, self._sweep)
+
+    # ---- writing ----
+
+    async def _write_all(self, topics: JournalTopic) -> None:
+        while True:
+            await self._told.wait()
+            self._told.clear()
+            if self._task is not None:
+                await asyncio.sleep(GATHER_S)
+            taken, self._waiting = self._waiting, deque()
+            # On a thread: an entry of a large group takes milliseconds.
+            for batch, count in await asyncio.to_thread(self._batches, taken):
+                await self._write(topics, batch)
+                self.written += count
+            if self._task is None and not self._waiting:
+                return
+
+    async def _write(self, topics: JournalTopic, batch: bytes) -> None:
+        failed = ""
+        while True:
+            try:
+                await topics.append_durably(TOPIC, 0, batch)
+                return
+            except KafkaError as error:
+                if str(error) != failed:
+                    failed = str(error)
+                    self._log.error("journal not written, tried again", reason=failed)
+            await asyncio.sleep(RETRY_S)
+
+    def _batches(self, taken: deque[tuple[Message, int] | Row]) -> list[tuple[bytes, int]]:
+        batches: list[tuple[bytes, int]] = []
+        some: list[Record] = []
+        size = 0
+        for one in taken:
+            try:
+                at_ms, key, value = self._row(one)
+            except Exception:
+                self._log.exception("journal entry lost")
+                continue
+            if some and size + len(value) > BATCH_BYTES:
+                batches.append((build_batch(some), len(some)))
+                some, size = [], 0
+            some.append(Record(len(some), at_ms, key, value))
+            size += len(key) + len(value)
+        if some:
+            batches.append((build_batch(some), len(some)))
+        return batches
+
+    def _row(self, one: tuple[Message, int] | Row) -> Row:
+        if len(one) == 3:
+            return one
+        said, count = one
+        if isinstance(said, Incident) and said.kind in ENDS:
+            self._records.forget(said.group_id)
+        return self._records.row(said, count)

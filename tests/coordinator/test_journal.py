@@ -1,0 +1,186 @@
+"""The journal's topic on a node: what is in it, that it lasts, that nobody else writes to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.groups.journal import Incident, IncidentKind
+from ringleader.coordinator.groups.journal_record import TOPIC, Message
+from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.node import Node
+from ringleader.coordinator.runtime import journal
+from ringleader.coordinator.runtime.journal import JournalWriter
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.records import Record, build_batch, iter_batches
+from tests.coordinator.test_node import connected, settings
+from tests.support.groupclient import form, join_request
+from tests.support.served import Client
+
+
+async def _read(
+    client: Client, offset: int, wait_ms: int = 0
+) -> tuple[int, list[tuple[bytes, dict[str, Any]]]]:
+    """The next offset, and keys and values from this one on."""
+    topic = kafka.FetchRequestFetchTopic(
+        TOPIC, partitions=[kafka.FetchRequestFetchPartition(0, fetch_offset=offset)]
+    )
+    topic.partitions[0].partition_max_bytes = 10_000_000
+    answer = await client.call(
+        kafka.FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=10_000_000, topics=[topic]), 12
+    )
+    data = answer.responses[0].partitions[0]
+    assert data.error_code == 0
+    found = [record for batch in iter_batches(data.records or b"") for record in batch.records()]
+    said = []
+    for record in found:
+        value = json.loads(record.value or b"")
+        assert record.timestamp_ms == value["at_ms"]
+        assert (record.key or b"").decode() == value["group"]
+        said.append((record.key or b"", value))
+    return (found[-1].offset + 1 if found else offset), said
+
+
+async def _until(client: Client, kind: str, offset: int = 0) -> list[dict[str, Any]]:
+    """All records up to the first one of this kind or event, waiting for it on the broker."""
+    values: list[dict[str, Any]] = []
+    while not any(kind in (value["kind"], value.get("event")) for value in values):
+        offset, some = await _read(client, offset, 10_000)
+        values += [value for _, value in some]
+    return values
+
+
+async def test_a_rebalance_is_told_and_lasts(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, topic="orders:2")
+    async with Node(chosen) as node, connected(node) as client:
+        member = await form(client, "g")
+        told = await _until(client, "rebalance")
+        assert [value.get("event", value["kind"]) for value in told] == ["started", "rebalance"]
+        entry = told[1]
+        assert (entry["group"], entry["generation"], entry["cause"]) == ("g", 1, "member joined")
+        assert entry["joined"] == [member.member_id]
+        assert entry["members"][0]["client_host"] == "/127.0.0.1"
+        assert entry["members"][0]["joined_ms"] <= entry["members"][0]["synced_ms"] <= entry["at_ms"]
+        await client.call(member.commit(5), 8)
+        told = await _until(client, "first-commit")
+        assert (told[2]["generation"], told[2]["member_id"]) == (1, member.member_id)
+    async with Node(chosen) as node, connected(node) as client:
+        again = (await _read(client, 0))[1]
+        while len(again) < 5:
+            again = (await _read(client, 0, 1_000))[1]
+        assert [value for _, value in again[:3]] == told
+        assert [value["event"] for _, value in again[3:5]] == ["stopped", "started"]
+
+
+async def test_what_operators_do_and_what_is_refused_is_told(tmp_path: Path) -> None:
+    async with Node(settings(tmp_path, topic="orders:2")) as node, connected(node) as client:
+        refused = await client.call(join_request("g", session_timeout_ms=1), 3)
+        assert refused.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
+        member = await form(client, "g")
+        await client.call(member.commit(5), 8)
+        leave = kafka.LeaveGroupRequest(group_id="g", member_id=member.member_id)
+        assert (await client.call(leave, 0)).error_code == 0
+        reset = member.commit(2)
+        reset.generation_id_or_member_epoch, reset.member_id = -1, ""
+        answer = await client.call(reset, 8)
+        assert answer.topics[0].partitions[0].error_code == 0
+        delete = kafka.OffsetDeleteRequest(
+            group_id="g",
+            topics=[
+                kafka.OffsetDeleteRequestTopic("orders", [kafka.OffsetDeleteRequestPartition(0)]),
+            ],
+        )
+        assert (await client.call(delete, 0)).error_code == 0
+        gone = await client.call(kafka.DeleteGroupsRequest(["g"]), 2)
+        assert gone.results[0].error_code == 0
+        told = {value.get("event", value["kind"]): value for value in await _until(client, "group deleted")}
+    assert told["join refused"]["error"] == "INVALID_SESSION_TIMEOUT"
+    assert told["offsets reset"]["partitions"] == [["orders", 0, 5, 2]]
+    assert told["offsets reset"]["client_host"] == "/127.0.0.1"
+    assert told["offsets deleted"]["partitions"] == [["orders", 0, 2, None]]
+    assert told["group deleted"]["group"] == "g"
+
+
+async def test_it_is_for_reading(tmp_path: Path) -> None:
+    async with Node(settings(tmp_path)) as node, connected(node) as client:
+        found = await client.call(kafka.MetadataRequest(topics=None), 9)
+        assert {topic.name: topic.is_internal for topic in found.topics}[TOPIC] is True
+        batch = build_batch([Record(value=b"x")])
+        produce = kafka.ProduceRequest(
+            acks=-1,
+            timeout_ms=1_000,
+            topic_data=[
+                kafka.ProduceRequestTopicProduceData(
+                    TOPIC, [kafka.ProduceRequestPartitionProduceData(0, batch)]
+                )
+            ],
+        )
+        refused = await client.call(produce, 8)
+        assert refused.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        deleted = await client.call(kafka.DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1_000), 4)
+        assert deleted.responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        topic = kafka.DeleteRecordsRequestDeleteRecordsTopic(
+            TOPIC, [kafka.DeleteRecordsRequestDeleteRecordsPartition(0, -1)]
+        )
+        cut = await client.call(kafka.DeleteRecordsRequest([topic], 1_000), 1)
+        assert cut.topics[0].partitions[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        grown = await client.call(
+            kafka.CreatePartitionsRequest(
+                [kafka.CreatePartitionsRequestCreatePartitionsTopic(TOPIC, 2, None)], 1_000
+            ),
+            1,
+        )
+        assert grown.results[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert (await _read(client, 0, 5_000))[1][0][1]["event"] == "started"
+
+
+class _Slow:
+    """A topic log whose disk fails at first."""
+
+    def __init__(self) -> None:
+        self.values: list[dict[str, Any]] = []
+        self.failures = 1
+        self.tries = 0
+
+    async def append_durably(self, topic: str, partition: int, batch: bytes) -> None:
+        self.tries += 1
+        if self.tries <= self.failures:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
+        for found in iter_batches(batch):
+            self.values += [json.loads(record.value or b"") for record in found.records()]
+
+
+async def _written(topics: _Slow, *said: Message) -> list[dict[str, Any]]:
+    writer = JournalWriter(lambda: 1, get_log())
+    writer.start(topics)
+    for one in said:
+        writer.add(one)
+    await writer.stop(cleanly=True)
+    return topics.values
+
+
+async def test_what_is_tried_again_and_again_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "RETRY_S", 0.001)
+    refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, client_id="c", error=ErrorCode.UNKNOWN_MEMBER_ID)
+    topics = _Slow()
+    values = await asyncio.wait_for(_written(topics, *[refused] * 40), 20)
+    assert [(value["event"], value["count"]) for value in values] == [
+        ("started", 1),
+        ("join refused", 1),
+        ("join refused", 39),
+        ("stopped", 1),
+    ]
+    assert topics.tries > 1
+
+
+async def test_what_waits_for_a_disk_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "WAITING_MAX", 10)
+    monkeypatch.setattr(journal, "RETRY_S", 0.001)
+    deleted = [Incident(f"g{number}", IncidentKind.GROUP_DELETED, 5) for number in range(100)]
+    values = await asyncio.wait_for(_written(_Slow(), *deleted), 20)
+    assert [value["group"] for value in values] == ["", *(f"g{number}" for number in range(9))]
