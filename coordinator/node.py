@@ -12,7 +12,7 @@ from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.serving import ServingNode, StartError
+from ringleader.coordinator.serving import ServingNode
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
@@ -36,6 +36,8 @@ class Node(ServingNode):
 
     Nothing is printed; see `logs` for where log lines go. Signals are the caller's business.
     """
+
+    refusals = (StorageError, MalformedError, KafkaError, DamagedError, IdentityError)
 
     def __init__(
         self,
@@ -72,24 +74,11 @@ class Node(ServingNode):
         self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
         self._now_ms = now_ms
         self._wall_ms = wall_ms
-        self._started = False
         self._topics_open = False
 
-    async def start(self) -> None:
-        """Take possession of the data directory, replay it, listen. Raises `StartError`, or OSError for an
-        address that cannot be listened on; then nothing is left running."""
-        try:
-            await self._start()
-        except (StorageError, MalformedError, KafkaError, DamagedError, IdentityError) as error:
-            await self.stop()
-            raise StartError(str(error)) from error
-        except BaseException:
-            await self.stop()
-            raise
-
     async def _start(self) -> None:
+        """Take possession of the data directory, replay it, listen."""
         settings = self.settings
-        self._started = True
         make_directory(settings.data_dir)
         self._lock.acquire()
         identity = Identity.find(settings.data_dir, self._stores)
@@ -175,12 +164,7 @@ class Node(ServingNode):
             on_failed=self._stop_serving,
         )
 
-    async def stop(self) -> None:
-        """Stop accepting, finish what is on its way to the disk, answer everything that waits with a
-        retriable error, close connections and files. May be called twice, and without `start`."""
-        if not self._started:
-            return
-        self._started = False
+    async def _stop(self) -> None:
         self.server.stop_accepting()
         if self.transactions is not None:
             await self.transactions.stop()
@@ -192,4 +176,3 @@ class Node(ServingNode):
             self._topics_open = False
             await self.topics.close()
         self._lock.release()
-        self.log.info("stopped")

@@ -23,6 +23,9 @@ class StartError(OSError):
 class ServingNode(ABC):
     """One process that serves Kafka clients. `async with` it, or `start` and `stop`."""
 
+    refusals: tuple[type[Exception], ...]
+    """What of a start's errors are sentences for an operator: they become `StartError`."""
+
     def __init__(self, settings: Settings, log: Log | None) -> None:
         self.settings = settings
         self.host = ""
@@ -33,15 +36,34 @@ class ServingNode(ABC):
         """Why it can serve no more."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed = asyncio.Event()
+        self._started = False
 
-    @abstractmethod
     async def start(self) -> None:
         """Begin to serve. Raises `StartError`, or OSError for an address that cannot be listened on; then
         nothing is left running."""
+        self._started = True
+        try:
+            await self._start()
+        except self.refusals as error:
+            await self.stop()
+            raise StartError(str(error)) from error
+        except BaseException:
+            await self.stop()
+            raise
 
     @abstractmethod
+    async def _start(self) -> None: ...
+
     async def stop(self) -> None:
-        """Serve no more, and let go of everything. May be called twice, and without `start`."""
+        """Stop accepting, finish what is on its way, answer everything that waits with a retriable error, and
+        let go of everything. May be called twice, and without `start`."""
+        if self._started:
+            self._started = False
+            await self._stop()
+            self.log.info("stopped")
+
+    @abstractmethod
+    async def _stop(self) -> None: ...
 
     @property
     def bootstrap(self) -> str:

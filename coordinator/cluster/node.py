@@ -53,6 +53,8 @@ class ClusterNode(ServingNode):
     It keeps nothing that would have to outlive it. Nothing is printed; see `logs` for where log lines go.
     """
 
+    refusals = (StorageError, ClientError)
+
     def __init__(self, settings: Settings, *, storage: Storage | None = None, log: Log | None = None) -> None:
         """`storage`: another store for groups than the topic on the cluster. Raises ValueError for
         `cluster_properties` that cannot be used."""
@@ -79,7 +81,6 @@ class ClusterNode(ServingNode):
         """Set at every map and whenever the runtime has caught up with it."""
         self._leaving = False
         self._member = False
-        self._started = False
         self._cut_off = False
         self._heard_s = 0.0
         self._proved_s = 0.0
@@ -104,21 +105,9 @@ class ClusterNode(ServingNode):
 
     # ---- life ----
 
-    async def start(self) -> None:
-        """Reach the cluster, check or make the groups' topic, listen, join the nodes, and wait for the map.
-        Raises `StartError`, or OSError for an address that cannot be listened on; then nothing is left
-        running."""
-        self._started = True
-        try:
-            await self._start()
-        except (StorageError, ClientError) as error:
-            await self.stop()
-            raise StartError(str(error)) from error
-        except BaseException:
-            await self.stop()
-            raise
-
     async def _start(self) -> None:
+        """Reach the cluster, check or make the groups' topic, listen, join the nodes, and wait for the
+        map."""
         settings = self.settings
         brokers = [str(address) for address in settings.cluster]
         self._cluster = Cluster(
@@ -207,12 +196,8 @@ class ClusterNode(ServingNode):
             log=self.log,
         )
 
-    async def stop(self) -> None:
-        """Hand over what this node owns, leave the nodes, answer everything that waits with a retriable
-        error, close connections. May be called twice, and without `start`."""
-        if not self._started:
-            return
-        self._started = False
+    async def _stop(self) -> None:
+        """Hand over what this node owns, and leave the nodes."""
         if self._member:
             if self.failure is None and self.map is not None:
                 await self._drain()
@@ -225,7 +210,6 @@ class ClusterNode(ServingNode):
             await self._end_tasks()
             await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
         await self._cluster.close()
-        self.log.info("stopped")
 
     async def _drain(self) -> None:
         """Until others have everything, or there are none."""
