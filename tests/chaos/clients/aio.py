@@ -12,15 +12,17 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from tests.chaos.clients.common import (
     ASK_S,
-    COMMIT_BOUND_S,
     POLL_BOUND_S,
     TOPIC,
     Notes,
     Place,
     arguments,
+    noted_commit,
     stopped_by_signal,
 )
 from tests.chaos.history import History
+
+REFUSED = CommitFailedError, IllegalStateError  # the latter: a partition is another member's now
 
 
 class _Noted(ConsumerRebalanceListener):  # type: ignore[misc]  # its library is untyped
@@ -57,29 +59,12 @@ async def run(place: Place, history: History) -> None:
                 notes.processed(partition.partition, [record.offset for record in records])
                 processed[partition] = records[-1].offset + 1
             if processed and time.monotonic() >= due_s:
-                if await commit(consumer, history, group, processed):
+                committing = consumer.commit(dict(processed))
+                if await noted_commit(history, group, processed, committing, REFUSED, KafkaError):
                     processed.clear()
                 due_s = time.monotonic() + place.every_s
     finally:
         await consumer.stop()
-
-
-async def commit(
-    consumer: AIOKafkaConsumer, history: History, group: str, offsets: dict[TopicPartition, int]
-) -> bool:
-    """Commit, and write down how it went. False: try again what is not known to be committed."""
-    words = {f"{one.topic}:{one.partition}": offset for one, offset in offsets.items()}
-    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
-    try:
-        await consumer.commit(dict(offsets))
-    except (CommitFailedError, IllegalStateError) as error:  # the latter: a partition is another member's now
-        asked.failed(str(error))
-    except (KafkaError, TimeoutError) as error:
-        asked.unknown(f"{type(error).__name__}: {error}")
-        return False
-    else:
-        asked.ok()
-    return True
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import threading
 import time
 from contextlib import suppress
 
-from tests.chaos.clients.common import PARTITIONS, TOPIC, Place, arguments, stopped_by_signal
+from tests.chaos.clients.common import PARTITIONS, TOPIC, Place, arguments, stopped_by_signal, together
 from tests.chaos.history import History
 from tests.chaos.raw import JOIN_S, LostError, RawMember, RejoinError, UnsentError, wait
 
@@ -144,13 +144,7 @@ def main() -> None:
     """A thread for each."""
     place, stop = arguments(__doc__), stopped_by_signal()
     with History(place.history) as history:
-        threads = [
-            threading.Thread(target=Churner(place, history, number, stop).run) for number in range(MEMBERS)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(Churner(place, history, number, stop).run for number in range(MEMBERS))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 
-from tests.chaos.clients.common import TOPIC, Place, arguments, stopped_by_signal
+from tests.chaos.clients.common import TOPIC, Place, arguments, stopped_by_signal, together
 from tests.chaos.history import History
 from tests.chaos.raw import LostError, RawMember, Refused, RejoinError, UnsentError
 
@@ -120,13 +120,7 @@ def main() -> None:
     """A thread for each group."""
     place, stop = arguments(__doc__), stopped_by_signal()
     with History(place.history) as history:
-        threads = [
-            threading.Thread(target=Committer(place, history, group, stop).run) for group in place.groups
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(Committer(place, history, group, stop).run for group in place.groups)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +81,39 @@ def stopped_by_signal() -> threading.Event:
 
     threading.Thread(target=watch, daemon=True).start()
     return stop
+
+
+def together(runs: Iterable[Callable[[], None]]) -> None:
+    """A thread for each, until all are done."""
+    threads = [threading.Thread(target=run) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+async def noted_commit(
+    history: History,
+    group: str,
+    offsets: Mapping[tuple[str, int], int],
+    committing: Awaitable[None],
+    refused: tuple[type[Exception], ...],
+    unknown: type[Exception],
+) -> bool:
+    """Wait for a library's commit, and write down how it went. False: try again what is not known to be
+    committed. `offsets`: by topic and partition. `refused`, `unknown`: what the library raises."""
+    words = {f"{topic}:{partition}": offset for (topic, partition), offset in offsets.items()}
+    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
+    try:
+        await committing
+    except refused as error:
+        asked.failed(str(error))
+    except (unknown, TimeoutError) as error:
+        asked.unknown(f"{type(error).__name__}: {error}")
+        return False
+    else:
+        asked.ok()
+    return True
 
 
 def spans(offsets: Iterable[int]) -> list[tuple[int, int]]:

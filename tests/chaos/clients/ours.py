@@ -11,12 +11,12 @@ from ringleader.clients.errors import ClientError, CommitFailedError
 from ringleader.protocol.embedded import Assignment
 from tests.chaos.clients.common import (
     ASK_S,
-    COMMIT_BOUND_S,
     POLL_BOUND_S,
     TOPIC,
     Notes,
     Place,
     arguments,
+    noted_commit,
     stopped_by_signal,
 )
 from tests.chaos.history import History
@@ -52,27 +52,12 @@ async def run(place: Place, history: History) -> None:
                 notes.processed(batch.partition, batch.offsets)
                 processed[batch.topic_partition] = batch.next_offset
             if processed and time.monotonic() >= due_s:
-                if await commit(consumer, history, group, processed):
+                committing = consumer.commit(dict(processed))
+                if await noted_commit(
+                    history, group, processed, committing, (CommitFailedError,), ClientError
+                ):
                     processed.clear()
                 due_s = time.monotonic() + place.every_s
-
-
-async def commit(
-    consumer: GroupConsumer, history: History, group: str, offsets: dict[tuple[str, int], int]
-) -> bool:
-    """Commit, and write down how it went. False: try again what is not known to be committed."""
-    words = {f"{topic}:{partition}": offset for (topic, partition), offset in offsets.items()}
-    asked = history.asks("commit", COMMIT_BOUND_S, group=group, offsets=words)
-    try:
-        await consumer.commit(dict(offsets))
-    except CommitFailedError as error:
-        asked.failed(str(error))
-    except (ClientError, TimeoutError) as error:
-        asked.unknown(f"{type(error).__name__}: {error}")
-        return False
-    else:
-        asked.ok()
-    return True
 
 
 def main() -> None:
