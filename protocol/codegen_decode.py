@@ -116,8 +116,13 @@ class _Decode(Writer):
             return target
         target = self.name(name)
         self.put(f"{target}: {self.annotation(spec)} | None = None")
-        self.put("pos += 1")
-        self.put("if data[pos - 1] < 128:  # one byte in front, below 0 for null")
+        if covers(spec.tagged, self.version):
+            present = self.name("present")
+            self.put(f"{present}, pos = read_uvarint(data, pos)")
+            self.put(f"if {present}:  # a varint in front, 0 for null")
+        else:
+            self.put("pos += 1")
+            self.put("if data[pos - 1] < 128:  # one byte in front, below 0 for null")
         self.indent += 1
         self.put(f"{target} = {self.struct_body(spec.type)}")
         self.indent -= 1

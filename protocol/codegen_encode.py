@@ -215,6 +215,8 @@ class _Encode(Writer):
             outer, self.out = self.out, self.name("payload")
             self.put(f"{self.out}: list[bytes] = []")
             present = replace(spec, nullable=None) if spec.default is None else spec
+            if not isinstance(spec.type, str) and not spec.array and covers(spec.nullable, self.version):
+                self.pieces.append('b"\\x01"')  # a varint in front, 0 for null
             self.field(local, name, present)
             self.flush()
             self.put(f'{tags}.append(({spec.tag}, b"".join({self.out})))')

@@ -92,8 +92,13 @@ class _Walk:
             self.array(spec, path)
         elif isinstance(spec.type, str):
             self.sized(spec, path)
-        elif not covers(spec.nullable, self.version) or self.take(1, path, "the value")[0] < 128:
+        elif not covers(spec.nullable, self.version) or self.present(spec, path):
             self.struct(spec.type, f"{path}.")
+
+    def present(self, spec: FieldSpec, path: str) -> bool:
+        if covers(spec.tagged, self.version):
+            return self.uvarint(path, "the value") != 0
+        return bool(self.take(1, path, "the value")[0] < 128)
 
     def length(self, spec: FieldSpec, path: str, what: str) -> int:
         at = self.position

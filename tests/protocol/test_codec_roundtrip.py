@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ringleader.protocol.codec import decoder, encoder
 from ringleader.protocol.layout import covers
 from ringleader.protocol.messages import (
+    ConsumerGroupMemberMetadataValue,
     GroupMetadataKey,
     GroupMetadataValue,
     HeartbeatRequest,
@@ -94,6 +95,14 @@ VECTORS: list[tuple[Message, int, str]] = [
         "0000 00000000 ffff ffff 00000000000003e8 00000000",
     ),
 ]
+
+
+def test_null_for_a_struct_in_a_tagged_field_as_kafka_writes_it() -> None:
+    # Of a real broker (4.3.0), less the two bytes of the version in front.
+    raw = b"\0\0\x02a\x0b/127.0.0.1\x02\x07orders\x01\0\0\x1bX\0\x01\0\x01\0"
+    assert ConsumerGroupMemberMetadataValue.decode(raw, 0) == ConsumerGroupMemberMetadataValue(
+        None, None, "a", "/127.0.0.1", ["orders"], "", 7000, None, None
+    )
 
 
 @pytest.mark.parametrize(("message", "version", "text"), VECTORS)
