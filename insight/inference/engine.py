@@ -1,19 +1,49 @@
 """Inference over all groups of a cluster: facts in, history out.
 
 Whoever feeds it calls `record` for each record of `__consumer_offsets`, `tell` for everything else, `tick`
-now and then, and takes what was concluded from `drain`. It goes on after a restart from `restore`d snapshots
-as if nothing had been: kept in one transaction with what was drained and with the positions that were read.
+now and then, and takes what was concluded from `drain`. It goes on after a restart from `restore`d
+snapshots as if nothing had been: kept in one transaction with what was drained and with the positions that
+were read.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import Protocol
+from struct import Struct
+from struct import error as struct_error
+from typing import Any
 
-from ringleader.insight.inference.facts import Fact, Output
+from ringleader.insight.inference.classic import Classic
+from ringleader.insight.inference.commits import FORMAT, Commits, Slot, checked
+from ringleader.insight.inference.exact import Exact
+from ringleader.insight.inference.facts import (
+    ClassicGroup,
+    CoordinatorSeen,
+    Described,
+    Fact,
+    GroupEpoch,
+    Journalled,
+    OffsetCommitted,
+    OffsetDeleted,
+    Output,
+    SessionTimeouts,
+    TopicsSeen,
+)
+from ringleader.insight.inference.modern import MODERN, Modern
+from ringleader.insight.inference.records import OFFSET_KEYS, decode, offset_key
+from ringleader.insight.inference.world import World
+from ringleader.insight.model import Event, EventKind
+from ringleader.protocol.errors import MalformedError
+
+_OFFSET_HEAD = Struct(">hq")
+_VERSIONS = 4
+_CONVERTED_MS = 2_000
+"""A group whose record ends and that is there under another protocol within this was converted, not
+deleted."""
 
 
-class Inference(Protocol):
+class Inference:
     """What happened to the groups of one cluster.
 
     `exact`: the cluster has Ringleader's journal, so that groups are told by `Journalled`; of the records in
@@ -22,34 +52,251 @@ class Inference(Protocol):
     The empty group id, which Kafka lets commit, is not followed: "" stands for the cluster as a whole.
     """
 
-    def __init__(self, *, exact: bool = False) -> None: ...
+    def __init__(self, *, exact: bool = False) -> None:
+        self.unreadable = 0
+        """Records that could not be read."""
+        self.last_unreadable = ""
+        """What was wrong with the last of these."""
+        self._exact = exact
+        self._out: list[Output] = []
+        self._world = World(self._out)
+        self._commits: dict[str, Commits] = {}
+        self._groups: dict[str, Classic | Modern | Exact] = {}
+        self._ending: dict[str, tuple[int, str]] = {}
+        """Groups whose record was deleted just now: when, and the event's id."""
+        self._slots: dict[bytes, Slot] = {}
+        self._changed: set[str] = set()
+        self._committed: set[str] = set()
 
     def record(self, partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None) -> None:
         """A record of `__consumer_offsets` as it was read. The same as `tell` of what it says, but quicker.
         What cannot be read is counted in `unreadable`, never raised: one odd record stops no history."""
+        if key is None:
+            return
+        slot = self._slots.get(key)
+        try:
+            if value is not None and (slot is not None or key[:2] in OFFSET_KEYS):
+                version, committed = _OFFSET_HEAD.unpack_from(value)
+                if not 0 <= version <= _VERSIONS:
+                    raise MalformedError("OffsetCommitValue", version, "version", 0)
+                if slot is None:
+                    group, topic, number = offset_key(key)
+                    if not group:
+                        return
+                    slot = self._slots[key] = self._commits_of(group).slot(topic, number)
+                    slot.key = key
+                slot.commits.commit(slot, partition, offset, at_ms, committed)
+                return
+            fact = decode(partition, offset, at_ms, key, value)
+        except (MalformedError, struct_error) as error:
+            self.unreadable += 1
+            self.last_unreadable = f"partition {partition}, offset {offset}: {error}"
+            return
+        if fact is not None:
+            self.tell(fact)
 
     def tell(self, fact: Fact) -> None:
         """Something that was seen; see `facts` for the order."""
+        if isinstance(fact, TopicsSeen):
+            self._world.topics_seen(fact)
+        elif isinstance(fact, CoordinatorSeen):
+            self._world.coordinator_seen(fact)
+        elif isinstance(fact, SessionTimeouts):
+            self._world.session_timeouts(fact)
+        elif isinstance(fact, Journalled):
+            self._journalled(fact)
+        elif not fact.group:
+            return
+        elif isinstance(fact, OffsetCommitted):
+            commits = self._commits_of(fact.group)
+            commits.commit(commits.slot(fact.topic, fact.partition), *fact.source, fact.at_ms, fact.offset)
+        elif isinstance(fact, OffsetDeleted):
+            self._commits_of(fact.group).delete(fact.source, fact.at_ms, fact.topic, fact.partition)
+        elif self._exact:
+            return
+        elif isinstance(fact, Described):
+            group = self._groups.get(fact.group)
+            if isinstance(group, Classic):
+                group.described(fact)
+                self._changed.add(fact.group)
+        elif isinstance(fact, ClassicGroup):
+            self._classic(fact)
+        else:
+            self._modern(fact)
 
     def tick(self, now_ms: int) -> None:
         """What waits for time is concluded: about once a second, when all that was there has been told."""
+        for commits in self._commits.values():
+            commits.tick(now_ms)
+        for group in [one for one, (at_ms, _) in self._ending.items() if now_ms - at_ms > _CONVERTED_MS]:
+            self._end(group)
 
     def drain(self) -> list[Output]:
         """What was concluded since the last call, in order. What is said again replaces what was said."""
+        out = self._out[:]
+        self._out.clear()
+        return out
 
     def moving(self) -> list[str]:
-        """Groups that change just now: those that polls should describe about once a second."""
+        """Groups that change just now: those that polls should describe about once a second. Which others
+        begin to move, ListGroups says at once, by their states."""
+        return [name for name, group in self._groups.items() if isinstance(group, Classic) and group.moving()]
 
     def dirty(self) -> tuple[set[str], set[str]]:
         """Groups whose `snapshot`, and groups whose `commits_snapshot` changed since the last call. "" is the
         cluster as a whole. A group that is deleted stands here once, and its snapshot is empty: forget it."""
+        changed, committed = set(self._changed), set(self._committed)
+        self._changed.clear()
+        self._committed.clear()
+        if self._world.changed:
+            self._world.changed = False
+            changed.add("")
+        return changed, committed
 
     def snapshot(self, group: str) -> bytes:
         """All that is known of the group but its commits: JSON with a format number. b"": nothing."""
+        if not group:
+            return self._world.dump()
+        found = self._groups.get(group)
+        if found is None:
+            return b""
+        said: dict[str, Any] = {"format": FORMAT, "kind": found.kind, "group": found.dump()}
+        if isinstance(found, Exact):
+            said["exact"] = True
+        if group in self._ending:
+            said["ending"] = self._ending[group]
+        return json.dumps(said, separators=(",", ":")).encode()
 
     def commits_snapshot(self, group: str) -> bytes:
         """The group's newest commits, one small row: JSON with a format number. b"": nothing."""
+        commits = self._commits.get(group)
+        return b"" if commits is None else commits.dump()
 
     def restore(self, snapshots: Iterable[tuple[str, bytes, bytes]]) -> None:
         """Begin where another ended: (group, snapshot, commits) of each group. Before anything is told.
         Raises `ValueError` for a format that this version does not know."""
+        for group, snapshot, commits in snapshots:
+            if not group:
+                self._world.load(snapshot)
+                continue
+            if commits:
+                self._commits_of(group).load(commits)
+            if snapshot:
+                said = checked(snapshot)
+                made = self._make(group, said["kind"], exact=said.get("exact", False))
+                made.load(said["group"])
+                if "ending" in said:
+                    self._ending[group] = tuple(said["ending"])
+
+    # ---- inside ----
+
+    def _commits_of(self, group: str) -> Commits:
+        found = self._commits.get(group)
+        if found is None:
+            found = self._commits[group] = Commits(group, self._out, self._committed, self._changed)
+        return found
+
+    def _make(self, group: str, kind: str, *, exact: bool = False) -> Classic | Modern | Exact:
+        made: Classic | Modern | Exact
+        if exact:
+            made = Exact(group, self._commits_of(group), self._out)
+        elif kind == "classic":
+            made = Classic(group, self._commits_of(group), self._world, self._out)
+        else:
+            made = Modern(group, MODERN[kind], self._commits_of(group), self._world, self._out)
+        self._groups[group] = made
+        return made
+
+    def _classic(self, fact: ClassicGroup) -> None:
+        found = self._groups.get(fact.group)
+        self._changed.add(fact.group)
+        if fact.value is None:
+            if isinstance(found, Classic):
+                name = f"offsets-{fact.source.partition}-{fact.source.offset}"
+                self._ending[fact.group] = (fact.at_ms, name)
+            return
+        if fact.group in self._ending:
+            self._end(fact.group)
+            found = None
+        if not isinstance(found, Classic):
+            if found is not None:
+                found.ended(fact.at_ms)
+            found = self._make(fact.group, "classic")
+            assert isinstance(found, Classic)
+        found.told(fact)
+
+    def _modern(self, fact: Any) -> None:
+        found = self._groups.get(fact.group)
+        kind = getattr(fact, "kind", "consumer")
+        if not isinstance(found, Modern) or found.kind is not kind:
+            if not isinstance(fact, GroupEpoch) and _tombstone(fact) and not isinstance(found, Modern):
+                return
+            if isinstance(found, Modern) and kind == "consumer" and not hasattr(fact, "kind"):
+                kind = found.kind  # a pattern
+            elif found is not None:
+                if fact.group in self._ending:
+                    del self._ending[fact.group]  # converted, not deleted
+                if isinstance(found, Classic):
+                    found.ended(fact.at_ms)
+                found = None
+            if found is None:
+                found = self._make(fact.group, kind)
+        assert isinstance(found, Modern)
+        self._changed.add(fact.group)
+        if isinstance(fact, GroupEpoch) and fact.epoch is None:
+            self._ending[fact.group] = (fact.at_ms, f"offsets-{fact.source.partition}-{fact.source.offset}")
+            return
+        if fact.group in self._ending and isinstance(fact, GroupEpoch):
+            self._end(fact.group)
+            made = self._make(fact.group, kind)
+            assert isinstance(made, Modern)
+            found = made
+        found.told(fact)
+
+    def _journalled(self, fact: Journalled) -> None:
+        said = fact.said
+        if isinstance(said, Event):
+            self._out.append(said)
+            if said.kind is EventKind.GROUP_DELETED and said.group in self._groups:
+                self._groups[said.group].ended(fact.at_ms)
+                self._forget(said.group, fact.at_ms)
+            return
+        found = self._groups.get(said.group)
+        if not isinstance(found, Exact):
+            if found is not None:
+                found.ended(fact.at_ms)
+            made = self._make(said.group, "classic", exact=True)
+            assert isinstance(made, Exact)
+            found = made
+        found.told(said)
+        self._changed.add(said.group)
+
+    def _end(self, group: str) -> None:
+        at_ms, name = self._ending.pop(group)
+        found = self._groups.get(group)
+        if found is not None:
+            found.ended(at_ms)
+        text = "The group was deleted: by an operator, or as its last offset expired."
+        self._out.append(Event(f"{name}-deleted", group, at_ms, EventKind.GROUP_DELETED, text))
+        self._forget(group, at_ms)
+
+    def _forget(self, group: str, at_ms: int) -> None:
+        self._groups.pop(group, None)
+        self._changed.add(group)
+        commits = self._commits.get(group)
+        if commits is None:
+            return
+        if any(slot.at_ms > at_ms for slot in commits.slots.values()):
+            commits.on_first, commits.nobody = None, False  # it lives again, as offsets alone
+            return
+        del self._commits[group]
+        for slot in commits.slots.values():
+            if slot.key is not None:
+                self._slots.pop(slot.key, None)
+        self._committed.add(group)
+
+
+def _tombstone(fact: Any) -> bool:
+    return getattr(fact, "gone", False) or any(
+        getattr(fact, name, ()) is None for name in ("epoch", "partitions", "topics")
+    )

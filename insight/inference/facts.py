@@ -197,6 +197,16 @@ class CoordinatorSeen(NamedTuple):
     reachable: bool
 
 
+class SessionTimeouts(NamedTuple):
+    """The brokers' settings `group.consumer.session.timeout.ms` and `group.share.session.timeout.ms`, which
+    rule there and stand in no record. Told once before the records; untold, Kafka's default is assumed, and
+    what rests on it is called possible at best."""
+
+    at_ms: int
+    consumer_ms: int
+    share_ms: int
+
+
 RecordFact = (
     ClassicGroup
     | OffsetCommitted
@@ -209,4 +219,4 @@ RecordFact = (
     | RegexResolved
     | Journalled
 )
-Fact = RecordFact | Described | TopicsSeen | CoordinatorSeen
+Fact = RecordFact | Described | TopicsSeen | CoordinatorSeen | SessionTimeouts

@@ -1,0 +1,545 @@
+"""One classic group: each of its records becomes a rebalance, with what tells why it happened.
+
+A record is written when the leader's assignment has come: the end of a rebalance, and nothing of what was
+before. What it was is concluded from the difference to the record before, from when partitions were
+committed, and from polls if there were any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ringleader.insight.history.values import (
+    member_of,
+    member_row,
+    packed,
+    rebalance_data,
+    rebalance_of,
+    unpacked,
+)
+from ringleader.insight.inference.causes import Change, Verdict, verdict
+from ringleader.insight.inference.commits import Commits, Slot, usual_gap_ms
+from ringleader.insight.inference.departures import Absence, why_gone
+from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source
+from ringleader.insight.inference.holders import Holders
+from ringleader.insight.inference.polls import MOVING, Polls
+from ringleader.insight.inference.words import count, seconds
+from ringleader.insight.inference.world import World
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    Gone,
+    GroupState,
+    Kind,
+    Member,
+    Move,
+    Outcome,
+    Rebalance,
+    TopicPartition,
+)
+from ringleader.protocol.embedded import Assignment, Subscription
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.messages import GroupMetadataValue
+
+DEPARTED_MS = 60_000
+"""Who comes within this after one of the same client id and host left has restarted."""
+
+_DEPARTED_MAX = 200
+_STATICS_MAX = 8
+_FENCING_MS = 10 * 60_000
+_HEARTBEAT_MS = 3_000
+"""The heartbeat interval of clients, unless a third of their session is shorter."""
+_HEARD_MS = 300
+"""To hear and answer."""
+_SLOW_MS = 2_000
+"""Phases that last this long are worth a sentence."""
+
+
+class Departed(NamedTuple):
+    """Who went not long ago."""
+
+    client_id: str
+    host: str
+    name: str
+    at_ms: int
+    why: Departure
+
+
+class Takeover(NamedTuple):
+    """A static member's place was taken."""
+
+    instance_id: str
+    at_ms: int
+    left: str
+    """Who had it, as CLIENT_ID@HOST,"""
+    came: str
+    """and who has it."""
+
+
+class Classic:
+    """A group of the classic protocol. What is concluded goes to `out`."""
+
+    kind = Kind.CLASSIC
+
+    def __init__(self, group: str, commits: Commits, world: World, out: list[Output]) -> None:
+        self.group = group
+        self.state: GroupState | None = None
+        self._commits = commits
+        self._world = world
+        self._out = out
+        self._holders = Holders(group, out)
+        self._polls = Polls()
+        self._last: Rebalance | None = None
+        self._departed: list[Departed] = []
+        self._takeovers: list[Takeover] = []
+        self._counts: dict[str, int] = {}
+        """Topic -> how many partitions assignments have had."""
+        self._visible_ms: int | None = None
+        """When something was last seen to change, but for who leads."""
+        self._cooperative = False
+        commits.on_first = self._first_commit
+
+    # ---- facts ----
+
+    def told(self, fact: ClassicGroup) -> None:
+        """A record with a value."""
+        value = fact.value
+        assert value is not None
+        if not value.generation and not value.members:
+            return  # a group that has just been made
+        members = tuple(_member(one, value.protocol_type) for one in value.members)
+        before = self.state
+        self._commits.nobody = not members and value.protocol_type != ""
+        made = self._rebalance(fact.source, fact.at_ms, value, members, before)
+        self._commits.generation((one.topic, one.partition) for one in made.moves)
+        self._last = made
+        self._counts = _counts(members, self._counts)
+        self._polls, polls = Polls(), self._polls
+        self._polls.rest_ms = polls.last_ms if polls.state not in MOVING else None
+        self.state = GroupState(
+            self.group,
+            Kind.CLASSIC,
+            "Stable" if members else "Empty",
+            value.generation,
+            value.protocol_type,
+            value.protocol or "",
+            value.leader or "",
+            members,
+            fact.at_ms,
+        )
+        self._out += (made, self.state)
+        self._holders.hold(made)
+
+    def described(self, fact: Described) -> None:
+        """A poll."""
+        self._polls.see(fact)
+        if self.state is not None and fact.state and fact.state != self.state.state:
+            self.state = self.state._replace(state=fact.state)
+            self._out.append(self.state)
+
+    def ended(self, at_ms: int) -> None:
+        """The group is deleted."""
+        self._holders.end(at_ms)
+        if self.state is not None:
+            self.state = self.state._replace(state="Dead", members=(), leader="", since_ms=at_ms)
+            self._out.append(self.state)
+
+    def moving(self) -> bool:
+        """Whether polls would show something now."""
+        return self._polls.state in MOVING
+
+    # ---- the rebalance ----
+
+    def _rebalance(
+        self,
+        source: Source,
+        at_ms: int,
+        value: GroupMetadataValue,
+        members: tuple[Member, ...],
+        before: GroupState | None,
+    ) -> Rebalance:
+        old = {one.member_id: one for one in before.members} if before is not None else {}
+        new = {one.member_id: one for one in members}
+        taken = _taken_over(old, new)
+        joined = [new[one] for one in new if one not in old and one not in taken.values()]
+        missing = [old[one] for one in old if one not in new and one not in taken]
+        rebalance_id = f"offsets-{source.partition}-{source.offset}"
+        polls = self._polls
+        stayed = [old[one] for one in old if one in new]
+        changed = [new[one.member_id] for one in stayed if new[one.member_id].topics != one.topics]
+        since_ms = before.since_ms if before is not None else at_ms
+        cooperative = self._cooperative = "cooperative" in (
+            value.protocol or (before.protocol if before is not None else "")
+        )
+        left = {
+            one.member_id: why_gone(
+                self._absence(
+                    one, at_ms, since_ms, stayed, len(missing) == 1, bool(joined or changed or taken)
+                )
+            )
+            for one in missing
+        }
+        came = ("another process came with its instance id",)
+        left |= {one: Gone(Departure.RESTARTED, Confidence.LIKELY, None, came) for one in taken}
+        change = Change(
+            at_ms=at_ms,
+            since_ms=since_ms,
+            generation=value.generation,
+            before=before,
+            known=before is not None or value.generation == 1,
+            members=members,
+            joined=joined,
+            missing=missing,
+            left=left,
+            taken=[(old[a], new[b]) for a, b in taken.items()],
+            changed=[(old[one.member_id], one) for one in changed],
+            counts=self._counts,
+            topic_changes=self._topic_changes(at_ms, since_ms),
+            coordinator_ms=self._world.coordinator_changed_ms(
+                source.partition, max(since_ms, at_ms - 120_000), at_ms
+            ),
+            returned=self._returned(joined, at_ms),
+            visible_ms=self._visible_ms,
+            glimpsed=[
+                polls.names[one]
+                for one in polls.there
+                if one not in old and one not in new and one in polls.names
+            ],
+            poll_missing=dict(polls.missing),
+            poll_new={one: polls.there[one] for one in new if one not in old and one in polls.there},
+        )
+        said = verdict(change)
+        if taken:
+            said = self._twice(said, change)
+            if said.cause is Cause.INSTANCE_FENCED:
+                left |= {one: Gone(Departure.FENCED, said.confidence, None, came) for one in taken}
+        if joined or missing or changed or taken or said.cause is Cause.TOPICS_CHANGED:
+            self._visible_ms = at_ms
+        self._remember(missing, left, at_ms)
+        evidence = list(said.evidence)
+        if before is not None and value.generation > before.generation + 1:
+            skipped = value.generation - before.generation - 1
+            evidence.append(
+                f"{count(skipped, 'generation')} before it never got an assignment, or is not in the topic"
+            )
+        began_ms, join_ms, leader_ms = self._phases(at_ms, evidence)
+        last_joiner, waited = self._last_joiner(at_ms, stayed, cooperative)
+        if waited:
+            evidence.append(waited)
+        moves, unowned_ms = self._moves(at_ms, old, new, began_ms, cooperative)
+        commits = [slot.at_ms for slot in self._commits.slots.values() if slot.count]
+        return Rebalance(
+            id=rebalance_id,
+            group=self.group,
+            kind=Kind.CLASSIC,
+            generation=value.generation,
+            at_ms=at_ms,
+            cause=said.cause,
+            confidence=said.confidence,
+            evidence=tuple(evidence),
+            cause_members=said.members,
+            outcome=Outcome.STABLE if members else Outcome.EMPTY,
+            protocol_type=value.protocol_type,
+            protocol=value.protocol or "",
+            leader=value.leader or "",
+            members=members,
+            joined=tuple(one.member_id for one in joined) + tuple(taken.values()),
+            left=left,
+            before=before.members if before is not None else (),
+            began_ms=began_ms,
+            join_ms=join_ms,
+            join_last_member=last_joiner,
+            leader_ms=leader_ms,
+            moves=moves,
+            unowned_ms=unowned_ms,
+            last_commit_ms=max(commits, default=None),
+        )
+
+    def _absence(
+        self, member: Member, at_ms: int, since_ms: int, stayed: list[Member], alone: bool, other_cause: bool
+    ) -> Absence:
+        slots = list(self._commits.of(member.assigned))
+        others = [of for one in stayed if (of := list(self._commits.of(one.assigned)))]
+        last_ms = max((slot.at_ms for slot in slots), default=None)
+        latest_ms = at_ms
+        earliest_ms = max(since_ms, self._went_after_ms(at_ms, last_ms, stayed, others, alone))
+        polls = self._polls
+        if member.member_id in polls.there:
+            latest_ms = max(since_ms, min(latest_ms, polls.missing.get(member.member_id, at_ms)))
+            earliest_ms = min(latest_ms, max(earliest_ms, polls.there[member.member_id]))
+        waited_ms = None
+        if polls.began_ms is not None:
+            waited_ms = (polls.completing_ms or at_ms) - polls.began_ms
+        elif not self._cooperative and others:
+            waited_ms = max(at_ms - max(slot.at_ms for slot in of) for of in others)
+        other_slots = [slot for of in others for slot in of]
+        gap_ms = usual_gap_ms(slots)
+        # It was there when the last record was written.
+        return Absence(
+            at_ms=at_ms,
+            since_ms=since_ms,
+            partitions=len(member.assigned),
+            last_commit_ms=max((max(slot.at_ms, since_ms) for slot in slots), default=None),
+            last_moved_ms=max((max(slot.moved_ms, since_ms) for slot in slots), default=None),
+            gap_ms=gap_ms if gap_ms is not None else usual_gap_ms(other_slots),
+            gap_borrowed=gap_ms is None,
+            others_ms=max((slot.at_ms for slot in other_slots), default=None),
+            others_moved_ms=max((slot.moved_ms for slot in other_slots), default=None),
+            earliest_ms=earliest_ms,
+            latest_ms=latest_ms,
+            session_timeout_ms=member.session_timeout_ms,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            other_cause=other_cause,
+            waited_ms=waited_ms,
+            static=member.instance_id is not None,
+        )
+
+    def _went_after_ms(
+        self, at_ms: int, last_ms: int | None, stayed: list[Member], others: list[list[Slot]], alone: bool
+    ) -> int:
+        """When a member whose last commit was at `last_ms` went, at the earliest.
+
+        A member that commits regularly hears of a rebalance within a heartbeat interval and joins as soon as
+        it polls, which is within the time between its commits. An eager one then commits no more. Whose
+        commits ceased earlier has nothing to read, and tells nothing.
+        """
+        sessions = [one.session_timeout_ms for one in stayed if one.session_timeout_ms is not None]
+        heartbeat_ms = min(_HEARTBEAT_MS, min(sessions, default=_HEARTBEAT_MS) // 3) + _HEARD_MS
+        if not stayed:
+            return at_ms - (_HEARD_MS if alone else heartbeat_ms)
+        heard = []
+        for of in others:
+            newest_ms, gap_ms = max(slot.at_ms for slot in of), usual_gap_ms(of)
+            if gap_ms is not None:
+                since_ms = newest_ms - heartbeat_ms - (0 if self._cooperative else gap_ms)
+                if last_ms is None or newest_ms >= last_ms - heartbeat_ms - gap_ms:
+                    heard.append(since_ms)
+        return min(heard, default=0)
+
+    def _topic_changes(self, at_ms: int, since_ms: int) -> dict[str, tuple[int, int]]:
+        # Clients look at metadata every five minutes at the latest.
+        return self._world.topic_changes(max(since_ms - 30_000, at_ms - 6 * 60_000), at_ms + 30_000)
+
+    def _returned(self, joined: Iterable[Member], at_ms: int) -> dict[str, Departed]:
+        found: dict[str, Departed] = {}
+        free = [one for one in self._departed if at_ms - one.at_ms <= DEPARTED_MS]
+        for member in joined:
+            for gone in reversed(free):
+                if (gone.client_id, gone.host) == (member.client_id, member.host):
+                    found[member.member_id] = gone
+                    free.remove(gone)
+                    break
+        return found
+
+    def _remember(self, missing: Iterable[Member], left: dict[str, Gone], at_ms: int) -> None:
+        for one in missing:
+            if left[one.member_id].why is not Departure.RESTARTED:
+                gone = Departed(one.client_id, one.host, one.name, at_ms, left[one.member_id].why)
+                self._departed.append(gone)
+        kept = [one for one in self._departed if at_ms - one.at_ms <= DEPARTED_MS]
+        self._departed = kept[-_DEPARTED_MAX:]
+
+    def _twice(self, said: Verdict, change: Change) -> Verdict:
+        """Two processes with one instance id take each other's place, again and again."""
+        at_ms = change.at_ms
+        self._takeovers = [one for one in self._takeovers if at_ms - one.at_ms <= _FENCING_MS]
+        for old, new in change.taken:
+            instance_id = new.instance_id or ""
+            earlier = [one for one in self._takeovers if one.instance_id == instance_id]
+            left, came = (f"{one.client_id}@{one.host.lstrip('/')}" for one in (old, new))
+            self._takeovers.append(Takeover(instance_id, at_ms, left, came))
+            if not earlier:
+                continue
+            times = f"{count(len(earlier) + 1, 'takeover')} in {seconds(at_ms - earlier[0].at_ms)}"
+            if left != came and any(came in (one.left, one.came) for one in earlier):
+                text = f"instance id {instance_id} went from {left} back to {came}: {times}"
+                said = Verdict(Cause.INSTANCE_FENCED, Confidence.LIKELY, (text,), (new.member_id,))
+            elif len(earlier) >= 2:
+                text = (
+                    f"instance id {instance_id} was taken over again and again: {times}, by two "
+                    "processes or by "
+                    "one that restarts"
+                )
+                said = Verdict(Cause.INSTANCE_FENCED, Confidence.POSSIBLE, (text,), (new.member_id,))
+        del self._takeovers[:-_STATICS_MAX]
+        return said
+
+    def _phases(self, at_ms: int, evidence: list[str]) -> tuple[int | None, int | None, int | None]:
+        polls = self._polls
+        began_ms = polls.began_ms
+        if began_ms is None or began_ms > at_ms:
+            return None, None, None
+        if polls.completing_ms is None:
+            join_ms, leader_ms = at_ms - began_ms, None
+        else:
+            join_ms, leader_ms = polls.completing_ms - began_ms, max(0, at_ms - polls.completing_ms)
+        if join_ms >= _SLOW_MS:
+            evidence.append(f"polls saw it wait {seconds(join_ms)} for members to join")
+        if leader_ms is not None and leader_ms >= _SLOW_MS:
+            evidence.append(f"polls saw it wait {seconds(leader_ms)} for the leader's assignment")
+        return began_ms, join_ms, leader_ms
+
+    def _last_joiner(self, at_ms: int, stayed: list[Member], cooperative: bool) -> tuple[str, str]:
+        """Eager members commit when they join: whose last commit is far behind the others' was waited for."""
+        if cooperative or len(stayed) < 2:
+            return "", ""
+        lasts = []
+        for one in stayed:
+            slots = list(self._commits.of(one.assigned))
+            gap_ms = usual_gap_ms(slots)
+            if gap_ms is None or gap_ms > _SLOW_MS:
+                return "", ""
+            lasts.append((max(slot.at_ms for slot in slots), one))
+        lasts.sort(key=lambda one: one[0])
+        (next_ms, _), (last_ms, last) = lasts[-2:]
+        if last_ms - next_ms < _SLOW_MS:
+            return "", ""
+        return last.member_id, (
+            f"{last.name} committed until {seconds(at_ms - last_ms)} before the end, the others had "
+            "been silent "
+            f"for {seconds(at_ms - next_ms)}: it was waited for"
+        )
+
+    def _moves(
+        self,
+        at_ms: int,
+        old: dict[str, Member],
+        new: dict[str, Member],
+        began_ms: int | None,
+        cooperative: bool,
+    ) -> tuple[tuple[Move, ...], int | None]:
+        had = {partition: one for one in old.values() for partition in one.assigned}
+        has = {partition: one for one in new.values() for partition in one.assigned}
+        moves: list[Move] = []
+        total: int | None = None
+        for partition in sorted(had.keys() | has.keys()):
+            giver, heir = had.get(partition), has.get(partition)
+            same = giver is not None and heir is not None and giver.member_id == heir.member_id
+            idle_ms = None
+            if giver is not None:
+                gave_up = began_ms if not (cooperative and giver.member_id in new) else None
+                idle_ms = self._idle_ms(partition, at_ms, gave_up)
+            else:
+                free_ms = self._holders.free_since_ms(partition)
+                idle_ms = None if free_ms is None else at_ms - free_ms
+            if idle_ms is not None and heir is not None:
+                total = (total or 0) + idle_ms
+            if not same:
+                moves.append(
+                    Move(
+                        *partition,
+                        giver.member_id if giver else None,
+                        heir.member_id if heir else None,
+                        idle_ms,
+                    )
+                )
+        return tuple(moves), total
+
+    def _idle_ms(self, partition: TopicPartition, at_ms: int, gave_up_ms: int | None) -> int | None:
+        """How long nobody read it: since the rebalance began, or since its commits ceased to come."""
+        found: int | None = None if gave_up_ms is None else at_ms - gave_up_ms
+        slots = list(self._commits.of((partition,)))
+        gap_ms = usual_gap_ms(slots)
+        if gap_ms is not None:
+            silent_ms = at_ms - slots[0].at_ms
+            if silent_ms > 2 * gap_ms + 500:
+                found = max(found or 0, silent_ms - gap_ms // 2)
+        return found
+
+    def _first_commit(self, at_ms: int) -> bool:
+        if self._last is not None and self._last.first_commit_ms is None and self._last.members:
+            self._last = replace(self._last, first_commit_ms=at_ms)
+            self._out.append(self._last)
+            return True
+        return False
+
+    # ---- snapshots ----
+
+    def dump(self) -> dict[str, Any]:
+        """JSON."""
+        state = self.state
+        return {
+            "state": None
+            if state is None
+            else [*state[:7], [member_row(one) for one in state.members], state[8]],
+            "holders": self._holders.dump(),
+            "polls": self._polls.dump(),
+            "last": None if self._last is None else unpacked(rebalance_data(self._last)),
+            "departed": self._departed,
+            "takeovers": self._takeovers,
+            "counts": self._counts,
+            "visible": self._visible_ms,
+            "nobody": self._commits.nobody,
+        }
+
+    def load(self, said: dict[str, Any]) -> None:
+        """What `dump` made."""
+        if said["state"] is not None:
+            row = said["state"]
+            self.state = GroupState(*row)._replace(
+                kind=Kind.CLASSIC, members=tuple(member_of(one) for one in row[7])
+            )
+        self._holders.load(said["holders"])
+        self._polls = Polls.load(said["polls"])
+        self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
+        self._departed = [Departed(*one)._replace(why=Departure(one[4])) for one in said["departed"]]
+        self._takeovers = [Takeover(*one) for one in said["takeovers"]]
+        self._counts = said["counts"]
+        self._visible_ms = said["visible"]
+        self._commits.nobody = said["nobody"]
+
+
+def _member(one: Any, protocol_type: str) -> Member:
+    topics: tuple[str, ...] = ()
+    assigned: tuple[TopicPartition, ...] = ()
+    if protocol_type == "consumer":
+        topics, assigned = _topics(one.subscription), _assigned(one.assignment)
+    return Member(
+        one.member_id,
+        one.client_id,
+        one.client_host,
+        one.group_instance_id,
+        topics,
+        assigned,
+        one.session_timeout,
+        one.rebalance_timeout if one.rebalance_timeout >= 0 else one.session_timeout,
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _topics(subscription: bytes) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(Subscription.decode_topics(subscription))) if subscription else ()
+    except MalformedError:
+        return ()
+
+
+@lru_cache(maxsize=4_096)
+def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
+    try:
+        found = Assignment.decode(assignment).partitions if assignment else {}
+    except MalformedError:
+        return ()
+    return tuple(sorted((topic, number) for topic, numbers in found.items() for number in numbers))
+
+
+def _taken_over(old: dict[str, Member], new: dict[str, Member]) -> dict[str, str]:
+    """Old member id -> the new one, of static members that came back."""
+    before = {one.instance_id: one.member_id for one in old.values() if one.instance_id}
+    return {
+        before[one.instance_id]: one.member_id
+        for one in new.values()
+        if one.instance_id in before and before[one.instance_id] != one.member_id
+    }
+
+
+def _counts(members: tuple[Member, ...], before: dict[str, int]) -> dict[str, int]:
+    found = dict(before)
+    for one in members:
+        for topic, number in one.assigned:
+            found[topic] = max(found.get(topic, 0), number + 1)
+    return found

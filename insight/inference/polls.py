@@ -1,0 +1,73 @@
+"""What DescribeGroups showed of a group while it was moving: the only trace of a rebalance's phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleader.insight.inference.facts import Described
+
+MOVING = frozenset(("PreparingRebalance", "CompletingRebalance"))
+_NEAR_MS = 2_500
+"""Polls nearer to each other than this show when something happened between them."""
+
+
+class Polls:
+    """Since the group's last record."""
+
+    def __init__(self) -> None:
+        self.state = ""
+        self.rest_ms: int | None = None
+        """When it was last seen at rest,"""
+        self.moving_ms: int | None = None
+        """first seen moving,"""
+        self.completing_ms: int | None = None
+        """first seen waiting for its leader,"""
+        self.last_ms: int | None = None
+        """and last seen at all."""
+        self.there: dict[str, int] = {}
+        """When each member was last seen,"""
+        self.missing: dict[str, int] = {}
+        """and first missed."""
+        self.names: dict[str, str] = {}
+        """Member id -> client id and host, of those that were seen."""
+
+    def see(self, fact: Described) -> None:
+        """An answer."""
+        at_ms, self.state, self.last_ms = fact.at_ms, fact.state, fact.at_ms
+        if fact.state in MOVING:
+            if self.moving_ms is None:
+                self.moving_ms = at_ms
+            if fact.state == "CompletingRebalance":
+                self.completing_ms = self.completing_ms or at_ms
+            else:
+                self.completing_ms = None  # it began anew
+        else:
+            self.rest_ms, self.moving_ms, self.completing_ms = at_ms, None, None
+        now = {one.member_id for one in fact.members}
+        for one in fact.members:
+            self.there[one.member_id] = at_ms
+            self.missing.pop(one.member_id, None)
+            self.names[one.member_id] = f"{one.client_id}@{one.host.lstrip('/')}"
+        for member_id in self.there:
+            if member_id not in now:
+                self.missing.setdefault(member_id, at_ms)
+
+    @property
+    def began_ms(self) -> int | None:
+        """When the rebalance began: between two polls that are near, or when it was first seen."""
+        if self.moving_ms is None:
+            return None
+        if self.rest_ms is not None and self.moving_ms - self.rest_ms <= _NEAR_MS:
+            return (self.rest_ms + self.moving_ms) // 2
+        return self.moving_ms
+
+    def dump(self) -> dict[str, Any]:
+        """JSON."""
+        return dict(vars(self))
+
+    @classmethod
+    def load(cls, said: dict[str, Any]) -> Polls:
+        """What `dump` made."""
+        polls = cls()
+        vars(polls).update(said)
+        return polls
