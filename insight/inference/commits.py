@@ -58,9 +58,17 @@ class Slot:
 
 class Commits:
     """All of a group. `out` gets what is kept, `changed` the group's name with every commit, `groups_changed`
-    where a commit told the group itself something."""
+    where a commit told the group itself something. `events`: that offsets were reset or deleted comes out."""
 
-    def __init__(self, group: str, out: list[Output], changed: set[str], groups_changed: set[str]) -> None:
+    def __init__(
+        self,
+        group: str,
+        out: list[Output],
+        changed: set[str],
+        groups_changed: set[str],
+        *,
+        events: bool = True,
+    ) -> None:
         self.group = group
         self.slots: dict[TopicPartition, Slot] = {}
         self.nobody = False
@@ -70,6 +78,7 @@ class Commits:
         self._out = out
         self._changed = changed
         self._groups_changed = groups_changed
+        self._events = events
         self._unkept: set[Slot] = set()
         self._burst: _Burst | None = None
 
@@ -171,6 +180,8 @@ class Commits:
 
     def _say(self, burst: _Burst) -> None:
         self._changed.add(self.group)
+        if not self._events:
+            return
         count = len(burst.partitions)
         where = f"{count} partition{'s' if count != 1 else ''} of {_topics(burst.partitions)}"
         if burst.kind is EventKind.OFFSETS_DELETED:

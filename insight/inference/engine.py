@@ -22,18 +22,20 @@ from ringleader.insight.inference.facts import (
     CoordinatorSeen,
     Described,
     Fact,
+    FirstCommit,
     GroupEpoch,
     Journalled,
     OffsetCommitted,
     OffsetDeleted,
     Output,
     SessionTimeouts,
+    StaticReturned,
     TopicsSeen,
 )
 from ringleader.insight.inference.modern import MODERN, Modern
 from ringleader.insight.inference.records import OFFSET_KEYS, decode, offset_key
 from ringleader.insight.inference.world import World
-from ringleader.insight.model import Event, EventKind
+from ringleader.insight.model import Event, EventKind, Rebalance
 from ringleader.protocol.errors import MalformedError
 
 _OFFSET_HEAD = Struct(">hq")
@@ -193,7 +195,9 @@ class Inference:
     def _commits_of(self, group: str) -> Commits:
         found = self._commits.get(group)
         if found is None:
-            found = self._commits[group] = Commits(group, self._out, self._committed, self._changed)
+            found = self._commits[group] = Commits(
+                group, self._out, self._committed, self._changed, events=not self._exact
+            )
         return found
 
     def _make(self, group: str, kind: str, *, exact: bool = False) -> Classic | Modern | Exact:
@@ -255,21 +259,27 @@ class Inference:
 
     def _journalled(self, fact: Journalled) -> None:
         said = fact.said
+        found = self._groups.get(said.group)
         if isinstance(said, Event):
             self._out.append(said)
-            if said.kind is EventKind.GROUP_DELETED and said.group in self._groups:
-                self._groups[said.group].ended(fact.at_ms)
+            if said.kind is EventKind.GROUP_DELETED and found is not None:
+                found.ended(fact.at_ms)
                 self._forget(said.group, fact.at_ms)
             return
-        found = self._groups.get(said.group)
         if not isinstance(found, Exact):
             if found is not None:
                 found.ended(fact.at_ms)
-            made = self._make(said.group, "classic", exact=True)
-            assert isinstance(made, Exact)
-            found = made
-        found.told(said)
+            found = Exact(said.group, self._commits_of(said.group), self._out)
+            self._groups[said.group] = found
         self._changed.add(said.group)
+        if isinstance(said, Rebalance):
+            found.told(said)
+        elif isinstance(said, FirstCommit):
+            found.committed(said)
+        elif isinstance(said, StaticReturned):
+            found.returned(fact.source, fact.at_ms, said)
+        else:
+            found.fenced(said)
 
     def _end(self, group: str) -> None:
         at_ms, name = self._ending.pop(group)

@@ -7,9 +7,28 @@ from typing import Any
 
 from ringleader.insight.history.values import packed, rebalance_data, rebalance_of, unpacked
 from ringleader.insight.inference.commits import Commits
-from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.facts import (
+    FirstCommit,
+    InstanceFenced,
+    Output,
+    Source,
+    StaticReturned,
+)
 from ringleader.insight.inference.holders import Holders
-from ringleader.insight.model import GroupState, Kind, Outcome, Rebalance
+from ringleader.insight.inference.words import seconds
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    Gone,
+    GroupState,
+    Kind,
+    Move,
+    Outcome,
+    Rebalance,
+)
+
+_TAKEN_MAX = 20
 
 
 class Exact:
@@ -23,6 +42,8 @@ class Exact:
         self._out = out
         self._holders = Holders(group, out)
         self._last: Rebalance | None = None
+        self._taken: dict[str, Rebalance] = {}
+        """Static members whose place was taken: old member id -> where that stands."""
         commits.on_first = self._first_commit
 
     def told(self, said: Rebalance) -> None:
@@ -46,6 +67,71 @@ class Exact:
                 )
             )
 
+    def committed(self, said: FirstCommit) -> None:
+        """The first commit after a rebalance."""
+        last = self._last
+        if last is not None and last.generation == said.generation and last.first_commit_ms is None:
+            self._last = replace(last, first_commit_ms=said.at_ms)
+            self._out.append(self._last)
+
+    def returned(self, source: Source, at_ms: int, said: StaticReturned) -> None:
+        """A static member came back: the same generation again, as it stands in `__consumer_offsets`."""
+        last = self._last
+        old = None if last is None else next(
+            (one for one in last.members if one.member_id == said.old_member_id), None
+        )  # fmt: skip
+        if last is None or old is None:
+            return  # told before anything else of the group was
+        new = old._replace(
+            member_id=said.member.member_id, client_id=said.member.client_id, host=said.member.host
+        )
+        silent_ms = None if said.last_heard_ms is None else at_ms - said.last_heard_ms
+        heard = () if silent_ms is None else (f"{old.name} was last heard of {seconds(silent_ms)} before",)
+        made = Rebalance(
+            id=f"journal-{source.partition}-{source.offset}",
+            group=self.group,
+            kind=Kind.CLASSIC,
+            generation=last.generation,
+            at_ms=at_ms,
+            cause=Cause.STATIC_MEMBER_REPLACED,
+            confidence=Confidence.EXACT,
+            evidence=(f"{new.name} came back, and generation {last.generation} went on as it was", *heard),
+            cause_members=(new.member_id,),
+            protocol_type=last.protocol_type,
+            protocol=last.protocol,
+            leader=new.member_id if last.leader == old.member_id else last.leader,
+            members=tuple(new if one is old else one for one in last.members),
+            joined=(new.member_id,),
+            left={old.member_id: Gone(Departure.RESTARTED, Confidence.EXACT, silent_ms, heard)},
+            before=last.members,
+            began_ms=at_ms,
+            moves=tuple(
+                Move(topic, partition, old.member_id, new.member_id, silent_ms)
+                for topic, partition in old.assigned
+            ),
+            unowned_ms=None if silent_ms is None else silent_ms * len(old.assigned),
+        )
+        self._taken[old.member_id] = made
+        while len(self._taken) > _TAKEN_MAX:
+            del self._taken[next(iter(self._taken))]
+        self.told(made)
+
+    def fenced(self, said: InstanceFenced) -> None:
+        """Who lost its place is still there: it was no restart."""
+        made = self._taken.pop(said.member.member_id, None)
+        if made is None:
+            return
+        old = said.member
+        text = f"{old.name} was still there after another process had taken its instance id: it was refused"
+        gone = made.left[old.member_id]._replace(why=Departure.FENCED, evidence=(text,))
+        again = replace(
+            made, cause=Cause.INSTANCE_FENCED, evidence=(*made.evidence, text), left={old.member_id: gone}
+        )
+        if self._last is not None and self._last.id == again.id:
+            again = replace(again, first_commit_ms=self._last.first_commit_ms)
+            self._last = again
+        self._out.append(again)
+
     def _first_commit(self, at_ms: int) -> bool:
         last = self._last
         if last is not None and last.first_commit_ms is None and last.members and at_ms >= last.at_ms:
@@ -68,9 +154,11 @@ class Exact:
     def dump(self) -> dict[str, Any]:
         """JSON."""
         last = None if self._last is None else unpacked(rebalance_data(self._last))
-        return {"holders": self._holders.dump(), "last": last}
+        taken = {one: unpacked(rebalance_data(made)) for one, made in self._taken.items()}
+        return {"holders": self._holders.dump(), "last": last, "taken": taken}
 
     def load(self, said: dict[str, Any]) -> None:
         """What `dump` made."""
         self._holders.load(said["holders"])
         self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
+        self._taken = {one: rebalance_of(packed(made)) for one, made in said["taken"].items()}

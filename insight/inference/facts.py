@@ -17,7 +17,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ringleader.insight.model import Commit, Event, GroupState, Kind, MemberSpan, Ownership, Rebalance
+from ringleader.insight.model import (
+    Commit,
+    Event,
+    GroupState,
+    Kind,
+    Member,
+    MemberSpan,
+    Ownership,
+    Rebalance,
+)
 from ringleader.protocol.messages import GroupMetadataValue
 
 COMMIT_EVERY_MS = 10_000
@@ -144,12 +153,38 @@ class RegexResolved(NamedTuple):
     topics: tuple[str, ...] | None
 
 
+class FirstCommit(NamedTuple):
+    """The first commit after a rebalance that the journal had told already."""
+
+    group: str
+    generation: int
+    at_ms: int
+
+
+class StaticReturned(NamedTuple):
+    """Another process took the place of a static member, and the group just went on."""
+
+    group: str
+    member: Member
+    old_member_id: str
+    last_heard_ms: int | None
+
+
+class InstanceFenced(NamedTuple):
+    """A static member whose place another process has taken is still there, and asked for something. `times`:
+    since this was last told."""
+
+    group: str
+    member: Member
+    times: int
+
+
 class Journalled(NamedTuple):
     """An entry of Ringleader's own journal, which knows."""
 
     source: Source
     at_ms: int
-    said: Rebalance | Event
+    said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced
 
 
 class DescribedMember(NamedTuple):

@@ -1,0 +1,196 @@
+"""What the records of Ringleader's own journal say (topic `__ringleader_journal`): nothing is inferred.
+
+Source: the docstring of `coordinator.groups.journal_record`, which is the contract; insight does not import
+the coordinator. Fields and words that are not known here are passed by.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from ringleader.insight.inference.facts import (
+    FirstCommit,
+    InstanceFenced,
+    Journalled,
+    Source,
+    StaticReturned,
+)
+from ringleader.insight.inference.words import count, listed, seconds
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    Event,
+    EventKind,
+    Gone,
+    Kind,
+    Member,
+    Move,
+    Outcome,
+    Rebalance,
+    TopicPartition,
+)
+from ringleader.protocol.errors import MalformedError
+
+FORMAT = 1
+
+_EVENTS = {
+    "join refused": EventKind.JOIN_REFUSED,
+    "offsets reset": EventKind.OFFSETS_RESET,
+    "offsets deleted": EventKind.OFFSETS_DELETED,
+    "offsets expired": EventKind.OFFSETS_DELETED,
+    "group deleted": EventKind.GROUP_DELETED,
+    "group expired": EventKind.GROUP_DELETED,
+    "started": EventKind.COORDINATOR_BACK,
+    "stopped": EventKind.COORDINATOR_AWAY,
+}
+
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+def decode(
+    partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None
+) -> Journalled | None:
+    """What a record says; None for what this version does not know. Raises `MalformedError`."""
+    if value is None:
+        return None
+    try:
+        said = json.loads(value)
+        if said["format"] != FORMAT:
+            return None
+        source = Source(partition, offset)
+        told = _TOLD.get(said["kind"])
+        found = None if told is None else told(source, said)
+        return None if found is None else Journalled(source, int(said["at_ms"]), found)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MalformedError("journal record", FORMAT, "value", 0, repr(error)) from error
+
+
+def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
+    members = tuple(_member(one) for one in said["members"])
+    before = tuple(_member(one) for one in said["before"])
+    names = {one.member_id: one for one in (*before, *members)}
+    left = {one: _gone(gone, names.get(one)) for one, gone in said["left"].items()}
+    cause = _word(Cause, said["cause"])
+    who = said["cause_member"]
+    evidence = [f"the journal says: {said['cause']}"]
+    if who in names:
+        evidence = [f"the journal says: {said['cause']}, {names[who].name}"]
+    for member_id, gone in left.items():
+        name = names[member_id].name if member_id in names else member_id
+        evidence += [f"{name}: {text}" for text in gone.evidence]
+    if said.get("cut"):
+        evidence.append("the record was cut: it names the first members and moves only")
+    return Rebalance(
+        id=f"journal-{source.partition}-{source.offset}",
+        group=said["group"],
+        kind=Kind.CLASSIC,
+        generation=said["generation"],
+        at_ms=said["at_ms"],
+        cause=cause,
+        confidence=Confidence.EXACT,
+        evidence=tuple(evidence),
+        cause_members=(who,) if who else (),
+        reason=said["reason"],
+        outcome=Outcome(said["outcome"]),
+        protocol_type=said["protocol_type"],
+        protocol=said["protocol"],
+        leader=said["leader"],
+        members=members,
+        joined=tuple(said["joined"]),
+        left=left,
+        before=before,
+        began_ms=said["began_ms"],
+        join_ms=said["join_ms"],
+        join_last_member=said["join_last_member"],
+        leader_ms=said["leader_ms"],
+        sync_ms=said["sync_ms"],
+        moves=tuple(Move(*one) for one in said["moves"]),
+        unowned_ms=said["unowned_ms"],
+        first_commit_ms=said["first_commit_ms"],
+        last_commit_ms=said["last_commit_ms"],
+    )
+
+
+def _first_commit(source: Source, said: Mapping[str, Any]) -> FirstCommit:
+    return FirstCommit(said["group"], said["generation"], said["at_ms"])
+
+
+def _event(source: Source, said: Mapping[str, Any]) -> Event | StaticReturned | InstanceFenced | None:
+    word = said["event"]
+    who = Member(said["member_id"], said["client_id"], said["client_host"], said["group_instance_id"])
+    if word == "static member returned":
+        return StaticReturned(said["group"], who, said["old_member_id"], said.get("last_heard_ms"))
+    if word == "instance fenced":
+        return InstanceFenced(said["group"], who, said["count"])
+    kind = _EVENTS.get(word)
+    if kind is None:
+        return None
+    return Event(
+        f"journal-{source.partition}-{source.offset}", said["group"], said["at_ms"], kind, _text(said, who)
+    )
+
+
+def _text(said: Mapping[str, Any], who: Member) -> str:
+    word, places = said["event"], said["partitions"]
+    if word == "join refused":
+        times = "" if said["count"] == 1 else f", {count(said['count'], 'time')}"
+        return f"{who.name or 'A client'} was refused to join: {said['error']}{times}."
+    if word in ("started", "stopped"):
+        return f"The daemon {word}."
+    if word.startswith("group"):
+        return (
+            "The group was deleted." if word == "group deleted" else "The group expired with its last offset."
+        )
+    where = f"{count(len(places), 'partition')} of {listed(sorted({one[0] for one in places}))}"
+    if word == "offsets reset":
+        back = sum(max(0, before - after) for *_, before, after in places if None not in (before, after))
+        ahead = sum(max(0, after - before) for *_, before, after in places if None not in (before, after))
+        moved = [f"{by:,} records {way}" for by, way in ((back, "back"), (ahead, "ahead")) if by]
+        by_whom = f" by {who.name}" if who.name else ""
+        return f"Committed offsets of {where} were set{by_whom}: {' and '.join(moved) or 'none moved'}."
+    how = "deleted" if word == "offsets deleted" else "expired"
+    return f"The committed offsets of {where} {'were deleted' if how == 'deleted' else 'expired'}."
+
+
+def _member(one: Mapping[str, Any]) -> Member:
+    assigned: list[TopicPartition] = [
+        (topic, partition) for topic, partitions in one["assigned"] or () for partition in partitions
+    ]
+    return Member(
+        one["member_id"],
+        one["client_id"],
+        one["client_host"],
+        one["group_instance_id"],
+        tuple(one["topics"] or ()),
+        tuple(sorted(assigned)),
+        one["session_timeout_ms"],
+        one["rebalance_timeout_ms"],
+    )
+
+
+def _gone(said: Mapping[str, Any], member: Member | None) -> Gone:
+    why = _word(Departure, said["why"])
+    silent_ms = said["silent_ms"]
+    text = f"{said['why']}, last heard of {seconds(silent_ms)} before"
+    if why is Departure.SESSION_EXPIRED and member is not None and member.session_timeout_ms is not None:
+        text += f"; its session timeout is {seconds(member.session_timeout_ms)}"
+    return Gone(why, Confidence.EXACT, silent_ms, (text,))
+
+
+def _word(words: type[_Word], text: str) -> _Word:
+    try:
+        return words(text)
+    except ValueError:
+        return words("unknown")
+
+
+_Said = Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced
+_TOLD: dict[str, Callable[[Source, Mapping[str, Any]], _Said | None]] = {
+    "rebalance": _rebalance,
+    "first-commit": _first_commit,
+    "event": _event,
+}

@@ -1,0 +1,272 @@
+"""What the daemon writes into its journal is what insight reads there: both ends, and the bytes between
+them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ringleader.coordinator.groups.journal import (
+    Cause as Said,
+)
+from ringleader.coordinator.groups.journal import (
+    Departure as Went,
+)
+from ringleader.coordinator.groups.journal import (
+    FirstCommit,
+    Incident,
+    IncidentKind,
+    JournalEntry,
+    Present,
+)
+from ringleader.coordinator.groups.journal import Gone as Departed
+from ringleader.coordinator.groups.journal import Outcome as Ended
+from ringleader.coordinator.groups.journal_record import JournalRecords, Message, started
+from ringleader.insight.inference.engine import Inference
+from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.journal import decode
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    Event,
+    EventKind,
+    GroupState,
+    MemberSpan,
+    Ownership,
+    Rebalance,
+)
+from ringleader.protocol.embedded import Assignment, Subscription
+from ringleader.protocol.errors import ErrorCode, MalformedError
+from ringleader.protocol.messages import GroupMetadataValue, GroupMetadataValueMemberMetadata
+
+T0 = 1_700_000_000_000
+SUBSCRIPTION = Subscription(["orders"]).encode(1)
+
+
+def present(name: str, partitions: list[int], instance_id: str | None = None) -> Present:
+    share = Assignment({"orders": partitions}).encode(1)
+    return Present(
+        f"{name}-1", name, "/10.0.0.1", instance_id, 45_000, 300_000, SUBSCRIPTION, share, T0, T0, -1
+    )
+
+
+def stored(*members: Present) -> GroupMetadataValue:
+    return GroupMetadataValue(
+        "consumer",
+        1,
+        "range",
+        members[0].member_id,
+        T0,
+        [
+            GroupMetadataValueMemberMetadata(
+                one.member_id,
+                one.group_instance_id,
+                one.client_id,
+                one.client_host,
+                one.rebalance_timeout_ms,
+                one.session_timeout_ms,
+                one.metadata,
+                one.assignment,
+            )
+            for one in members
+        ],
+    )
+
+
+FIRST = JournalEntry(
+    "g",
+    1,
+    Said.MEMBER_JOINED,
+    "a-1",
+    "",
+    Ended.STABLE,
+    "consumer",
+    "range",
+    "a-1",
+    (),
+    ("a-1", "b-1"),
+    ("a-1", "b-1"),
+    {},
+    T0,
+    3_000,
+    2_900,
+    "b-1",
+    60,
+    40,
+    2,
+    (present("a", [0]), present("b", [1], "i-b")),
+)
+SECOND = JournalEntry(
+    "g",
+    2,
+    Said.SESSION_EXPIRED,
+    "b-1",
+    "",
+    Ended.STABLE,
+    "consumer",
+    "range",
+    "a-1",
+    ("a-1", "b-1"),
+    ("a-1",),
+    (),
+    {"b-1": Went.SESSION_EXPIRED},
+    T0 + 100_000,
+    700,
+    600,
+    "a-1",
+    60,
+    40,
+    1,
+    (present("a", [0, 1]),),
+    stored(present("a", [0]), present("b", [1], "i-b")),
+    {"b-1": Departed(Went.SESSION_EXPIRED, T0 + 99_000, T0 + 54_000, "b", "/10.0.0.1", "i-b")},
+    T0 + 98_000,
+)
+
+
+def read(*said: Message) -> list[Output]:
+    """As the daemon writes it and the watcher reads it, with a restart after each record."""
+    records, outputs = JournalRecords(), []
+    inference = Inference(exact=True)
+    for offset, one in enumerate(said):
+        at_ms, key, value = records.row(one)
+        fact = decode(0, offset, at_ms, key, value)
+        assert fact is not None
+        inference.tell(fact)
+        outputs += inference.drain()
+        kept = [(group, inference.snapshot(group), b"") for group in inference.dirty()[0]]
+        if kept:
+            inference = Inference(exact=True)
+            inference.restore(kept)
+    return outputs
+
+
+def test_a_rebalance_is_what_the_daemon_says() -> None:
+    outputs = read(FIRST, SECOND)
+    first, second = (one for one in outputs if isinstance(one, Rebalance))
+    assert (first.id, first.generation, first.cause, first.confidence) == (
+        "journal-0-0",
+        1,
+        Cause.MEMBER_JOINED,
+        Confidence.EXACT,
+    )
+    assert (first.began_ms, first.join_ms, first.leader_ms, first.sync_ms) == (T0 - 3_000, 2_900, 60, 40)
+    assert [(one.name, one.topics, one.assigned) for one in first.members] == [
+        ("a@10.0.0.1", ("orders",), (("orders", 0),)),
+        ("i-b", ("orders",), (("orders", 1),)),
+    ]
+    assert second.cause is Cause.SESSION_EXPIRED
+    assert second.cause_members == ("b-1",)
+    assert second.left["b-1"].why is Departure.SESSION_EXPIRED
+    assert second.left["b-1"].silent_ms == 45_000
+    assert second.evidence == (
+        "the journal says: session expired, i-b",
+        "i-b: session expired, last heard of 45 s before; its session timeout is 45 s",
+    )
+    assert [one[:4] for one in second.moves] == [("orders", 1, "b-1", "a-1")]
+    assert second.unowned_ms == sum(one.unowned_ms or 0 for one in second.moves)
+    gone = [one for one in outputs if isinstance(one, MemberSpan) and one.until_ms]
+    assert [(one.member.member_id, one.rebalance_id) for one in gone] == [("b-1", "journal-0-1")]
+    held = [one for one in outputs if isinstance(one, Ownership) and one.partition == 1]
+    assert held[-1].member_id == "a-1"
+    assert [one.generation for one in outputs if isinstance(one, GroupState)] == [1, 2]
+
+
+def test_a_first_commit_that_comes_later_completes_the_rebalance() -> None:
+    outputs = read(FIRST, FirstCommit("g", 1, member_id="a-1", at_ms=T0 + 700, after_ms=700))
+    *_, last = (one for one in outputs if isinstance(one, Rebalance))
+    assert (last.id, last.first_commit_ms) == ("journal-0-0", T0 + 700)
+
+
+def test_a_static_member_that_comes_back_is_a_restart_until_the_old_one_asks_again() -> None:
+    back = Incident(
+        "g",
+        IncidentKind.STATIC_RETURNED,
+        T0 + 9_000,
+        "b-2",
+        "b",
+        "/10.0.0.2",
+        "i-b",
+        ErrorCode.NONE,
+        "b-1",
+        T0 + 4_000,
+    )
+    fenced = Incident("g", IncidentKind.INSTANCE_FENCED, T0 + 9_500, "b-1", "b", "/10.0.0.1", "i-b")
+    outputs = read(FIRST, back, fenced)
+    _, restart, twice = (one for one in outputs if isinstance(one, Rebalance))
+    assert (restart.cause, restart.generation, restart.unowned_ms) == (Cause.STATIC_MEMBER_REPLACED, 1, 5_000)
+    assert restart.left["b-1"].why is Departure.RESTARTED
+    assert [one.member_id for one in restart.members] == ["a-1", "b-2"]
+    assert (twice.id, twice.cause, twice.left["b-1"].why) == (
+        restart.id,
+        Cause.INSTANCE_FENCED,
+        Departure.FENCED,
+    )
+
+
+@pytest.mark.parametrize(
+    ("incident", "kind", "text"),
+    [
+        (
+            Incident(
+                "g",
+                IncidentKind.JOIN_REFUSED,
+                T0,
+                "",
+                "c",
+                "/10.0.0.3",
+                None,
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+            ),
+            EventKind.JOIN_REFUSED,
+            "c@10.0.0.3 was refused to join: GROUP_MAX_SIZE_REACHED.",
+        ),
+        (
+            Incident(
+                "g",
+                IncidentKind.OFFSETS_RESET,
+                T0,
+                partitions=(("orders", 0, 90, 10), ("orders", 1, None, 5)),
+            ),
+            EventKind.OFFSETS_RESET,
+            "Committed offsets of 2 partitions of orders were set: 80 records back.",
+        ),
+        (
+            Incident("g", IncidentKind.OFFSETS_EXPIRED, T0, partitions=(("orders", 0, 90, None),)),
+            EventKind.OFFSETS_DELETED,
+            "The committed offsets of 1 partition of orders expired.",
+        ),
+        (Incident("g", IncidentKind.GROUP_DELETED, T0), EventKind.GROUP_DELETED, "The group was deleted."),
+    ],
+)
+def test_what_else_it_says(incident: Incident, kind: EventKind, text: str) -> None:
+    (event,) = read(incident)
+    assert isinstance(event, Event)
+    assert (event.id, event.group, event.at_ms, event.kind, event.text) == (
+        "journal-0-0",
+        "g",
+        T0,
+        kind,
+        text,
+    )
+
+
+def test_the_daemon_itself() -> None:
+    at_ms, key, value = started(T0)
+    fact = decode(0, 5, at_ms, key, value)
+    assert fact is not None
+    assert fact.said == Event("journal-0-5", "", T0, EventKind.COORDINATOR_BACK, "The daemon started.")
+
+
+def test_what_a_later_version_says_is_passed_by() -> None:
+    assert decode(0, 0, 0, b"g", json.dumps({"format": 2, "kind": "rebalance"}).encode()) is None
+    assert decode(0, 0, 0, b"g", json.dumps({"format": 1, "kind": "weather"}).encode()) is None
+    assert decode(0, 0, 0, b"g", None) is None
+
+
+@pytest.mark.parametrize("value", [b"", b"{", b"[]", b"{}", b'{"format":1,"kind":"rebalance"}', b"\xff"])
+def test_what_cannot_be_read_is_malformed(value: bytes) -> None:
+    with pytest.raises(MalformedError):
+        decode(0, 0, 0, b"g", value)
