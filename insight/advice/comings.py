@@ -137,7 +137,7 @@ def rolling_deploy(past: Past) -> Iterator[Draft]:
         evidence.append(
             f"{clock(past.began_ms(run[0]))} to {clock(run[-1].at_ms)}:"
             f" {count(len(members), 'member')} replaced, {count(len(run), 'rebalance')},"
-            f" a replacement came after at most {length(gap)}."
+            f" each replacement came {'at once' if gap < 1_000 else f'within {length(gap)}'}."
         )
     if unowned_ms:
         evidence.append(f"All of them: {partition_time(unowned_ms)} without an owner.")
@@ -159,7 +159,10 @@ def rolling_deploy(past: Past) -> Iterator[Draft]:
         Policy(
             f"static members, session timeout {length(wanted_ms)}", static=True, session_timeout_ms=wanted_ms
         ),
-        ("Each new process takes the instance id of the one that it replaced.",),
+        (
+            "Each new process takes the instance id of the one that it replaced. Who ends for good keeps its"
+            " partitions until its session ends.",
+        ),
     )
 
 

@@ -59,7 +59,9 @@ class Going:
     def silent_since_ms(self) -> int:
         """When it was heard of last."""
         if self.gone.silent_ms is not None:
-            return self.at_ms - self.gone.silent_ms
+            # The journal counts until the member went, inference until the group's record.
+            exact = self.gone.confidence is Confidence.EXACT
+            return (self.at_ms if exact else self.rebalance.at_ms) - self.gone.silent_ms
         if self.gone.why is Departure.SESSION_EXPIRED:
             return self.at_ms - (self.member.session_timeout_ms or 0)
         return self.at_ms

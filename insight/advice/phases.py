@@ -308,6 +308,7 @@ def eager(past: Past) -> Iterator[Draft]:
             rebalance_ids=tuple(one.id for one in rebalances),
         ),
         Policy("assignor cooperative-sticky", assignor="cooperative-sticky"),
+        ("What changes hands takes a second, short rebalance; all else goes on meanwhile.",),
         counts=saves,
     )
 

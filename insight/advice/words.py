@@ -29,6 +29,19 @@ def length(ms: float) -> str:
 _MOST = {"min": 3_600, "h": 48 * 3_600, "d": 14 * 86_400}
 
 
+def short(ms: float) -> str:
+    """With one unit: ``320 ms``, ``1.2 s``, ``93 s``, ``6.9 min``, ``2.5 h``, ``4 d``."""
+    for most, unit_ms, unit in ((1_000, 1, "ms"), (99_500, 1_000, "s"), (99 * 60_000, 60_000, "min")):
+        if abs(ms) < most:
+            return f"{_two_digits(ms / unit_ms)} {unit}"
+    hours = ms / 3_600_000
+    return f"{_two_digits(hours)} h" if abs(hours) < 72 else f"{hours / 24:.0f} d"
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:.0f}" if abs(number) >= 9.95 else f"{number:.1f}".removesuffix(".0")
+
+
 def partition_time(ms: float) -> str:
     """A sum over partitions: ``812 partition-minutes``, ``4.2 partition-seconds``."""
     minutes = ms / 60_000

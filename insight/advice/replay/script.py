@@ -144,19 +144,20 @@ class Script:
 
 def script_of(past: Past) -> Script:
     """Raises NothingToReplayError for what cannot be played."""
-    rebalances = [one for one in past.counted if one.outcome is not Outcome.SUPERSEDED]
-    if not rebalances:
+    counted = [one for one in past.counted if one.outcome is not Outcome.SUPERSEDED][-REBALANCES_MAX:]
+    if not counted:
         raise NothingToReplayError("There is no rebalance to play again.")
-    if any(one.kind is not Kind.CLASSIC for one in rebalances):
+    if any(one.kind is not Kind.CLASSIC for one in counted):
         raise NothingToReplayError("The replay speaks the classic protocol only.")
-    if any(one.protocol_type not in ("consumer", "") for one in rebalances):
+    if any(one.protocol_type not in ("consumer", "") for one in counted):
         raise NothingToReplayError("The replay knows members of the type consumer only.")
-    return _Writer(past, rebalances[-REBALANCES_MAX:]).written()
+    return _Writer(past, counted).written()
 
 
 class _Writer:
     def __init__(self, past: Past, rebalances: list[Rebalance]) -> None:
         self.past, self.rebalances = past, rebalances
+        self.without_generation = {one.id for one in past.rebalances} - {one.id for one in past.counted}
         self.processes: list[Process] = []
         self.alive: dict[str, Process] = {}
         self.away: dict[tuple[str, str], list[Process]] = {}
@@ -173,9 +174,9 @@ class _Writer:
         self._saw(since_ms, [*before, *first.members])
         for member in before:
             self._begin(member, None)
-        begins = [self.past.began_ms(one) for one in self.rebalances]
-        for began_ms, rebalance in zip(begins, self.rebalances, strict=True):
-            self._follow(rebalance, began_ms)
+        number = next(n for n, one in enumerate(self.past.rebalances) if one.id == first.id)
+        for rebalance in self.past.rebalances[number:]:
+            self._follow(rebalance, self.past.began_ms(rebalance))
         for processes in self.away.values():
             for process in processes:
                 if process.silences and process.silences[-1].until_ms == FOREVER_MS:
@@ -196,7 +197,7 @@ class _Writer:
             self.rebalances,
             {member.member_id: member.assigned for member in before},
             self.partitions,
-            begins,
+            [self.past.began_ms(one) for one in self.rebalances],
         )
 
     def _saw(self, at_ms: int, members: Sequence[Member]) -> None:
@@ -250,7 +251,16 @@ class _Writer:
             if member.topics and member.topics != topics:
                 process.changes.append((began_ms, member.topics))
                 asked = False
-        if asked and rebalance.cause is not Cause.REBALANCE_CONTINUED:
+        if rebalance.outcome is not Outcome.SUPERSEDED:
+            there = {member.member_id for member in rebalance.members}
+            for member_id in [one for one in self.alive if one not in there]:
+                # It went, and the record has a hole where that stood.
+                self.alive.pop(member_id).ends_ms = began_ms
+        if (
+            asked
+            and rebalance.cause is not Cause.REBALANCE_CONTINUED
+            and rebalance.id not in self.without_generation
+        ):
             self.asks.append(began_ms)
 
     def _go(self, process: Process, gone: Gone, rebalance: Rebalance, began_ms: int) -> None:
@@ -269,7 +279,7 @@ class _Writer:
             waiting.append(process)
         elif gone.why is Departure.RESTARTED and dead:
             process.ends_ms, process.ending = began_ms - silent_ms, Ending.DIES
-        elif gone.why is Departure.FENCED:
+        elif gone.why is Departure.FENCED or rebalance.id in self.without_generation:
             process.ends_ms, process.ending = began_ms, Ending.DIES
         else:
             process.ends_ms, process.ending = began_ms, Ending.LEAVES

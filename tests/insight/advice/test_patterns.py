@@ -262,3 +262,10 @@ def test_the_consumer_protocol_is_not_played_again(tmp_path: Path) -> None:
     assert found.pattern is Pattern.ROLLING_DEPLOY
     assert found.saving is None
     assert found.no_saving == "The replay speaks the classic protocol only."
+
+
+def past_of(path: Path, script: Callable[[Made], object]) -> Past:
+    with Made(path / "one.sqlite", exact=True) as made:
+        script(made)
+    with History.open(path / "one.sqlite", read_only=True) as history:
+        return Past.read(history, "orders", made.now_ms - DAY_MS, made.now_ms)
