@@ -7,8 +7,10 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups import journal_record
 from ringleader.coordinator.identity import Identity, IdentityError, make_directory
 from ringleader.coordinator.logs import Log
+from ringleader.coordinator.runtime import offsets_topic
 from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
+from ringleader.coordinator.runtime.offsets_topic import OffsetsTopic
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.server import Server
@@ -69,6 +71,10 @@ class Node(ServingNode):
             storage_timeout_ms=settings.storage_timeout_ms,
             on_failed=self._stop_serving,
         )
+        self.offsets: OffsetsTopic | None = None
+        if isinstance(self._storage, SqliteStorage):
+            self.offsets = OffsetsTopic(settings.offsets_topic_num_partitions, self._storage, wall_ms)
+            self.runtime.observe(self.offsets.durable)
         self.journal = JournalWriter(wall_ms, self.log)
         self.runtime.on_journal = self.journal.add
         self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
@@ -94,6 +100,9 @@ class Node(ServingNode):
         self.topics, self._topics_open = topics, True
         await topics.finish_deletions(self.runtime.forget_topic)
         await self._open_journal(topics)
+        if self.offsets is not None:
+            await self.offsets.start()
+            topics.serve(offsets_topic.TOPIC, self.offsets.partitions, offsets_topic.CONFIGS)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
         identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}"])

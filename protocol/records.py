@@ -337,6 +337,15 @@ def build_pairs(
     return _sealed(body, 0, -1, compression, count - 1, timestamp_ms, timestamp_ms, producer, count)
 
 
+def empty_batch(first_offset: int, last_offset: int) -> bytes:
+    """A batch without records, that leads readers over these offsets: what compaction leaves where nothing is
+    left."""
+    nobody = NO_PRODUCER_ID, -1, NO_SEQUENCE
+    return _sealed(
+        b"", first_offset, -1, 0, last_offset - first_offset, NO_TIMESTAMP, NO_TIMESTAMP, nobody, 0
+    )
+
+
 def _sealed(
     body: bytes,
     base_offset: int,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.machine import Append, Machine
-from ringleader.coordinator.storage.base import Failure, Storage, StorageError
+from ringleader.coordinator.storage.base import Batch, Failure, Storage, StorageError
 
 GATHER_TURNS = 2
 """Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
@@ -66,6 +66,8 @@ class ShardLog(Generic[M]):
         self._watch: asyncio.TimerHandle | None = None
         """One for all flights, as one for each costs a twentieth of a small transaction."""
         self._silent = False
+        self.on_durable: Callable[[Sequence[Batch], Sequence[int]], None] | None = None
+        """Called with what has become durable, and the position of each batch's last record."""
 
     async def start(self) -> None:
         """See `Storage.start`."""
@@ -140,7 +142,9 @@ class ShardLog(Generic[M]):
         epochs = self._epochs
         batches = [(partition, epochs[partition], append.records) for partition, _, append in entries]
         try:
-            await self._storage.append(batches)
+            ends = await self._storage.append(batches)
+            if self.on_durable is not None:
+                self.on_durable(batches, ends)
         except StorageError as error:
             flight.error = error
         except asyncio.CancelledError:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -25,7 +25,7 @@ from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.machine import Answer, Machine
 from ringleader.coordinator.runtime.log import Entry, ShardLog
-from ringleader.coordinator.storage.base import Failure, Storage, StorageError
+from ringleader.coordinator.storage.base import Batch, Failure, Storage, StorageError
 from ringleader.protocol.errors import ErrorCode
 
 WALL_CLOCK_INTERVAL_S = 5.0
@@ -145,6 +145,11 @@ class ShardRuntime(ABC, Generic[M]):
             self._serve(partition)
         self._tell_wall_clock()
         return records
+
+    def observe(self, on_durable: Callable[[Sequence[Batch], Sequence[int]], None]) -> None:
+        """`on_durable(batches, ends)` is called for every transaction of a store that takes all shards
+        together, when it has succeeded: what was written, and the position of each batch's last record."""
+        self._store.on_durable = on_durable
 
     async def stop(self) -> None:
         """Finish what is on its way to the disk, refuse everything that waits with NOT_COORDINATOR, and close

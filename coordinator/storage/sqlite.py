@@ -100,6 +100,12 @@ _INSERTS = [
 ]
 _DELETE = "DELETE FROM record WHERE partition = ? AND key = ?"
 _STRAY = "SELECT 1 FROM record WHERE partition < 0 UNION ALL SELECT 1 FROM record WHERE partition >= ?"
+_END = "INSERT OR REPLACE INTO fact VALUES (?, ?)"
+_ENDS = "SELECT partition, max(position) FROM record GROUP BY partition"
+_SCAN = f"""
+SELECT position, epoch, key, value, checksum FROM record
+WHERE partition = ? AND key > ? ORDER BY key LIMIT {REPLAY_CHUNK_ROWS}
+"""
 _REPLAY = "SELECT position, epoch, key, value, checksum FROM record WHERE partition = ? ORDER BY position"
 
 
@@ -122,6 +128,8 @@ class SqliteStorage:
         self._connection: sqlite3.Connection | None = None
         self._positions: dict[int, int] = {}
         self._epochs: dict[int, int] = {}
+        self._deleted: dict[int, int] = {}
+        """By partition: where it ended when a record was deleted last. Readers may know of it."""
         self._broken: StorageError | None = None
 
     async def start(self) -> None:
@@ -153,6 +161,15 @@ class SqliteStorage:
         cursor = await thread.run(self._cursor, partition)
         while rows := await thread.run(self._fetch, cursor, partition):
             yield rows
+
+    async def ends(self) -> list[int]:
+        """By partition: the position of its last record, which may be deleted by now; 0: there was none."""
+        return await self._on_thread().run(self._ends)
+
+    async def scan(self, partition: int, after: bytes) -> list[Row]:
+        """Some of the rows of a partition by key, those after this key; none at the end. Other than `replay`
+        it may go on beside appends. CORRUPT for a row that is not what was stored."""
+        return await self._on_thread().run(self._scan, partition, after)
 
     async def probe(self) -> None:
         """See `Storage.probe`."""
@@ -274,6 +291,9 @@ class SqliteStorage:
         if connection.execute(_STRAY, (partitions,)).fetchone():
             raise StorageError(Failure.CORRUPT, f"{self._path}: a row is of no partition; {RESTORE}")
         self._epochs = dict(connection.execute("SELECT partition, epoch FROM owner"))
+        facts = dict(connection.execute("SELECT name, value FROM fact"))
+        ends = {number: facts.get(f"end-{number}".encode(), 0) for number in range(partitions)}
+        self._deleted = {number: end for number, end in ends.items() if isinstance(end, int)}
 
     def _own(self, partition: int, epoch: int) -> None:
         connection = self._usable()
@@ -344,12 +364,35 @@ class SqliteStorage:
             connection.execute(_INSERTS[len(part) // COLUMNS], part)
         if dead:
             connection.executemany(_DELETE, dead)
+            # Positions are not used again, even when their records are gone.
+            ends = {partition: self._positions[partition] for partition, _ in dead}
+            connection.executemany(_END, [(f"end-{number}", end) for number, end in ends.items()])
         connection.execute("COMMIT")
 
     def _last_position(self, connection: sqlite3.Connection, partition: int) -> int:
         query = "SELECT coalesce(max(position), 0) FROM record WHERE partition = ?"
         [(position,)] = connection.execute(query, (partition,))
-        return int(position)
+        return max(int(position), self._deleted.get(partition, 0))
+
+    def _ends(self) -> list[int]:
+        connection = self._usable()
+        try:
+            rows = dict(connection.execute(_ENDS))
+        except sqlite3.Error as error:
+            raise self._failed(connection, error) from error
+        for number in range(self._partitions):
+            end = max(int(rows.get(number, 0)), self._deleted.get(number, 0))
+            self._positions.setdefault(number, end)
+        return [self._positions[number] for number in range(self._partitions)]
+
+    def _scan(self, partition: int, after: bytes) -> list[Row]:
+        connection = self._usable()
+        try:
+            # All at once: an open cursor would keep the WAL from being folded in.
+            found = connection.execute(_SCAN, (partition, after)).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(connection, error) from error
+        return self._whole(found, partition)
 
     def _cursor(self, partition: int) -> sqlite3.Cursor:
         connection = self._usable()
@@ -364,6 +407,10 @@ class SqliteStorage:
             found = cursor.fetchmany(REPLAY_CHUNK_ROWS)
         except sqlite3.Error as error:
             raise self._failed(connection, error) from error
+        return self._whole(found, partition)
+
+    def _whole(self, found: list[Any], partition: int) -> list[Row]:
+        """These rows, if they are what was stored."""
         if not found:
             return []
         positions, epochs, keys, values, stored = zip(*found, strict=True)

@@ -132,6 +132,12 @@ class Catalog:
         self.partitions = 0
         """Of all topics."""
         self.settle = self._commits.settle
+        self._served: set[str] = set()
+
+    def serve(self, info: TopicInfo) -> None:
+        """There is this topic too, whose records are somewhere else; it hides one of that name."""
+        self._served.add(info.name)
+        self.topics[info.name] = self.by_id[info.id] = info
 
     def adopt(self, changed: Mapping[str, TopicInfo | None]) -> None:
         """These are so now; None: gone."""
@@ -160,8 +166,8 @@ class Catalog:
         being deleted), INVALID_PARTITIONS, INVALID_CONFIG."""
 
         def make(present: TopicInfo | None) -> TopicInfo:
-            if present is not None:
-                state = "is being deleted" if present.deleting else "already exists"
+            if present is not None or name in self._served:
+                state = "is being deleted" if present is not None and present.deleting else "already exists"
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' {state}.")
             if not 1 <= partitions <= MAX_PARTITIONS:
                 text = f"a topic has 1 to {MAX_PARTITIONS} partitions"

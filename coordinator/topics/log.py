@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
@@ -18,7 +19,15 @@ from ringleader.coordinator.topics.budget import LoopBudget, TailCache
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo
 from ringleader.coordinator.topics.configs import effective, validate
 from ringleader.coordinator.topics.disk import Disk, GroupCommit, write_number
-from ringleader.coordinator.topics.partition import AppendResult, Done, Partition, PendingAppend, Verify
+from ringleader.coordinator.topics.partition import (
+    AppendResult,
+    Done,
+    Partition,
+    PendingAppend,
+    Readable,
+    Served,
+    Verify,
+)
 from ringleader.coordinator.topics.producers import ProducerCount
 from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover_all
 from ringleader.coordinator.topics.settings import TopicSettings
@@ -71,6 +80,7 @@ class Topics:
         self._tails = TailCache(settings.tail_cache_bytes)
         self._all_producers = ProducerCount()
         self._partitions: dict[str, dict[int, Partition]] = {}
+        self._served: dict[str, Sequence[Served]] = {}
         self._catalog = Catalog(directory / CATALOG_FILE, self._disk)
         self._producer_ids = ProducerIds(directory / PRODUCER_IDS_FILE, self._disk)
         self._sync = sync
@@ -133,6 +143,8 @@ class Topics:
             await self._appender.stop()
             for partition in self._all_partitions():
                 partition.wake_all()
+            for one in (one for served in self._served.values() for one in served):
+                one.wake_all()
             await self._background.settle()
             await self._background.finish(
                 [found for p in self._all_partitions() if (found := p.final_index()) is not None]
@@ -167,6 +179,15 @@ class Topics:
         """All topics by name."""
         topics = self._catalog.topics
         return [topics[name] for name in sorted(topics)]
+
+    def serve(self, name: str, partitions: Sequence[Served], configs: Mapping[str, str]) -> None:
+        """Serve a topic whose records are somewhere else, for reading. Its id is that of its name; a topic of
+        that name is hidden."""
+        if name in self._catalog.topics:
+            self._log.warning("a topic is hidden by the node's own of that name", topic=name)
+        topic_id = hashlib.sha256(name.encode()).digest()[:16]
+        self._catalog.serve(TopicInfo(name, topic_id, len(partitions), configs))
+        self._served[name] = partitions
 
     async def create(
         self,
@@ -258,9 +279,18 @@ class Topics:
             return self._partitions[topic][index]
         except KeyError:
             info = self._catalog.topics.get(topic)
-            if info is None or not 0 <= index < info.partitions:
+            if info is None or not 0 <= index < info.partitions or topic in self._served:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from None
             return self._adopt(info, index, Recovered())
+
+    def readable(self, topic: str, index: int) -> Readable:
+        """One partition to read, of served topics too. Raises KafkaError as `partition` does."""
+        served = self._served.get(topic)
+        if served is None:
+            return self.partition(topic, index)
+        if not 0 <= index < len(served):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return served[index]
 
     async def new_producer_id(self) -> int:
         """A producer id that was never given out before. Raises KafkaError (KAFKA_STORAGE_ERROR)."""
@@ -392,7 +422,7 @@ class Topics:
     # ---- reading ----
 
     async def read(
-        self, partition: Partition, offset: int, max_bytes: int, end_offset: int | None = None
+        self, partition: Readable, offset: int, max_bytes: int, end_offset: int | None = None
     ) -> bytes:
         """Whole batches from the one with `offset` on, at least one if there is one; only what is before
         `end_offset`, where a batch begins.
@@ -400,6 +430,9 @@ class Topics:
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
         records = partition.read_tail(offset, max_bytes)
+        if not isinstance(partition, Partition):
+            served = cast(Served, partition)
+            return await served.read(offset, max_bytes) if records is None else records
         if records is None:
             records = await self._disk.read(partition.read_plan(offset, max_bytes))
         if records is None:
@@ -414,6 +447,9 @@ class Topics:
         `MAX_TIMESTAMP`: the first record with the largest timestamp. Raises KafkaError:
         UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
+        if topic in self._served:
+            self.readable(topic, partition)
+            return await self._served[topic][partition].offset_for_time(timestamp_ms)
         found = self.partition(topic, partition)
         if timestamp_ms == MAX_TIMESTAMP:
             timestamp_ms = max((segment.max_timestamp for segment in found.segments), default=-1)

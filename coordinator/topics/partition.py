@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ringleader.coordinator.topics.appender import Chain, FileWrite
 from ringleader.coordinator.topics.background import Sealed
@@ -24,7 +24,7 @@ from ringleader.coordinator.topics.configs import TopicConfig
 from ringleader.coordinator.topics.producers import ProducedBatch, ProducerCount, ProducerEntry
 from ringleader.coordinator.topics.recovery import Recovered
 from ringleader.coordinator.topics.segment import NO_TIMESTAMP, Segment, Snapshot, find_time, read_range
-from ringleader.coordinator.topics.transactional import marker, refuse_unverified
+from ringleader.coordinator.topics.transactional import TransactionIndex, marker, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import (
     BatchHeader,
@@ -82,7 +82,7 @@ class Waiter:
 
     bytes_needed: int
     wake: Callable[[], None]
-    partitions: list[Partition]
+    partitions: Sequence[Readable]
     stable: bool = False
     """Only bytes before the last stable offset count."""
 
@@ -94,6 +94,42 @@ class Waiter:
         """Wait no more; `wake` will not be called."""
         for partition in self.partitions:
             partition.waiters.pop(self, None)
+
+
+class Readable(Protocol):
+    """A partition to read, of this log or of what else is served as a topic. Each raises KafkaError as
+    `Partition` does."""
+
+    waiters: dict[Waiter, None]
+    transactions: TransactionIndex
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset."""
+
+    @property
+    def high_watermark(self) -> int:
+        """The next offset."""
+
+    @property
+    def last_stable_offset(self) -> int:
+        """See `Partition.last_stable_offset`."""
+
+    def read_tail(self, offset: int, max_bytes: int) -> bytes | None:
+        """See `Partition.read_tail`."""
+
+
+class Served(Readable, Protocol):
+    """A partition whose records are not in this log."""
+
+    async def read(self, offset: int, max_bytes: int) -> bytes:
+        """What `read_tail` had not: whole batches, at least one."""
+
+    async def offset_for_time(self, timestamp_ms: int) -> tuple[int, int]:
+        """See `Topics.offset_for_time`."""
+
+    def wake_all(self) -> None:
+        """Wake whoever waits for more."""
 
 
 class Partition:

@@ -157,7 +157,6 @@ class _Admin:
     ) -> kafka.DeleteRecordsResponseDeleteRecordsPartitionResult:
         result = kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
         try:
-            self._topics.partition(topic, asked.partition_index)
             refuse_internal(topic, "delete records of")
             result.low_watermark = await self._topics.truncate(topic, asked.partition_index, asked.offset)
         except KafkaError as error:

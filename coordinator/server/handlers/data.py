@@ -97,7 +97,7 @@ class _Data:
         try:
             if duplicate:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
-            partition = self._topics.partition(topic, request.partition_index)
+            partition = self._topics.readable(topic, request.partition_index)
             check_epoch(request.current_leader_epoch)
             if request.timestamp not in (-1, -2):
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
@@ -127,7 +127,7 @@ class _Data:
             response.offset, response.timestamp = await self._topics.offset_for_time(
                 topic, request.partition_index, request.timestamp
             )
-            partition = self._topics.partition(topic, request.partition_index)
+            partition = self._topics.readable(topic, request.partition_index)
             if committed and response.offset >= partition.last_stable_offset:
                 response.offset = response.timestamp = -1
         except KafkaError as error:
@@ -160,7 +160,7 @@ class _Data:
     ) -> kafka.OffsetForLeaderEpochResponseEpochEndOffset:
         response = kafka.OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
         try:
-            partition = self._topics.partition(topic, asked.partition)
+            partition = self._topics.readable(topic, asked.partition)
             check_epoch(asked.current_leader_epoch)
         except KafkaError as error:
             response.error_code = error.code
@@ -242,8 +242,8 @@ class _Produce:
         try:
             if self._request.acks not in ACKS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            partition = self._topics.partition(topic, asked.index)
             refuse_internal(topic, "append to")
+            partition = self._topics.partition(topic, asked.index)
             codec = batch[_ATTRIBUTES_LOW] & _CODEC_MASK if len(batch) > _ATTRIBUTES_LOW else 0
             if codec == Compression.ZSTD and self._call.api_version < ZSTD_VERSION:
                 raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ringleader.coordinator.server.handlers import Call, LocalServices, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
-from ringleader.coordinator.topics.partition import LEADER_EPOCH, Partition, Waiter
+from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -36,7 +36,7 @@ def fetch(services: LocalServices, call: Call, request: kafka.FetchRequest) -> k
 class _FromFile:
     """A part of the answer that must be read from a file."""
 
-    partition: Partition
+    partition: Readable
     offset: int
     max_bytes: int
     end_offset: int | None
@@ -75,7 +75,7 @@ class _Fetch:
         self._found_bytes = 0
         self._urgent = False
         self._files: list[_FromFile] = []
-        self._partitions: list[Partition] = []
+        self._partitions: list[Readable] = []
 
     def begin(self) -> None:
         """Look; answer, or wait for more."""
@@ -168,7 +168,7 @@ class _Fetch:
     ) -> int:
         """One partition; how many bytes it takes of what the answer may have."""
         try:
-            partition = self._topics.partition(topic, asked.partition)
+            partition = self._topics.readable(topic, asked.partition)
             if asked.current_leader_epoch > LEADER_EPOCH:
                 raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
             max_bytes = min(asked.partition_max_bytes, left)
@@ -222,7 +222,7 @@ class _Fetch:
         return sum(len(part.data.records or b"") for part in self._files)
 
 
-def _tell_aborted(partition: Partition, offset: int, data: kafka.FetchResponsePartitionData) -> None:
+def _tell_aborted(partition: Readable, offset: int, data: kafka.FetchResponsePartitionData) -> None:
     """The aborted transactions in the records of an answer."""
     if data.records:
         data.aborted_transactions = [
