@@ -35,7 +35,7 @@ from ringleader.insight.inference.facts import (
 from ringleader.insight.inference.modern import MODERN, Modern
 from ringleader.insight.inference.records import OFFSET_KEYS, decode, offset_key
 from ringleader.insight.inference.world import World
-from ringleader.insight.model import Event, EventKind, Rebalance
+from ringleader.insight.model import Commit, Event, EventKind, Rebalance
 from ringleader.protocol.errors import MalformedError
 
 _OFFSET_HEAD = Struct(">hq")
@@ -143,6 +143,17 @@ class Inference:
         """Groups that change just now: those that polls should describe about once a second. Which others
         begin to move, ListGroups says at once, by their states."""
         return [name for name, group in self._groups.items() if isinstance(group, Classic) and group.moving()]
+
+    def committed(self) -> dict[str, list[Commit]]:
+        """The newest commit of each partition, by group."""
+        return {
+            group: [
+                Commit(group, one.topic, one.partition, one.at_ms, one.offset)
+                for one in commits.slots.values()
+                if one.offset >= 0
+            ]
+            for group, commits in self._commits.items()
+        }
 
     def dirty(self) -> tuple[set[str], set[str]]:
         """Groups whose `snapshot`, and groups whose `commits_snapshot` changed since the last call. "" is the

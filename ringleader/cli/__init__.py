@@ -14,6 +14,7 @@ from ringleader.cli import migrate as _migrate
 from ringleader.cli import plan as _plan
 from ringleader.cli import produce as _produce
 from ringleader.cli import serve as _serve
+from ringleader.cli import watch as _watch
 from ringleader.cli.common import complain
 
 __all__ = ["app", "main"]
@@ -43,6 +44,7 @@ app.add_typer(nodes.app, name="nodes")
 app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("consume", help=_consume.HELP)(_consume.consume)
 app.command("migrate", help=_migrate.HELP)(_migrate.migrate)
+app.command("watch", help=_watch.HELP)(_watch.watch)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
 app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 

@@ -1,0 +1,262 @@
+"""Asks a cluster for what its records do not say: how groups move just now, topics, who coordinates, how much
+there is to read. Nothing is changed by it, and nobody is kept waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.connection.metadata import ClusterMetadata, read_metadata
+from ringleader.clients.connection.requests import Request, plain
+from ringleader.clients.errors import ClientError, UnsupportedVersionError
+from ringleader.clients.model import LATEST, Node
+from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
+from ringleader.insight.inference.facts import (
+    CoordinatorSeen,
+    Described,
+    DescribedMember,
+    Fact,
+    SessionTimeouts,
+    Topic,
+    TopicsSeen,
+)
+from ringleader.insight.model import Commit, Lag, TopicPartition
+from ringleader.protocol.messages import (
+    ConsumerGroupDescribeRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
+    DescribeGroupsRequest,
+    DescribeGroupsResponseDescribedGroup,
+    ListGroupsRequest,
+    MetadataRequest,
+)
+
+OFFSETS_TOPIC = "__consumer_offsets"
+MOVING_STATES = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+"""A group in one of these will soon be in another (KIP-518, KIP-848)."""
+_BROKER_RESOURCE = 4
+_SESSION_TIMEOUTS = ("group.consumer.session.timeout.ms", "group.share.session.timeout.ms")
+GROUPS_TIMEOUT_S = 3.0
+"""A broker that does not tell its groups in that time counts as away."""
+METADATA_TIMEOUT_S = 10.0
+PURPOSE = "polls"
+"""A connection of its own: no answer to it waits behind records."""
+
+
+class Polls:
+    """Each method asks once. `tell` gets what is to be inferred from, `now_ms` is the clock (Unix time)."""
+
+    def __init__(self, cluster: Cluster, tell: Callable[[Fact], None], now_ms: Callable[[], int]) -> None:
+        self._cluster = cluster
+        self._tell = tell
+        self._now_ms = now_ms
+        self.cluster_id: str | None = None
+        self._metadata: ClusterMetadata | None = None
+        self._away: set[int] = set()
+        """Brokers that did not answer when they were asked last."""
+        self._seen: dict[int, tuple[int, int, bool]] = {}
+        """Partition of the offsets topic -> leader, epoch, reachable, as told last."""
+        self._moved: dict[str, Node] = {}
+        """Groups that were moving when asked last, and where."""
+        self._modern: set[str] = set()
+        """Groups of the consumer protocol, as far as they moved."""
+        self._unsupported: set[int] = set()
+        """Brokers that do not know the states of groups (before 2.6)."""
+
+    # ---- the cluster ----
+
+    async def topics(self) -> ClusterMetadata:
+        """All topics and brokers. Raises ClientError."""
+
+        def build(version: int) -> MetadataRequest:
+            return MetadataRequest(topics=None if version else [], allow_auto_topic_creation=version < 4)
+
+        deadline_s = asyncio.get_running_loop().time() + METADATA_TIMEOUT_S
+        answer = await self._cluster.send(
+            None, Request(MetadataRequest, build), deadline_s=deadline_s, purpose=PURPOSE
+        )
+        metadata = self._metadata = read_metadata(answer)
+        self._cluster.know(metadata.brokers)
+        self.cluster_id = answer.cluster_id
+        there = {
+            name: Topic(len(topic.partitions), topic.id)
+            for name, topic in metadata.topics.items()
+            if not topic.error_code
+        }
+        self._tell(TopicsSeen(self._now_ms(), there))
+        self._away &= set(metadata.brokers)
+        self._coordinators()
+        return metadata
+
+    async def session_timeouts(self) -> None:
+        """Tell how long the brokers wait for members of the newer protocols, where they say so
+        (DescribeConfigs of a broker; who may not ask, or asks an older one, goes without)."""
+        assert self._metadata is not None
+        for broker in self._metadata.brokers.values():
+            resource = DescribeConfigsRequestDescribeConfigsResource(
+                _BROKER_RESOURCE, str(broker.node_id), list(_SESSION_TIMEOUTS)
+            )
+            try:
+                answer = await self._ask(broker, plain(DescribeConfigsRequest(resources=[resource])))
+                said = {one.name: one.value for result in answer.results for one in result.configs}
+                self._tell(SessionTimeouts(self._now_ms(), *(int(said[name]) for name in _SESSION_TIMEOUTS)))
+                return
+            except (ClientError, KeyError, TypeError, ValueError):
+                continue
+
+    def lost(self) -> None:
+        """No broker answers."""
+        if self._metadata is not None:
+            self._away = set(self._metadata.brokers)
+            self._coordinators()
+
+    def partitions(self, topic: str) -> int:
+        """How many it has; 0: there is none."""
+        found = None if self._metadata is None else self._metadata.topics.get(topic)
+        return 0 if found is None or found.error_code else len(found.partitions)
+
+    def _coordinators(self) -> None:
+        """Tell who leads the partitions of the offsets topic, where that changed."""
+        assert self._metadata is not None
+        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        for part in () if topic is None else topic.partitions:
+            there = part.leader in self._metadata.brokers and part.leader not in self._away
+            now = (part.leader, part.leader_epoch, there)
+            if self._seen.get(part.partition) != now:
+                self._seen[part.partition] = now
+                self._tell(CoordinatorSeen(self._now_ms(), part.partition, *now))
+
+    # ---- groups that move ----
+
+    async def moving(self, also: Iterable[str]) -> None:
+        """Describe the groups that change just now, `also` these, and those that did when asked last."""
+        assert self._metadata is not None
+        brokers = list(self._metadata.brokers.values())
+        listed = await asyncio.gather(*map(self._listed, brokers))
+        wanted = dict(self._moved)
+        self._moved = {}
+        for broker, groups in zip(brokers, listed, strict=True):
+            for group in groups:
+                if group.group_type.lower() == "consumer":
+                    self._modern.add(group.group_id)
+                if group.group_type.lower() in ("", "classic", "consumer"):
+                    self._moved[group.group_id] = broker
+        wanted |= self._moved
+        for group_id in also:
+            if group_id not in wanted and (node := self._coordinator(group_id)) is not None:
+                wanted[group_id] = node
+        by_node: dict[Node, list[str]] = {}
+        for group_id, node in wanted.items():
+            if node.node_id not in self._away:
+                by_node.setdefault(node, []).append(group_id)
+        await asyncio.gather(*(self._describe(node, groups) for node, groups in by_node.items()))
+        self._modern &= set(wanted)
+
+    async def _listed(self, broker: Node) -> Sequence[Any]:
+        """Its groups that move; none where it does not say."""
+        if broker.node_id in self._unsupported:
+            return ()
+        try:
+            answer = await self._ask(broker, plain(ListGroupsRequest(states_filter=list(MOVING_STATES))))
+        except UnsupportedVersionError:
+            self._unsupported.add(broker.node_id)
+            return ()
+        except ClientError:
+            away = True
+        else:
+            away = False
+        if away != (broker.node_id in self._away):
+            (self._away.add if away else self._away.discard)(broker.node_id)
+            self._coordinators()
+        return () if away or answer.error_code else answer.groups
+
+    def _coordinator(self, group_id: str) -> Node | None:
+        """Who leads the partition that its offsets are in."""
+        assert self._metadata is not None
+        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        if topic is None or not topic.partitions:
+            return None
+        part = topic.partitions[offsets_partition(group_id, len(topic.partitions))]
+        return self._metadata.brokers.get(part.leader)
+
+    async def _describe(self, node: Node, groups: Sequence[str]) -> None:
+        """Tell what it says of these."""
+        classic = [one for one in groups if one not in self._modern]
+        modern = [one for one in groups if one in self._modern]
+        try:
+            found: list[Any] = []
+            if classic:
+                answer = await self._ask(node, plain(DescribeGroupsRequest(groups=classic)))
+                found += [one for one in answer.groups if one.group_state != "Dead"]
+            if modern:
+                answer = await self._ask(node, plain(ConsumerGroupDescribeRequest(group_ids=modern)))
+                found += answer.groups
+        except ClientError:
+            return  # it moved, or is away: the next poll sees that
+        for group in found:
+            if not group.error_code:
+                self._tell(Described(self._now_ms(), group.group_id, group.group_state, _members(group)))
+
+    # ---- how much there is ----
+
+    async def lags(self, committed: Mapping[str, Iterable[Commit]]) -> list[Lag]:
+        """How far groups are behind the ends of what they commit. `committed`: by group."""
+        ends = await self._ends({(one.topic, one.partition) for found in committed.values() for one in found})
+        at_ms = self._now_ms()
+        return [
+            Lag(group, one.topic, one.partition, at_ms, ends[one.topic, one.partition], one.offset)
+            for group, found in committed.items()
+            for one in found
+            if (one.topic, one.partition) in ends
+        ]
+
+    async def _ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Ends of those whose leaders tell."""
+        assert self._metadata is not None
+        by_node: dict[Node, dict[TopicPartition, int]] = {}
+        for topic, partition in partitions:
+            known = self._metadata.topics.get(topic)
+            if known is None or partition >= len(known.partitions):
+                continue
+            node = self._metadata.brokers.get(known.partitions[partition].leader)
+            if node is not None and node.node_id not in self._away:
+                by_node.setdefault(node, {})[topic, partition] = LATEST
+
+        async def of(node: Node, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+            try:
+                answer = await self._ask(node, list_offsets(times))
+            except ClientError:
+                return {}
+            return {tp: one.offset for tp, one in listed_offsets(answer).items() if not one.code}
+
+        found = await asyncio.gather(*(of(node, times) for node, times in by_node.items()))
+        return {tp: end for one in found for tp, end in one.items()}
+
+    async def _ask(self, node: Node, request: Request) -> Any:
+        deadline_s = asyncio.get_running_loop().time() + GROUPS_TIMEOUT_S
+        return await self._cluster.send(node, request, deadline_s=deadline_s, purpose=PURPOSE)
+
+
+def _members(group: Any) -> tuple[DescribedMember, ...]:
+    classic = isinstance(group, DescribeGroupsResponseDescribedGroup)
+    return tuple(
+        DescribedMember(
+            one.member_id,
+            one.client_id,
+            one.client_host,
+            one.group_instance_id if classic else one.instance_id,
+        )
+        for one in group.members
+    )
+
+
+def offsets_partition(group_id: str, partitions: int) -> int:
+    """Where Kafka keeps a group: Java's hash of its id, modulo the partitions of the offsets topic."""
+    value = 0
+    data = group_id.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(data), 2):
+        value = (31 * value + (data[at] << 8 | data[at + 1])) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >> 31 else value
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions

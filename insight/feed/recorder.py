@@ -1,0 +1,97 @@
+"""What is read and seen becomes history: inference in between, and what it goes on from in the same
+transaction as what it said."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+
+from ringleader.insight.history import History, HistoryError, Position
+from ringleader.insight.history.history import Output
+from ringleader.insight.inference.engine import Inference
+from ringleader.insight.inference.facts import Fact
+from ringleader.insight.model import Commit, Lag, TopicPartition
+
+LATER_S = 5.0
+"""Where there are only commits they are written so late. Whoever is killed reads them again."""
+FLUSH_RECORDS = 50_000
+"""In a backlog: what is read again at most after a kill."""
+PRUNE_EVERY_S = 30.0
+SECONDARY = (Commit, Lag)
+
+
+class Recorder:
+    """Belongs to one event loop, and to one task of it: what `flush` waits for it does in a thread."""
+
+    def __init__(self, history: History, *, exact: bool) -> None:
+        """`exact`: Ringleader's journal tells of the groups. Raises HistoryError where the history's
+        snapshots are of a newer version."""
+        self.history = history
+        self.inference = Inference(exact=exact)
+        self.records = 0
+        """Told to inference, and not in the history yet."""
+        self._kept: list[Output] = []
+        self._newest_ms = history.newest_ms or 0
+        self._written_s = time.monotonic()
+        self._pruned_s = 0.0
+        try:
+            self.inference.restore(history.snapshots())
+        except ValueError as error:
+            raise HistoryError(
+                f"{history.path} was written by another version ({error}): name another file"
+            ) from error
+
+    def record(self, partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None) -> None:
+        """A record of `__consumer_offsets`."""
+        self.records += 1
+        if at_ms > self._newest_ms:
+            self._newest_ms = at_ms
+        self.inference.record(partition, offset, at_ms, key, value)
+
+    def tell(self, fact: Fact) -> None:
+        """A record of another topic."""
+        self.records += 1
+        self._newest_ms = max(self._newest_ms, fact.at_ms)
+        self.inference.tell(fact)
+
+    def add(self, outputs: Iterable[Output]) -> None:
+        """What needs no inference."""
+        self._kept += outputs
+
+    async def flush(
+        self, positions: Mapping[TopicPartition, Position], *, now_ms: int | None, at_once: bool = False
+    ) -> bool:
+        """Write what was concluded, if it is time to (`at_once`: it is); whether that was done. `positions`:
+        all before was told. `now_ms`: Unix time if all that is there has been told, else None. Raises
+        HistoryError."""
+        if now_ms is not None:
+            self.inference.tick(now_ms)
+            self._newest_ms = max(self._newest_ms, now_ms)
+        self._kept += self.inference.drain()
+        now_s = time.monotonic()
+        if not (
+            at_once
+            or self.records >= FLUSH_RECORDS
+            or now_s - self._written_s >= LATER_S
+            or any(not isinstance(one, SECONDARY) for one in self._kept)
+        ):
+            return False
+        outputs, self._kept = self._kept, []
+        groups, commits = self.inference.dirty()
+        snapshots = {group: self.inference.snapshot(group) for group in groups}
+        newest = {group: self.inference.commits_snapshot(group) for group in commits}
+        self.records, self._written_s = 0, now_s
+        await asyncio.to_thread(
+            self.history.record,
+            outputs,
+            positions=positions,
+            snapshots=snapshots,
+            commits=newest,
+            read_ms=self._newest_ms or None,
+        )
+        if now_ms is not None and now_s - self._pruned_s >= PRUNE_EVERY_S:
+            forgotten = await asyncio.to_thread(self.history.prune, now_ms)
+            # A bit at a time, but as fast as it comes.
+            self._pruned_s = 0.0 if forgotten else now_s
+        return True

@@ -1,0 +1,237 @@
+"""Reads partitions of topics as they grow: every record once, in the order of its partition.
+
+Stands on the consumer's reader (leaders, fetching ahead, positions), and takes whole batches out of its
+buffers: what a consumer makes of a record for an application would cost more than all that is done with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.errors import ClientError, RetriableError
+from ringleader.clients.fetch.errors import (
+    CorruptRecordError,
+    LogTruncatedError,
+    NoOffsetError,
+    OffsetGoneError,
+)
+from ringleader.clients.fetch.model import ConsumerSettings
+from ringleader.clients.fetch.partition_state import PartitionState
+from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
+from ringleader.insight.feed.transactions import Transactions
+from ringleader.insight.history import Position
+from ringleader.protocol.columns import Columns, append_columns
+from ringleader.protocol.errors import MalformedError
+from ringleader.protocol.records import BatchView
+
+MAX_WAIT_MS = 500
+"""So long a broker gathers records for an answer: this late they may be."""
+MIN_BYTES = 256 * 1024
+"""Unless it has so many: many small answers would cost more than the records in them."""
+PARTITION_BYTES = 256 * 1024
+BUFFER_BYTES = 16 * 1024 * 1024
+LOOKUP_TIMEOUT_S = 10.0
+
+
+class Gap(NamedTuple):
+    """Records that were gone before they were read. `found`: where it goes on. `why` is a clause."""
+
+    topic: str
+    partition: int
+    wanted: int
+    found: int
+    why: str
+
+
+Tell = Callable[[str, int, int, int, bytes | None, bytes | None], None]
+"""Called with topic, partition, offset, timestamp in ms, key and value of each record."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """A partition."""
+
+    next_offset: int
+    transactions: Transactions
+    holes: int = 0
+    """Offsets without a record: compaction took them."""
+
+    @property
+    def position(self) -> Position:
+        first = self.transactions.first_offset
+        return Position(self.next_offset, self.next_offset if first is None else first)
+
+
+class Tail:
+    """`start`, then `read` again and again; `close` ends it, with the cluster's connections."""
+
+    def __init__(self, cluster: Cluster, tell: Tell, on_gap: Callable[[Gap], None]) -> None:
+        self._tell = tell
+        self._on_gap = on_gap
+        settings = ConsumerSettings(
+            auto_offset_reset="none",
+            auto_commit=False,
+            fetch_min_bytes=MIN_BYTES,
+            fetch_max_wait_ms=MAX_WAIT_MS,
+            fetch_max_bytes=BUFFER_BYTES // 2,
+            max_partition_fetch_bytes=PARTITION_BYTES,
+            buffer_max_bytes=BUFFER_BYTES,
+        )
+        self._reader = Reader(cluster, settings, _nothing_committed)
+        self._places: dict[TopicPartition, _Place] = {}
+        self.unreadable = 0
+        """Batches that could not be read and were passed."""
+
+    def start(self) -> None:
+        """Begin."""
+        self._reader.start()
+
+    async def close(self) -> None:
+        """End."""
+        await self._reader.close()
+
+    def add(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """Partitions to read from now on, and where from."""
+        self._reader.add(positions)
+        for tp, position in positions.items():
+            self._places[tp] = _Place(position.next_offset, Transactions())
+            self._reader.seek(tp, position.again)
+        self._reader.release(positions)
+
+    @property
+    def positions(self) -> dict[TopicPartition, Position]:
+        """Where each partition stands: all before was told."""
+        return {tp: place.position for tp, place in self._places.items()}
+
+    @property
+    def holes(self) -> int:
+        """Offsets that had no record any more, of all that was read."""
+        return sum(place.holes for place in self._places.values())
+
+    def is_past(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Whether all before these offsets was told."""
+        return all(self._places[tp].next_offset >= end for tp, end in ends.items())
+
+    def left(self, ends: Mapping[TopicPartition, int]) -> int:
+        """How many offsets there are before these."""
+        return sum(max(0, end - self._places[tp].next_offset) for tp, end in ends.items())
+
+    async def offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """ListOffsets, for partitions that are or will be read. Raises BrokerError and RetriableError."""
+        found = await self._reader.offsets(times, LOOKUP_TIMEOUT_S)
+        return {tp: offset for tp, (offset, _) in found.items()}
+
+    async def read(self, timeout_s: float) -> int:
+        """Tell what has come, as soon as there is something; how many records: 0 when time is over. Raises
+        ClientError for what another try does not cure."""
+        reader = self._reader
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not any(state.ready for state in reader.states.values()):
+                    reader.something.clear()
+                    self._check()
+                    await reader.something.wait()
+        except TimeoutError:
+            return 0
+        self._check()
+        told = 0
+        for tp, state in list(reader.states.items()):
+            if state.ready:
+                told += self._take(self._places[tp], state)
+                if state.error is not None:
+                    await self._go_on(tp, state, state.error)
+                reader.fetcher.taken(state)
+                await asyncio.sleep(0)  # polls and answers have their turn
+        return told
+
+    # ---- inside ----
+
+    def _check(self) -> None:
+        if self._reader.broken is not None:
+            raise self._reader.broken
+
+    def _take(self, place: _Place, state: PartitionState) -> int:
+        """All that was fetched of one partition."""
+        told = 0
+        while state.error is None:
+            try:
+                found = state.buffer.next_view(True)
+                if found is None:
+                    break
+                told += self._batch(place, state, found[0])
+            except MalformedError as error:
+                at = state.position or 0
+                bad = CorruptRecordError(
+                    *state.topic_partition, at, state.buffer.end_of_bad(at), error.reason
+                )
+                state.fail(bad)
+        return told
+
+    def _batch(self, place: _Place, state: PartitionState, view: BatchView) -> int:
+        header = view.header
+        if header.next_offset <= (state.position or 0):
+            return 0
+        columns = Columns()
+        append_columns(view, columns, with_headers=False)
+        tell, told, begin = self._tell, 0, place.next_offset
+        topic, partition = state.topic_partition
+        if not header.is_transactional:
+            for offset, at_ms, key, value in zip(
+                columns.offsets, columns.timestamps_ms, columns.keys, columns.values, strict=True
+            ):
+                if offset >= begin:
+                    tell(topic, partition, offset, at_ms, key, value)
+                    told += 1
+        elif not header.is_control:
+            for offset, key, value in zip(columns.offsets, columns.keys, columns.values, strict=True):
+                place.transactions.add(header.producer_id, offset, key, value)
+        else:
+            for offset, at_ms, marker in zip(
+                columns.offsets, columns.timestamps_ms, columns.keys, strict=True
+            ):
+                for key, value in place.transactions.end(header.producer_id, marker):
+                    if offset >= begin:
+                        tell(topic, partition, offset, at_ms, key, value)
+                        told += 1
+        if header.next_offset > begin:
+            place.holes += header.next_offset - begin - sum(offset >= begin for offset in columns.offsets)
+        state.position = header.next_offset
+        state.epoch = header.leader_epoch
+        place.next_offset = max(begin, header.next_offset)
+        return told
+
+    async def _go_on(self, tp: TopicPartition, state: PartitionState, error: ClientError) -> None:
+        """The log is not as it was: go on where it has something, and say so."""
+        wanted = self._places[tp].next_offset
+        if isinstance(error, CorruptRecordError):
+            found, why = error.next_offset, "they cannot be read"
+            self.unreadable += 1
+        elif isinstance(error, LogTruncatedError) and error.end_offset is not None:
+            found, why = error.end_offset, "a leader was elected that did not have them"
+        elif isinstance(error, OffsetGoneError | NoOffsetError | LogTruncatedError):
+            try:
+                start = (await self.offsets({tp: EARLIEST}))[tp]
+                end = (await self.offsets({tp: LATEST}))[tp]
+            except RetriableError:
+                state.not_before_s = 0.0
+                return  # asked again when it is looked at next
+            if "anew" in str(error):
+                found, why = start, "the topic was deleted and made anew"
+            elif wanted < start:
+                found, why = start, "retention or compaction had removed them"
+            else:
+                found, why = min(wanted, end), "the log was truncated"
+        else:
+            raise error
+        self._on_gap(Gap(*tp, wanted, found, why))
+        self._places[tp] = _Place(found, Transactions())
+        self._reader.seek(tp, found)
+
+
+async def _nothing_committed(_partitions: object) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    return {}

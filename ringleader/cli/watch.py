@@ -1,0 +1,367 @@
+"""``ringleader watch``: the rebalances of a cluster, line by line; their history in a file, and a page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ringleader.cli.asking import NOWHERE, security_of, servers_of
+from ringleader.cli.common import (
+    BOOTSTRAP,
+    WRONG_INPUT,
+    BootstrapOption,
+    CommandConfigOption,
+    complain,
+    fail,
+    utf8,
+)
+from ringleader.cli.times import duration_ms
+
+if TYPE_CHECKING:
+    from ringleader.insight.feed.watcher import Progress, Watcher
+    from ringleader.insight.model import Event, Rebalance
+
+HELP = (
+    "Show each rebalance of all groups, of Ringleader or of any Kafka, with its cause, and keep the history; "
+    "Ctrl-C ends.\n\n"
+    "It only reads: clients and brokers are left alone. The history is kept in one file, and goes on there "
+    "when the command is started again; a new one begins with what the cluster still has. A page over it is "
+    "at http://127.0.0.1:8088/ meanwhile.\n\n"
+    "It has to be allowed to read the topic __consumer_offsets (of Ringleader: __ringleader_journal, too), "
+    "and to describe groups and topics.\n\n"
+    "Examples:\n\n"
+    "  ringleader watch --bootstrap-server prod:9092\n\n"
+    "  ringleader watch --group billing --group audit --utc\n\n"
+    "  ringleader watch --json --from-now | jq 'select(.cause == \"session expired\")'"
+)
+PAGE_ADDRESS = "127.0.0.1:8088"
+PROGRESS_S = 0.5
+CATCH_UP_TIMEOUT_S = 24 * 3600.0
+"""A cluster that goes away meanwhile is waited for."""
+NAMES_IN_LINE = 3
+REMEMBERED = 10_000
+"""Lines that are not printed twice."""
+
+Show = Callable[[Any], str | None]
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def watch(
+    bootstrap_server: BootstrapOption = BOOTSTRAP,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP",
+            parser=utf8,
+            help="Show this group only; may be repeated. The history has all groups.",
+            show_default=False,
+        ),
+    ] = None,
+    from_start: Annotated[
+        bool,
+        typer.Option(
+            "--from-start/--from-now",
+            help="Where a new history begins: with what the cluster's topics still have, or now.",
+        ),
+    ] = True,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Where the history is kept, in place of the user's data directory.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the history reaches back: 30d, 12h.")
+    ] = "30d",
+    max_size: Annotated[
+        str,
+        typer.Option(metavar="BYTES", help="How large its file may become: 1g, 500m. The oldest goes first."),
+    ] = "1g",
+    page: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where the page is served.", show_default=PAGE_ADDRESS, parser=utf8
+        ),
+    ] = None,
+    no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page.")] = False,
+    page_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            parser=utf8,
+            help="A host name that the page may be asked for, beside this machine's; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="The token that the page asks for; needed where other machines reach it. Or set "
+            "RINGLEADER_PAGE_TOKEN.",
+            show_default=False,
+        ),
+    ] = None,
+    utc: Annotated[bool, typer.Option("--utc", help="Print exact times, in UTC.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for each line, for programs.")
+    ] = False,
+    command_config: CommandConfigOption = None,
+) -> None:
+    """See HELP."""
+    from ringleader.clients.errors import ClientError
+    from ringleader.insight.feed.watcher import Watcher
+    from ringleader.insight.history import HistoryError
+
+    logging.getLogger("ringleader.clients").addHandler(NOWHERE)
+    _, security = security_of(command_config)
+    servers_of(bootstrap_server)
+    age_ms, size = _age_ms(keep), _size(max_size)
+    groups = frozenset(group or ())
+    show = _as_json if as_json else _Text(utc)
+    served = None if no_page else _page(page, page_name or [], token_file)
+
+    async def run() -> None:
+        watcher = Watcher(
+            bootstrap_server,
+            history,
+            tls=security.tls,
+            sasl=security.sasl,
+            from_start=from_start,
+            max_age_ms=age_ms,
+            max_bytes=size,
+            on_notice=complain,
+        )
+        await _until_told(lambda: _watch(watcher, bootstrap_server, served, groups, show))
+
+    try:
+        asyncio.run(run())
+    except (ClientError, HistoryError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        fail(f"{str(error).rstrip('.')}.")
+
+
+async def _watch(
+    watcher: Watcher,
+    server: str,
+    served: Page | None,
+    groups: frozenset[str],
+    show: Show,
+) -> None:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(watcher)
+        if served is not None:
+            await _serve(stack, watcher.path, served)
+        await _catch_up(watcher)
+        living = sum(one.state != "Dead" for one in watcher.history.groups())
+        count = f"{living} group{'' if living == 1 else 's'}"
+        complain(f"watching {count} of {server}; the history is in {watcher.path}")
+        async for one in watcher.outputs():
+            if groups and one.group and one.group not in groups:
+                continue
+            if (line := show(one)) is not None:
+                print(line, flush=True)
+
+
+class Page(NamedTuple):
+    """Where the page is to be, and for whom."""
+
+    host: str
+    port: int
+    names: list[str]
+    token: str | None
+    wanted: bool
+    """It was asked for by name."""
+
+
+async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> None:
+    from ringleader.insight.web import page
+
+    shown = page(path, served.host, served.port, token=served.token, names=served.names)
+    try:
+        url = await stack.enter_async_context(shown)
+    except OSError as error:
+        why = f"{served.host}:{served.port} cannot be listened on: {error.strerror}"
+        if served.wanted:
+            raise HistoryPageError(f"--page: {why}") from None
+        complain(f"no page is served, as {why}; --page HOST:PORT names another address")
+    else:
+        complain(f"the page is at {url}")
+
+
+class HistoryPageError(OSError):
+    """The page cannot be where it was wanted."""
+
+
+async def _catch_up(watcher: Watcher) -> None:
+    """Wait, and say on a terminal how far it is."""
+    reading = asyncio.create_task(watcher.caught_up(CATCH_UP_TIMEOUT_S))
+    shown = False
+    try:
+        while not (await asyncio.wait([reading], timeout=PROGRESS_S))[0]:
+            if sys.stderr.isatty():
+                shown = True
+                print(f"\r{_progress(watcher.progress)}\x1b[K", end="", file=sys.stderr, flush=True)
+        await reading
+    finally:
+        reading.cancel()
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _progress(progress: Progress) -> str:
+    share = 100 * progress.read // max(1, progress.total)
+    return f"reading what the cluster still has: {share} % of {progress.total:,} records"
+
+
+async def _until_told(work: Callable[[], Any]) -> None:
+    """Until Ctrl-C or SIGTERM, which end it in order, or until nobody reads what is printed."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work())
+    told = [False]
+
+    def tell() -> None:
+        told[0] = True
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, tell)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not told[0]:
+            raise
+
+
+# ---- lines ----
+
+
+def _as_json(one: Any) -> str:
+    """All that is known, also what was said before and is known better now: the same id again."""
+    from ringleader.insight.web.values import plain
+
+    kind = {"Rebalance": "rebalance", "Event": "event", "GroupState": "group"}[type(one).__name__]
+    at_ms = one.since_ms if kind == "group" else one.at_ms
+    said = {"type": kind, "at": _clock(at_ms, utc=True), **plain(one)}
+    return json.dumps(said, ensure_ascii=False)
+
+
+class _Text:
+    """Lines for people: each rebalance and event once, and again where more is known than its line says."""
+
+    def __init__(self, utc: bool) -> None:
+        self._utc = utc
+        self._said: OrderedDict[str, str] = OrderedDict()
+
+    def __call__(self, one: Any) -> str | None:
+        kind = type(one).__name__
+        if kind == "GroupState":
+            return None
+        line = f"{_clock(one.at_ms, self._utc)}  {_rebalance(one) if kind == 'Rebalance' else _event(one)}"
+        before = self._said.get(one.id)
+        self._said[one.id] = line
+        if len(self._said) > REMEMBERED:
+            self._said.popitem(last=False)
+        if before == line:
+            return None
+        return line if before is None else f"{line} (said again: more is known)"
+
+
+def _clock(at_ms: int, utc: bool) -> str:
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    if utc:
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return at.astimezone().strftime("%H:%M:%S")
+
+
+def _rebalance(one: Rebalance) -> str:
+    names = {member.member_id: member.name for member in (*one.before, *one.members)}
+    who = [names.get(member_id, member_id) for member_id in one.cause_members]
+    sure = "" if one.confidence in ("exact", "certain") else f" ({one.confidence})"
+    said = [f"{_printable(one.group)}: {one.cause}{sure}{_some(who)}"]
+    said.append(f"members {len(one.before)} -> {len(one.members)}")
+    if one.moves:
+        said.append(f"{len(one.moves)} partition{'' if len(one.moves) == 1 else 's'} moved")
+    if one.duration_ms is not None:
+        said.append(f"took {_length(one.duration_ms)}")
+    if one.unowned_ms:
+        said.append(f"{one.unowned_ms / 1000:,.1f} partition-seconds without owner")
+    return f"{'; '.join(said)} (generation {one.generation})"
+
+
+def _event(one: Event) -> str:
+    about = f"{_printable(one.group)}: " if one.group else ""
+    return f"{about}{one.kind}: {_printable(one.text)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = len(names) - NAMES_IN_LINE
+    return f": {', '.join(map(_printable, names[:NAMES_IN_LINE]))}{f' and {more} more' if more > 0 else ''}"
+
+
+def _length(ms: int) -> str:
+    return f"{ms} ms" if ms < 1_000 else f"{ms / 1000:.1f} s"
+
+
+def _printable(text: str) -> str:
+    """What clients chose themselves may hold control codes of a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+# ---- options ----
+
+
+def _page(address: str | None, names: list[str], token_file: Path | None) -> Page:
+    from ringleader.clients.connection.cluster import parse_bootstrap
+    from ringleader.insight.web import check_address, read_token
+
+    try:
+        [(host, port)] = parse_bootstrap([address or PAGE_ADDRESS])
+        token = read_token(token_file)
+        check_address(host, token)
+    except ValueError as error:
+        fail(f"--page: {error}.", WRONG_INPUT)
+    return Page(host, port, names, token, address is not None)
+
+
+def _age_ms(text: str) -> int:
+    try:
+        found = duration_ms(text)
+    except ValueError as error:
+        fail(f"--keep: {error}.", WRONG_INPUT)
+    if found <= 0:
+        fail("--keep: a history reaches back some time: 30d, 12h.", WRONG_INPUT)
+    return found
+
+
+def _size(text: str) -> int:
+    from ringleader.insight.history.history import MIN_BYTES
+
+    number, unit = text[:-1], text[-1:].lower()
+    if unit.isdecimal():
+        number, unit = text, ""
+    if not number.isdecimal() or unit not in _UNITS:
+        fail(f"--max-size: a size is 1g, 500m or a number of bytes, not {text!r}.", WRONG_INPUT)
+    size = int(number) * _UNITS[unit]
+    if size < MIN_BYTES:
+        fail(f"--max-size: give it at least {MIN_BYTES >> 20}m.", WRONG_INPUT)
+    return size
