@@ -7,7 +7,7 @@ committed, and from polls if there were any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -32,6 +32,8 @@ from ringleader.insight.model import (
     Cause,
     Confidence,
     Departure,
+    Event,
+    EventKind,
     Gone,
     GroupState,
     Kind,
@@ -55,6 +57,8 @@ _HEARTBEAT_MS = 3_000
 """The heartbeat interval of clients, unless a third of their session is shorter."""
 _HEARD_MS = 300
 """To hear and answer."""
+_STOPPED_MS = 60_000
+"""Commits that do not come for so long, and for ten times as long as usual, have stopped."""
 _SLOW_MS = 2_000
 """Phases that last this long are worth a sentence."""
 
@@ -78,6 +82,7 @@ class Takeover(NamedTuple):
     """Who had it, as CLIENT_ID@HOST,"""
     came: str
     """and who has it."""
+    told: Rebalance
 
 
 class Classic:
@@ -101,6 +106,8 @@ class Classic:
         self._visible_ms: int | None = None
         """When something was last seen to change, but for who leads."""
         self._cooperative = False
+        self._stopped: dict[str, int] = {}
+        """Members whose commits stopped, as was told: the last one's time."""
         commits.on_first = self._first_commit
 
     # ---- facts ----
@@ -114,12 +121,13 @@ class Classic:
         members = tuple(_member(one, value.protocol_type) for one in value.members)
         before = self.state
         self._commits.nobody = not members and value.protocol_type != ""
+        after = self._polls.end(fact.at_ms)
         made = self._rebalance(fact.source, fact.at_ms, value, members, before)
         self._commits.generation((one.topic, one.partition) for one in made.moves)
         self._last = made
+        self._stopped = {}
         self._counts = _counts(members, self._counts)
-        self._polls, polls = Polls(), self._polls
-        self._polls.rest_ms = polls.last_ms if polls.state not in MOVING else None
+        self._polls = after
         self.state = GroupState(
             self.group,
             Kind.CLASSIC,
@@ -131,13 +139,21 @@ class Classic:
             members,
             fact.at_ms,
         )
+        for old_id, new_id in _taken_over(_by_id(made.before), _by_id(members)).items():
+            old, new = _by_id(made.before)[old_id], _by_id(members)[new_id]
+            self._takeovers.append(
+                Takeover(new.instance_id or "", fact.at_ms, _place(old), _place(new), made)
+            )
+            del self._takeovers[:-_STATICS_MAX]
         self._out += (made, self.state)
         self._holders.hold(made)
 
     def described(self, fact: Described) -> None:
         """A poll."""
+        if self.state is None or fact.at_ms <= self.state.since_ms or fact.state == "Dead":
+            return  # of the time before the last record
         self._polls.see(fact)
-        if self.state is not None and fact.state and fact.state != self.state.state:
+        if fact.state and fact.state != self.state.state:
             self.state = self.state._replace(state=fact.state)
             self._out.append(self.state)
 
@@ -147,6 +163,32 @@ class Classic:
         if self.state is not None:
             self.state = self.state._replace(state="Dead", members=(), leader="", since_ms=at_ms)
             self._out.append(self.state)
+
+    def tick(self, now_ms: int) -> bool:
+        """Whose commits have stopped, while the others' go on? Says whether that was anybody's."""
+        if self.state is None or len(self.state.members) < 2:
+            return False
+        slots = {one.member_id: list(self._commits.of(one.assigned)) for one in self.state.members}
+        told = False
+        for one in self.state.members:
+            gap_ms, last_ms = usual_gap_ms(slots[one.member_id]), _newest_ms(slots[one.member_id])
+            if gap_ms is None or last_ms is None or self._stopped.get(one.member_id) == last_ms:
+                continue
+            silent_ms = now_ms - last_ms
+            others = [slot for other, of in slots.items() if other != one.member_id for slot in of]
+            active = (_newest_ms(others) or 0) >= last_ms + silent_ms // 2
+            if silent_ms < max(_STOPPED_MS, 10 * gap_ms) or not active:
+                continue
+            self._stopped[one.member_id] = last_ms
+            told = True
+            text = (
+                f"{one.name} has committed nothing for {seconds(silent_ms)}: before it did every "
+                f"{seconds(gap_ms)}, "
+                f"and the others go on. It is still a member, with {count(len(one.assigned), 'partition')}."
+            )
+            name = f"commits-stopped-{self.group}-{one.member_id}-{last_ms}"
+            self._out.append(Event(name, self.group, now_ms, EventKind.COMMITS_STOPPED, text))
+        return told
 
     def moving(self) -> bool:
         """Whether polls would show something now."""
@@ -345,28 +387,49 @@ class Classic:
 
     def _twice(self, said: Verdict, change: Change) -> Verdict:
         """Two processes with one instance id take each other's place, again and again."""
-        at_ms = change.at_ms
-        self._takeovers = [one for one in self._takeovers if at_ms - one.at_ms <= _FENCING_MS]
         for old, new in change.taken:
             instance_id = new.instance_id or ""
-            earlier = [one for one in self._takeovers if one.instance_id == instance_id]
-            left, came = (f"{one.client_id}@{one.host.lstrip('/')}" for one in (old, new))
-            self._takeovers.append(Takeover(instance_id, at_ms, left, came))
+            earlier = [
+                one
+                for one in self._takeovers
+                if one.instance_id == instance_id and change.at_ms - one.at_ms <= _FENCING_MS
+            ]
             if not earlier:
                 continue
-            times = f"{count(len(earlier) + 1, 'takeover')} in {seconds(at_ms - earlier[0].at_ms)}"
+            left, came = _place(old), _place(new)
+            times = f"{count(len(earlier) + 1, 'takeover')} in {seconds(change.at_ms - earlier[0].at_ms)}"
             if left != came and any(came in (one.left, one.came) for one in earlier):
                 text = f"instance id {instance_id} went from {left} back to {came}: {times}"
                 said = Verdict(Cause.INSTANCE_FENCED, Confidence.LIKELY, (text,), (new.member_id,))
+                self._were_twice(earlier, text)
             elif len(earlier) >= 2:
                 text = (
-                    f"instance id {instance_id} was taken over again and again: {times}, by two "
-                    "processes or by "
-                    "one that restarts"
+                    f"instance id {instance_id} was taken over again and again: {times}, by two processes or "
+                    "by one that restarts"
                 )
                 said = Verdict(Cause.INSTANCE_FENCED, Confidence.POSSIBLE, (text,), (new.member_id,))
-        del self._takeovers[:-_STATICS_MAX]
         return said
+
+    def _were_twice(self, earlier: Sequence[Takeover], text: str) -> None:
+        """What looked like restarts was not."""
+        for one in earlier:
+            if one.told.cause is Cause.STATIC_MEMBER_REPLACED:
+                gone = {
+                    member_id: gone._replace(why=Departure.FENCED)
+                    for member_id, gone in one.told.left.items()
+                    if gone.why is Departure.RESTARTED
+                }
+                told = replace(
+                    one.told,
+                    cause=Cause.INSTANCE_FENCED,
+                    confidence=Confidence.LIKELY,
+                    evidence=(*one.told.evidence, f"later {text}"),
+                    left={**one.told.left, **gone},
+                )
+                self._takeovers[self._takeovers.index(one)] = one._replace(told=told)
+                self._out.append(told)
+                if self._last is not None and self._last.id == told.id:
+                    self._last = told
 
     def _phases(self, at_ms: int, evidence: list[str]) -> tuple[int | None, int | None, int | None]:
         polls = self._polls
@@ -470,7 +533,8 @@ class Classic:
             "polls": self._polls.dump(),
             "last": None if self._last is None else unpacked(rebalance_data(self._last)),
             "departed": self._departed,
-            "takeovers": self._takeovers,
+            "takeovers": [[*one[:4], unpacked(rebalance_data(one.told))] for one in self._takeovers],
+            "stopped": self._stopped,
             "counts": self._counts,
             "visible": self._visible_ms,
             "nobody": self._commits.nobody,
@@ -487,7 +551,10 @@ class Classic:
         self._polls = Polls.load(said["polls"])
         self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
         self._departed = [Departed(*one)._replace(why=Departure(one[4])) for one in said["departed"]]
-        self._takeovers = [Takeover(*one) for one in said["takeovers"]]
+        self._takeovers = [
+            Takeover(*one)._replace(told=rebalance_of(packed(one[4]))) for one in said["takeovers"]
+        ]
+        self._stopped = said["stopped"]
         self._counts = said["counts"]
         self._visible_ms = said["visible"]
         self._commits.nobody = said["nobody"]
@@ -525,6 +592,18 @@ def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
     except MalformedError:
         return ()
     return tuple(sorted((topic, number) for topic, numbers in found.items() for number in numbers))
+
+
+def _newest_ms(slots: Iterable[Slot]) -> int | None:
+    return max((slot.at_ms for slot in slots), default=None)
+
+
+def _by_id(some: Iterable[Member]) -> dict[str, Member]:
+    return {one.member_id: one for one in some}
+
+
+def _place(one: Member) -> str:
+    return f"{one.client_id}@{one.host.lstrip('/')}"
 
 
 def _taken_over(old: dict[str, Member], new: dict[str, Member]) -> dict[str, str]:

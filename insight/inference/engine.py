@@ -40,6 +40,9 @@ from ringleader.protocol.errors import MalformedError
 
 _OFFSET_HEAD = Struct(">hq")
 _VERSIONS = 4
+_LOOK_MS = 10_000
+"""So often it is looked whose commits have stopped."""
+
 _CONVERTED_MS = 2_000
 """A group whose record ends and that is there under another protocol within this was converted, not
 deleted."""
@@ -132,6 +135,11 @@ class Inference:
             commits.tick(now_ms)
         for group in [one for one, (at_ms, _) in self._ending.items() if now_ms - at_ms > _CONVERTED_MS]:
             self._end(group)
+        if now_ms - self._world.looked_ms >= _LOOK_MS:
+            self._world.looked_ms, self._world.changed = now_ms, True
+            for name, found in self._groups.items():
+                if isinstance(found, Classic) and found.tick(now_ms):
+                    self._changed.add(name)
 
     def drain(self) -> list[Output]:
         """What was concluded since the last call, in order. What is said again replaces what was said."""

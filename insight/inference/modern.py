@@ -57,6 +57,7 @@ DEFAULT_SESSION_MS = 45_000
 """Kafka's, for both."""
 
 _RESTART_MS = 60_000
+_JOINS_MAX = 20
 _NEW_GROUP_EPOCH = 2
 """The first member's epoch of a group is 1 or 2, by the broker's version."""
 _AWAY_EPOCH = -2
@@ -102,6 +103,8 @@ class Modern:
         self._matched: list[str] = []
         """Patterns that match other topics, since the last epoch."""
         self._lately: list[Left] = []
+        self._joins: dict[str, Rebalance] = {}
+        """Member id -> in which it joined, lately."""
         self._open: Rebalance | None = None
         self._closed: Rebalance | None = None
         """The one before, until something is committed."""
@@ -327,8 +330,10 @@ class Modern:
             twin = self._twin(some[0])
             evidence = [text, *gone.evidence]
             if twin is not None:
-                ago = seconds(at_ms - self._since[twin.member_id])
-                evidence.append(f"one of the same client id came from the same host {ago} before")
+                ago_ms = at_ms - self._since[twin.member_id]
+                evidence.append(f"one of the same client id came from the same host {seconds(ago_ms)} before")
+                if gone.silent_ms is not None and gone.silent_ms > ago_ms:
+                    self._was_restart(twin, gone.silent_ms - ago_ms)
             cause = BY_DEPARTURE.get(gone.why, Cause.UNKNOWN)
             sure = gone.confidence if cause is not Cause.UNKNOWN else Confidence.UNKNOWN
             if gone.why is Departure.NOT_REJOINED:
@@ -359,6 +364,24 @@ class Modern:
             return Verdict(Cause.TOPICS_CHANGED, Confidence.LIKELY, (change_text(told),))
         text = "the same members with the same subscriptions and topics; the broker does not say why"
         return Verdict(Cause.UNKNOWN, Confidence.UNKNOWN, (text,))
+
+    def _was_restart(self, twin: Member, later_ms: int) -> None:
+        """Who joined took the place of one that had ended without leaving, as is known now."""
+        joined = self._joins.pop(twin.member_id, None)
+        if joined is None or joined.cause is not Cause.MEMBER_JOINED or len(joined.joined) != 1:
+            return
+        text = (
+            f"it came {seconds(later_ms)} after the last commit of one of the same client id and host, which "
+            "was put out later"
+        )
+        self._out.append(
+            replace(
+                joined,
+                cause=Cause.MEMBER_RESTARTED,
+                confidence=Confidence.LIKELY,
+                evidence=(*joined.evidence, text),
+            )
+        )
 
     def _twin(self, gone: Member) -> Member | None:
         for one in self._members.values():
@@ -499,6 +522,10 @@ class Modern:
             sync_ms=sync_ms,
         )
         self._out.append(made)
+        for member_id in made.joined:
+            self._joins[member_id] = made
+        while len(self._joins) > _JOINS_MAX:
+            del self._joins[next(iter(self._joins))]
         if made.first_commit_ms is None and outcome is Outcome.STABLE:
             self._closed = made
         if outcome is Outcome.EMPTY:
@@ -541,6 +568,7 @@ class Modern:
             "changed": self._changed,
             "matched": self._matched,
             "lately": self._lately,
+            "joins": {one: unpacked(rebalance_data(made)) for one, made in self._joins.items()},
             "open": None if self._open is None else unpacked(rebalance_data(self._open)),
             "closed": None if self._closed is None else unpacked(rebalance_data(self._closed)),
             "target": self._target_ms,
@@ -562,6 +590,7 @@ class Modern:
         self._changed = {one: tuple(topics) for one, topics in said["changed"].items()}
         self._matched = said["matched"]
         self._lately = [Left(*one)._replace(why=Departure(one[3])) for one in said["lately"]]
+        self._joins = {one: rebalance_of(packed(made)) for one, made in said["joins"].items()}
         self._open = None if said["open"] is None else rebalance_of(packed(said["open"]))
         self._closed = None if said["closed"] is None else rebalance_of(packed(said["closed"]))
         self._target_ms, self._last_id = said["target"], said["last"]

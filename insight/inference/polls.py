@@ -22,6 +22,8 @@ class Polls:
         """first seen moving,"""
         self.completing_ms: int | None = None
         """first seen waiting for its leader,"""
+        self.settled_ms: int | None = None
+        """first seen at rest again,"""
         self.last_ms: int | None = None
         """and last seen at all."""
         self.there: dict[str, int] = {}
@@ -35,14 +37,19 @@ class Polls:
         """An answer."""
         at_ms, self.state, self.last_ms = fact.at_ms, fact.state, fact.at_ms
         if fact.state in MOVING:
+            if self.settled_ms is not None:
+                self.rest_ms, self.moving_ms, self.completing_ms = self.settled_ms, None, None
+                self.settled_ms = None
             if self.moving_ms is None:
                 self.moving_ms = at_ms
             if fact.state == "CompletingRebalance":
                 self.completing_ms = self.completing_ms or at_ms
             else:
                 self.completing_ms = None  # it began anew
-        else:
-            self.rest_ms, self.moving_ms, self.completing_ms = at_ms, None, None
+        elif self.moving_ms is None:
+            self.rest_ms = at_ms
+        elif self.settled_ms is None:
+            self.settled_ms = at_ms  # the record of its end may come later than this answer
         now = {one.member_id for one in fact.members}
         for one in fact.members:
             self.there[one.member_id] = at_ms
@@ -51,6 +58,16 @@ class Polls:
         for member_id in self.there:
             if member_id not in now:
                 self.missing.setdefault(member_id, at_ms)
+
+    def end(self, at_ms: int) -> Polls:
+        """A record has come: what polls saw is told. What comes next begins with what is given back."""
+        if self.settled_ms is not None and at_ms > self.settled_ms + _NEAR_MS:
+            self.moving_ms = self.completing_ms = None  # that was another rebalance, which left no record
+        after = Polls()
+        after.state = self.state
+        if self.state not in MOVING:
+            after.rest_ms = self.last_ms
+        return after
 
     @property
     def began_ms(self) -> int | None:

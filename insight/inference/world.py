@@ -14,6 +14,9 @@ from ringleader.insight.model import Event, EventKind, Kind
 REMEMBERED_MS = 15 * 60_000
 """Changes of topics and coordinators explain what comes within this."""
 
+NAMES_MAX = 1_000_000
+"""Topic ids whose names are known."""
+
 _TOGETHER_MS = 10_000
 """Partitions that lose their coordinator within this are one event."""
 
@@ -23,6 +26,8 @@ class World:
 
     def __init__(self, out: list[Output]) -> None:
         self.changed = False
+        self.looked_ms = 0
+        """When all groups were last looked at, for what does not happen in them."""
         self.topics: dict[str, Topic] | None = None
         self._names: dict[bytes, str] = {}
         self._sessions: dict[str, int] = {}
@@ -52,6 +57,8 @@ class World:
         for name, topic in fact.topics.items():
             if any(topic.topic_id):
                 self._names[topic.topic_id] = name
+        while len(self._names) > NAMES_MAX:
+            del self._names[next(iter(self._names))]  # the oldest, long deleted
         if before is None:
             self.changed = True
             return
@@ -129,6 +136,7 @@ class World:
             if topics is None
             else {name: [one.partitions, one.topic_id.hex()] for name, one in topics.items()},
             "names": {topic_id.hex(): name for topic_id, name in self._names.items()},
+            "looked": self.looked_ms,
             "sessions": self._sessions,
             "moves": self._moves,
             "leaders": [[partition, *said] for partition, said in self._leaders.items()],
@@ -146,7 +154,7 @@ class World:
                 for name, (partitions, topic_id) in said["topics"].items()
             }
         self._names = {bytes.fromhex(topic_id): name for topic_id, name in said["names"].items()}
-        self._sessions = said["sessions"]
+        self.looked_ms, self._sessions = said["looked"], said["sessions"]
         self._moves = [tuple(one) for one in said["moves"]]
         self._leaders = {partition: tuple(rest) for partition, *rest in said["leaders"]}
         self._away = [tuple(one) for one in said["away"]]
