@@ -194,12 +194,24 @@ def _deploy(past: Past, run: Sequence[Rebalance]) -> tuple[list[Rebalance], list
         return None
     if len(arrivals) < len(replaced) or any(one.member.instance_id for one in replaced):
         return None
+    if len(goings) > at.DEPLOY_ONCE * len(replaced):
+        return None  # the same places again and again
     if len({one.rebalance.id for one in goings}) < at.DEPLOY_MEMBERS_MIN:
         return None  # all at once: nothing rolls
     if abs(len(run[-1].members) - len(initial)) > max(1, 0.2 * len(initial)):
         return None
-    gaps = [max(came.at_ms - went.at_ms, 0) for went, came in zip(goings, arrivals, strict=False)]
-    return list(run), replaced, max(gaps, default=0)
+    return list(run), replaced, max(_gaps(goings, arrivals), default=0)
+
+
+def _gaps(goings: Sequence[Going], arrivals: Sequence[Arrival]) -> Iterator[int]:
+    """How long after each member its successor came: who came to the same place, else the next one."""
+    free = list(arrivals)
+    for going in goings:
+        heir = going.back if going.back in free else None
+        heir = heir or next((one for one in free if one.at_ms >= going.at_ms), None)
+        if heir is not None:
+            free.remove(heir)
+            yield heir.at_ms - going.at_ms
 
 
 def _by_itself(going: Going) -> bool:

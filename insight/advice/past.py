@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 REBALANCES_MAX = 10_000
 """Rebalances that are looked at: the last ones."""
+COMMITS_MS = 3_600_000
 HEARTBEAT_MS = 3_000
 """Default of heartbeat.interval.ms: so late a member learns of a rebalance. Where the beginning of one is not
 known, it is taken to be so long before its end."""
@@ -88,8 +89,11 @@ class Past:
     """As it is now."""
 
     @classmethod
-    def read(cls, history: History, group: str, since_ms: int, until_ms: int) -> Past:
-        """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then."""
+    def read(
+        cls, history: History, group: str, since_ms: int, until_ms: int, *, commits_ms: int = COMMITS_MS
+    ) -> Past:
+        """From a history. At most `REBALANCES_MAX` rebalances; the window begins later then. `commits_ms`:
+        commits are read of the last so long; of many partitions there are very many."""
         found = history.rebalances(
             group, since_ms=since_ms, until_ms=until_ms, limit=REBALANCES_MAX, newest_first=True
         )
@@ -101,7 +105,7 @@ class Past:
             until_ms,
             sorted(found, key=lambda one: (one.at_ms, one.generation)),
             history.members(group, since_ms=since_ms, until_ms=until_ms),
-            history.commits(group, since_ms=since_ms, until_ms=until_ms),
+            history.commits(group, since_ms=max(since_ms, until_ms - commits_ms), until_ms=until_ms),
             history.lag(group, since_ms=since_ms, until_ms=until_ms),
             history.events(group, since_ms=since_ms, until_ms=until_ms),
             history.group(group),

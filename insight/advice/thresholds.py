@@ -10,6 +10,8 @@ DEPLOY_GAP_MS = 5 * MINUTE_MS
 ready, and the next one waits for it."""
 DEPLOY_SHARE = 0.5
 """A deploy replaces at least this share of the members. Fewer are restarts of some."""
+DEPLOY_ONCE = 1.5
+"""And each of them about once: so many times more members that went are churn."""
 DEPLOY_MEMBERS_MIN = 2
 """Of a single member there is no rolling deploy."""
 

@@ -8,12 +8,18 @@ from typing import Annotated
 
 import typer
 
+from ringleader.cli import advise as _advise
 from ringleader.cli import consume as _consume
+from ringleader.cli import explain as _explain
 from ringleader.cli import groups, nodes, topics
+from ringleader.cli import history as _history
 from ringleader.cli import migrate as _migrate
+from ringleader.cli import owners as _owners
 from ringleader.cli import plan as _plan
 from ringleader.cli import produce as _produce
+from ringleader.cli import report as _report
 from ringleader.cli import serve as _serve
+from ringleader.cli import top as _top
 from ringleader.cli import watch as _watch
 from ringleader.cli.common import complain
 
@@ -30,6 +36,7 @@ app = typer.Typer(
     "  ringleader produce orders --key 7 --value first\n\n"
     "  ringleader consume orders\n\n"
     "  ringleader groups describe billing\n\n"
+    "  ringleader history billing\n\n"
     "  ringleader plan billing",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -45,6 +52,12 @@ app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("consume", help=_consume.HELP)(_consume.consume)
 app.command("migrate", help=_migrate.HELP)(_migrate.migrate)
 app.command("watch", help=_watch.HELP)(_watch.watch)
+app.command("top", help=_top.HELP)(_top.top)
+app.command("history", help=_history.HELP)(_history.history)
+app.command("explain", help=_explain.HELP)(_explain.explain)
+app.command("owners", help=_owners.HELP)(_owners.owners)
+app.command("report", help=_report.HELP)(_report.report)
+app.command("advise", help=_advise.HELP)(_advise.advise)
 app.command("plan", help=_plan.PLAN_HELP)(_plan.plan)
 app.command("size", help=_plan.SIZE_HELP)(_plan.size)
 

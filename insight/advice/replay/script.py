@@ -107,6 +107,8 @@ class Script:
     """From when on, topic -> partitions."""
     begins: list[int]
     """When each of the rebalances began."""
+    usual_join_ms: int = HEARTBEAT_MS
+    """How long a join phase takes when the record has none at about that time."""
 
     def near(self, began_ms: int) -> tuple[Rebalance, int] | None:
         """The one of the record that began at about that time, and when."""
@@ -121,7 +123,7 @@ class Script:
         """How long the join phase of a rebalance takes that begins then, and whom it waits for longest."""
         found = self.near(began_ms)
         if found is None:
-            return HEARTBEAT_MS, ""
+            return self.usual_join_ms, ""
         rebalance, its_begin_ms = found
         taken_ms = rebalance.join_ms
         if taken_ms is None:
@@ -187,6 +189,7 @@ class _Writer:
         if not any(process.topics for process in self.processes):
             raise NothingToReplayError("What the members subscribe to could not be read.")
         self._number_places()
+        joins = [one.join_ms for one in self.rebalances if one.join_ms]
         return Script(
             self.past.group,
             since_ms,
@@ -198,6 +201,7 @@ class _Writer:
             {member.member_id: member.assigned for member in before},
             self.partitions,
             [self.past.began_ms(one) for one in self.rebalances],
+            min(HEARTBEAT_MS, int(median(joins))) if joins else HEARTBEAT_MS,
         )
 
     def _saw(self, at_ms: int, members: Sequence[Member]) -> None:

@@ -1,0 +1,132 @@
+"""``ringleader advise``: what to change in a group, and what that would have saved."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ringleader.cli.common import CommandConfigOption, JsonOption, console
+from ringleader.cli.explain import say_change
+from ringleader.cli.looking_back import (
+    GroupArgument,
+    HistoryOption,
+    ServerOption,
+    SinceOption,
+    Times,
+    UntilOption,
+    UtcOption,
+    doubt,
+    given,
+    history_of,
+    must_know,
+    now_ms,
+    plain,
+    say,
+    warn_of_gaps,
+    window_of,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ringleader.insight.advice import Finding, Saving
+
+HELP = (
+    "Tell what is wrong with a group, what to change, and what that would have saved.\n\n"
+    "A saving is no estimate by formula: the recorded history is played again by Ringleader's own group"
+    " machine"
+    " and assignors, once as it was and once with the change. Where the first does not come out as it was"
+    " recorded, no figure is claimed.\n\n"
+    "Examples:\n\n"
+    "  ringleader advise billing\n\n"
+    "  ringleader advise billing --since 7d --bootstrap-server prod:9092\n\n"
+    "  ringleader advise billing --json | jq -r '.findings[].pattern'"
+)
+
+
+def advise(
+    ctx: typer.Context,
+    group: GroupArgument,
+    since: SinceOption = "24h",
+    until: UntilOption = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay/--no-replay", help="Play the history again, for what would have been saved."),
+    ] = True,
+    history_file: HistoryOption = None,
+    bootstrap_server: ServerOption = None,
+    command_config: CommandConfigOption = None,
+    utc: UtcOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """See `HELP`."""
+    from ringleader.insight.advice import Past
+    from ringleader.insight.advice import advise as advised
+
+    now = now_ms()
+    window, times = window_of(since, until, now), Times(now, utc=utc)
+    with history_of(ctx, history_file, bootstrap_server, command_config) as history:
+        must_know(history, group)
+        warn_of_gaps(history, window, times, wished=given(ctx, "since"))
+        past = Past.read(history, group, window.since_ms, window.until_ms)
+    found = advised(past, replay=replay)
+    if as_json:
+        made: dict[str, Any] = plain(found)
+        for one, shown in zip(found.findings, made["findings"], strict=True):
+            if one.saving is not None:
+                shown["saving"] |= {
+                    "claimed": one.saving.claimed,
+                    "avoided": one.saving.avoided,
+                    "saved_ms": one.saving.saved_ms,
+                }
+        print(json.dumps({**made, "healthy": found.healthy}))
+        return
+    out = console()
+    looked_at = "; ".join(found.looked_at)
+    if found.healthy:
+        out.print(f"[green]Healthy[/green]: nothing to change in {group}. Looked at: {looked_at}.")
+        return
+    for number, one in enumerate(found.findings, 1):
+        _say(out, number, one, times)
+    out.print(f"Looked at: {looked_at}.", style="dim", markup=False)
+
+
+def _say(out: Console, number: int, one: Finding, times: Times) -> None:
+    out.print(f"[bold]{number}. {one.pattern[0].upper()}{one.pattern[1:]}[/bold]{doubt(one.confidence)}")
+    say(out, one.text)
+    for sentence in one.evidence:
+        say(out, sentence, style="dim")
+    for change in one.changes:
+        say_change(out, change)
+    if one.saving is not None and one.saving.claimed:
+        say(out, saved(one.saving), "=")
+        for sentence in one.saving.assumptions:
+            say(out, sentence, style="dim", indent=4)
+    elif one.no_saving:
+        say(out, f"No figure: {one.no_saving[0].lower()}{one.no_saving[1:]}", "=")
+    out.print()
+
+
+def saved(saving: Saving) -> str:
+    """``With static members 31 of 40 rebalances would not have happened; 812 partition-minutes less ...``"""
+    from ringleader.insight.advice.words import count, partition_time
+
+    had = saving.rebalances_as_was
+    if saving.avoided > 0:
+        said = f"{saving.avoided} of {count(had, 'rebalance')} would not have happened"
+    elif saving.avoided < 0:
+        said = f"{count(-saving.avoided, 'rebalance')} more would have happened"
+    else:
+        said = (
+            f"the {count(had, 'rebalance')} would have happened as well" if had > 1 else "no rebalance less"
+        )
+    if saving.saved_ms >= 1_000:
+        said += f"; {partition_time(saving.saved_ms)} less without a reader"
+    elif saving.saved_ms <= -1_000:
+        said += f", but {partition_time(-saving.saved_ms)} more without a reader"
+    near = f"{saving.reproduced} of {saving.recorded} came out as recorded"
+    if saving.invented:
+        near += f", and {saving.invented} more"
+    return f"With {saving.policy}: {said} ({saving.confidence}; played as it was, {near})."

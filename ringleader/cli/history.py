@@ -1,0 +1,175 @@
+"""``ringleader history``: what happened to a group, one line for each rebalance."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, table
+from ringleader.cli.looking_back import (
+    GroupArgument,
+    HistoryOption,
+    ServerOption,
+    SinceOption,
+    Times,
+    UntilOption,
+    UtcOption,
+    doubt,
+    history_of,
+    must_know,
+    nothing_in,
+    now_ms,
+    plain,
+    window_of,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ringleader.insight.model import Rebalance
+
+HELP = (
+    "Show what happened to a group: one line for each rebalance, with its cause.\n\n"
+    "The causes in a Kafka cluster are concluded from what it wrote down; those that are not certain say how"
+    " sure they are. --evidence shows what tells it.\n\n"
+    "Examples:\n\n"
+    "  ringleader history billing\n\n"
+    "  ringleader history billing --since 2h --evidence --bootstrap-server prod:9092\n\n"
+    "  ringleader history billing --since 7d --json | jq -r '.rebalances[].cause' | sort | uniq -c\n\n"
+    "  ringleader history billing --history prod.sqlite --since 2026-01-31T03:00 --until 2026-01-31T04:00"
+)
+WIDE = 118
+"""A terminal so wide has room for the three phases."""
+
+
+def history(
+    ctx: typer.Context,
+    group: GroupArgument,
+    since: SinceOption = "24h",
+    until: UntilOption = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Of more rebalances the last ones are shown.")
+    ] = 100,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Also what tells the causes.")] = False,
+    history_file: HistoryOption = None,
+    bootstrap_server: ServerOption = None,
+    command_config: CommandConfigOption = None,
+    utc: UtcOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """See `HELP`."""
+    from ringleader.insight.advice.words import count, partition_time
+
+    now = now_ms()
+    window, times = window_of(since, until, now), Times(now, utc=utc)
+    with history_of(ctx, history_file, bootstrap_server, command_config) as past:
+        must_know(past, group)
+        between = {"since_ms": window.since_ms, "until_ms": window.until_ms}
+        found = past.rebalances(group, **between, limit=limit + 1, newest_first=True)
+        more, found = len(found) > limit, sorted(found[:limit], key=lambda one: one.at_ms)
+        events = [one for one in past.events(group, **between) if not more or one.at_ms >= found[0].at_ms]
+        if as_json:
+            print(
+                json.dumps(
+                    {
+                        "group": group,
+                        **plain(window),
+                        "more": more,
+                        "rebalances": [_as_json(one) for one in found],
+                        "events": plain(events),
+                    }
+                )
+            )
+            return
+        if not found and not events:
+            complain(nothing_in(past, group, window, times))
+            return
+    out = console()
+    if more:
+        complain(f"there are more than {limit}: the last {limit} are shown; --limit shows more.")
+    wide = out.width >= WIDE
+    if evidence:
+        for one in found:
+            out.print(_table([one], times, wide))
+            for sentence in one.evidence:
+                out.print(f"  {sentence}", style="dim", markup=False)
+    elif found:
+        out.print(_table(found, times, wide))
+    if events:
+        out.print("\nBesides:")
+    for event in events:
+        out.print(f"  {times.point(event.at_ms)}, {event.kind}: {event.text}", markup=False)
+    if found:
+        known = [one.unowned_ms for one in found if one.unowned_ms is not None]
+        unowned = f", {partition_time(sum(known))} without an owner" if known else ""
+        out.print(
+            f"\n{count(len(found), 'rebalance')} since {times.point(window.since_ms)}{unowned}.", markup=False
+        )
+        used = [f"{mark} {sure}" for sure, mark in _MARKS.items() if any(o.confidence == sure for o in found)]
+        if used and not wide:
+            out.print(f"Causes: {', '.join(used)}.", style="dim")
+
+
+def _table(found: list[Rebalance], times: Times, wide: bool) -> Table:
+    phases = ("JOIN", "LEADER", "SYNC") if wide else ("TOOK",)
+    numbers = (*phases, "MOVED", "UNOWNED")
+    shown = table("WHEN" if wide or times.utc else "AGO", "CAUSE", "WHO", "MEMBERS", *numbers, right=numbers)
+    for column in shown.columns:
+        column.no_wrap = column.header not in ("CAUSE", "WHO")
+    for one in found:
+        if wide:
+            took = [_length(one.join_ms), _length(one.leader_ms), _length(one.sync_ms)]
+        else:
+            took = [_length(one.duration_ms)]
+        before, after = len(one.before), len(one.members)
+        when = times.point(one.at_ms)
+        doubted = doubt(one.confidence) if wide else _MARKS.get(one.confidence, "")
+        shown.add_row(
+            when if wide else when.removesuffix(" ago"),
+            f"{one.cause}{doubted}",
+            who(one, hosts=wide),
+            str(after) if before == after else f"{before}→{after}",
+            *took,
+            str(len(one.moves)),
+            _length(one.unowned_ms),
+        )
+    return shown
+
+
+_MARKS = {"likely": "?", "possible": "??"}
+"""Where there is little room."""
+
+
+def who(one: Rebalance, *, hosts: bool = True) -> str:
+    """Who caused it: a few names; without `hosts` client ids alone, as far as they tell members apart."""
+    members = (*one.before, *one.members)
+    known = {member.member_id: member.name for member in members}
+    if not hosts:
+        places = {(member.client_id, member.host) for member in members}
+        clients = Counter(client for client, _ in places)
+        known |= {
+            member.member_id: member.client_id
+            for member in members
+            if member.instance_id is None and clients[member.client_id] == 1
+        }
+    named = list(dict.fromkeys(known.get(member_id, member_id) for member_id in one.cause_members))
+    said = ", ".join(named) if len(named) < 3 else f"{named[0]} and {len(named) - 1} more"
+    if one.reason and hosts:
+        said += f" ({one.reason})"
+    return said or NONE
+
+
+def _length(ms: int | None) -> str:
+    """With one unit: a column is narrow."""
+    from ringleader.insight.advice.words import short
+
+    return NONE if ms is None else short(ms)
+
+
+def _as_json(one: Rebalance) -> dict[str, Any]:
+    names = {member.member_id: member.name for member in (*one.before, *one.members)}
+    made: dict[str, Any] = plain(one)
+    return {**made, "duration_ms": one.duration_ms, "names": names}

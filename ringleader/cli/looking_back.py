@@ -1,0 +1,325 @@
+"""What the commands share that look into a cluster's history: opening it, windows of time, times in words,
+JSON of its values."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ringleader.cli.asking import NOWHERE, security_of, servers_of
+from ringleader.cli.common import BOOTSTRAP, WRONG_INPUT, complain, fail, utf8
+from ringleader.cli.times import duration_ms, time_ms
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from ringleader.insight.feed.watcher import Progress
+    from ringleader.insight.history import History
+    from ringleader.insight.model import Confidence, Member
+
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--history",
+        metavar="FILE",
+        help="Read this file that `ringleader watch` wrote, as it is; with --bootstrap-server too, bring it"
+        " up to"
+        " date first. Default: the cluster's own in the user's data directory.",
+        show_default=False,
+    ),
+]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        parser=utf8,
+        envvar="RINGLEADER_BOOTSTRAP_SERVER",
+        metavar="HOST:PORT[,...]",
+        help=f"The cluster: Ringleader or any Kafka. Default: {BOOTSTRAP}.",
+        show_default=False,
+    ),
+]
+UtcOption = Annotated[bool, typer.Option("--utc", help="Exact times instead of 2 min ago.")]
+GroupArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", parser=utf8, help="The group.", show_default=False)
+]
+SinceOption = Annotated[
+    str,
+    typer.Option(
+        "--since", metavar="TIME", help="Where to begin: 2h, 7d, or a time as 2026-01-31T12:00Z (UTC)."
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(
+        "--until", metavar="TIME", help="Where to end, the same way. Default: now.", show_default=False
+    ),
+]
+_SLOW_S = 2.0
+"""After so long it is said that a backlog is read."""
+_TIMES = frozenset(
+    (
+        "at_ms",
+        "since_ms",
+        "until_ms",
+        "began_ms",
+        "first_commit_ms",
+        "last_commit_ms",
+        "back_ms",
+        "committed_ms",
+    )
+)
+"""Fields that are Unix time; their JSON has it as ISO 8601, too."""
+
+
+def now_ms() -> int:
+    """Unix time."""
+    return time.time_ns() // 1_000_000
+
+
+@contextmanager
+def history_of(
+    ctx: typer.Context, file: Path | None, bootstrap: str | None, config: Path | None
+) -> Iterator[History]:
+    """The history that the options name, open to be read: a file as it is, or a cluster's, caught up. What
+    goes wrong ends the command with one sentence."""
+    from ringleader.insight.history import History, HistoryError
+
+    # Where both are given, the file is brought up to date; an environment that names a cluster is no wish.
+    wished = given(ctx, "bootstrap_server")
+    try:
+        if file is not None and not wished:
+            if config is not None and given(ctx, "command_config"):
+                fail("--command-config is for a cluster: give --bootstrap-server, too.", WRONG_INPUT)
+            found = History.open(file, read_only=True)
+        else:
+            found = _caught_up(file, bootstrap or BOOTSTRAP, config)
+    except HistoryError as error:
+        fail(f"{str(error).rstrip('.')}. `ringleader watch` begins one.")
+    try:
+        if found.newest_ms is None and not found.groups():
+            fail(f"Nothing is in the history {found.path} yet: `ringleader watch` writes it while it runs.")
+        yield found
+    except HistoryError as error:
+        fail(f"{str(error).rstrip('.')}.")
+    finally:
+        found.close()
+
+
+def given(ctx: typer.Context, name: str) -> bool:
+    """Whether the parameter stands on the command line, not in the environment only."""
+    return getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def _caught_up(file: Path | None, bootstrap: str, config: Path | None) -> History:
+    from ringleader.clients.errors import ClientError
+    from ringleader.insight.feed.catch_up import history_of as caught_up
+
+    logging.getLogger("ringleader").addHandler(NOWHERE)
+    _, security = security_of(config)
+    servers_of(bootstrap)
+    told = _Reading()
+    try:
+        return asyncio.run(
+            caught_up(bootstrap, file, tls=security.tls, sasl=security.sasl, on_progress=told.tell)
+        )
+    except (ClientError, OSError, ValueError) as error:
+        fail(f"{str(error).rstrip('.')}.")
+    finally:
+        told.over()
+
+
+class _Reading:
+    """Says on a terminal how far a backlog is read."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+        self._said = False
+
+    def tell(self, progress: Progress) -> None:
+        """So far."""
+        import sys
+
+        if time.monotonic() - self._began_s < _SLOW_S or not sys.stderr.isatty():
+            return
+        self._said = True
+        share = progress.read / progress.total if progress.total else 1
+        print(f"\rReading what happened so far: {share:4.0%}", end="", file=sys.stderr, flush=True)
+
+    def over(self) -> None:
+        """It is read."""
+        import sys
+
+        if self._said:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From when to when, Unix ms."""
+
+    since_ms: int
+    until_ms: int
+
+
+def window_of(
+    since: str, until: str | None, now: int, names: tuple[str, str] = ("--since", "--until")
+) -> Window:
+    """What the two options say. Ends the command for what is no time, or no window."""
+    since_ms = moment_of(since, now, names[0])
+    until_ms = now if until is None else moment_of(until, now, names[1])
+    if since_ms >= until_ms:
+        fail(f"{names[0]} has to be before {names[1]}.", WRONG_INPUT)
+    return Window(since_ms, until_ms)
+
+
+def moment_of(text: str, now: int, option: str) -> int:
+    """``2h`` or ``-2h``: so long ago; else a time. Ends the command for what is neither, or to come."""
+    try:
+        found = now - duration_ms(text)
+    except ValueError:
+        try:
+            found = time_ms(text, now)
+        except ValueError:
+            fail(
+                f"{option}: a time is 2h, for two hours ago, or 2026-01-31T12:00:00Z, not {text!r}.",
+                WRONG_INPUT,
+            )
+    if found > now + 1_000:
+        fail(f"{option}: {text} is still to come.", WRONG_INPUT)
+    return max(found, 0)
+
+
+def must_know(history: History, group: str) -> None:
+    """Ends the command for a group that was never seen, with the name that is nearest."""
+    if history.group(group) is not None or history.rebalances(group, limit=1):
+        return
+    known = [one.group for one in history.groups()]
+    near = nearest(group, known)
+    if near:
+        fail(f"There is no group {group} in the history; did you mean {near}?")
+    some = f"it knows {', '.join(known[:5])}{', ...' if len(known) > 5 else ''}" if known else "it has none"
+    fail(f"There is no group {group} in the history: {some}.")
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The most similar one; "" for none."""
+    folded = {one.casefold(): one for one in known}
+    found = get_close_matches(name.casefold(), folded, 1, 0.6)
+    if found:
+        return folded[found[0]]
+    return next((one for one in known if name.casefold() in one.casefold()), "")
+
+
+def nothing_in(history: History, group: str, window: Window, times: Times) -> str:
+    """One sentence for a window without a rebalance: what there is."""
+    last = history.rebalances(group, limit=1, newest_first=True)
+    span = f"between {times.point(window.since_ms)} and {times.point(window.until_ms)}"
+    if last:
+        return f"No rebalance of {group} {span}; its last one was {times.point(last[0].at_ms)}."
+    begin_ms = history.oldest_ms
+    begins = f": the history begins {times.point(begin_ms)}" if begin_ms is not None else ""
+    return f"No rebalance of {group} {span}, or any other time{begins}."
+
+
+def warn_of_gaps(history: History, window: Window, times: Times, *, wished: bool) -> None:
+    """Says so on standard error when the history does not cover the window. `wished`: somebody gave its
+    beginning."""
+    oldest_ms, newest_ms = history.oldest_ms, history.newest_ms
+    if wished and oldest_ms is not None and oldest_ms > window.since_ms + 60_000:
+        complain(f"the history begins {times.point(oldest_ms)}: what was before is not in it.")
+    if newest_ms is not None and newest_ms < window.until_ms - 60_000:
+        complain(f"the history ends {times.point(newest_ms)}: `ringleader watch` keeps it up to date.")
+
+
+class Times:
+    """Points in time, for people: as words, or exact."""
+
+    def __init__(self, now: int, *, utc: bool) -> None:
+        self.now_ms, self.utc = now, utc
+
+    def point(self, at_ms: int | None) -> str:
+        """``2 min ago``, or ``2026-01-31 12:00:05.250Z``."""
+        from ringleader.cli.common import NONE
+        from ringleader.insight.advice.words import length
+
+        if at_ms is None:
+            return NONE
+        if self.utc:
+            return iso(at_ms).replace("T", " ")
+        ago_ms = self.now_ms - at_ms
+        if abs(ago_ms) < 1_000:
+            return "now"
+        # To the larger unit only: nobody counts the seconds of yesterday.
+        words = length(abs(ago_ms)).split(" ")
+        said = " ".join(words[:2] if abs(ago_ms) < 36e5 or abs(ago_ms) >= 864e5 * 3 else words)
+        return f"{said} ago" if ago_ms > 0 else f"in {said}"
+
+
+def iso(at_ms: int) -> str:
+    """ISO 8601 with milliseconds, UTC."""
+    found = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return found.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}Z"
+
+
+def plain(value: Any) -> Any:
+    """A value of insight as JSON's own types: fields by their names, enumerations as their words. Unix times
+    come as ISO 8601, too; a member has its `name`."""
+    from ringleader.insight.model import Member
+
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return _with_times({one.name: plain(getattr(value, one.name)) for one in fields(value)})
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        made = {name: plain(item) for name, item in zip(value._fields, value, strict=True)}
+        if isinstance(value, Member):
+            made["name"] = value.name
+        return _with_times(made)
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return value
+
+
+def _with_times(made: dict[str, Any]) -> dict[str, Any]:
+    for name in [*made]:
+        if name in _TIMES and isinstance(made[name], int):
+            made[name.removesuffix("_ms")] = iso(made[name])
+    return made
+
+
+def say(out: Console, text: Text | str, mark: str = "", *, style: str = "", indent: int = 2) -> None:
+    """A sentence under a heading, with a mark before it; what does not fit goes on below its beginning."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Text(text, style=style) if isinstance(text, str) else text
+    if not mark:
+        out.print(Padding(shown, (0, 0, 0, indent), expand=False))
+        return
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_row(Text(mark, style="green"), shown)
+    out.print(Padding(grid, (0, 0, 0, indent), expand=False))
+
+
+def doubt(confidence: Confidence) -> str:
+    """How sure something is, where it is not: ``, likely``."""
+    return "" if confidence in ("exact", "certain", "unknown") else f", {confidence}"
+
+
+def where(member: Member) -> str:
+    """Host and client, for a line."""
+    return f"{member.client_id} on {member.host.lstrip('/') or 'an unknown host'}"

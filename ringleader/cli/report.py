@@ -1,0 +1,202 @@
+"""``ringleader report``: what a time, a deploy for example, cost a group; as a gate for CI."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringleader.cli.common import NONE, CommandConfigOption, JsonOption, complain, console, fail, table
+from ringleader.cli.looking_back import (
+    GroupArgument,
+    HistoryOption,
+    ServerOption,
+    Times,
+    UtcOption,
+    given,
+    history_of,
+    must_know,
+    now_ms,
+    plain,
+    warn_of_gaps,
+    window_of,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ringleader.insight.advice.cost import Cost
+
+ABOVE_LIMIT = 3
+"""Exit code: it cost more than a limit allows."""
+HELP = (
+    "Show what a time cost a group: rebalances by cause, partition-seconds without an owner, records that"
+    " were"
+    " read again; and by pod, which is host, client id or instance id.\n\n"
+    "With limits (--max-...) it is a gate for CI. Exit codes: 0 all within the limits; 3 more than a limit"
+    " allows; 1 it could not be told, since the history does not cover the time, for example; 2 wrong"
+    " input.\n\n"
+    "Examples:\n\n"
+    "  ringleader report billing --from 30m\n\n"
+    "  ringleader report billing --from 2026-01-31T12:00Z --to 2026-01-31T12:30Z --json\n\n"
+    "  ringleader report billing --from 15m --max-rebalances 2 --max-unowned-seconds 60"
+)
+PODS_MAX = 20
+"""That are shown; JSON has all."""
+
+
+def report(
+    ctx: typer.Context,
+    group: GroupArgument,
+    from_: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="Where to begin: 30m, or 2026-01-31T12:00Z (UTC).")
+    ] = "24h",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="TIME", help="Where to end, the same way. Default: now.", show_default=False
+        ),
+    ] = None,
+    max_rebalances: Annotated[
+        int | None,
+        typer.Option(min=0, help="Limit: more rebalances end with exit code 3.", show_default=False),
+    ] = None,
+    max_unowned_seconds: Annotated[
+        float | None,
+        typer.Option(min=0, help="Limit of partition-seconds without an owner.", show_default=False),
+    ] = None,
+    max_read_again: Annotated[
+        int | None, typer.Option(min=0, help="Limit of records that were read again.", show_default=False)
+    ] = None,
+    max_rebalance_seconds: Annotated[
+        float | None, typer.Option(min=0, help="Limit of the longest rebalance.", show_default=False)
+    ] = None,
+    history_file: HistoryOption = None,
+    bootstrap_server: ServerOption = None,
+    command_config: CommandConfigOption = None,
+    utc: UtcOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """See `HELP`."""
+    from ringleader.insight.advice.cost import cost_of
+    from ringleader.insight.advice.past import Past
+
+    now = now_ms()
+    window, times = window_of(from_, to, now, ("--from", "--to")), Times(now, utc=utc)
+    limits = (max_rebalances, max_unowned_seconds, max_read_again, max_rebalance_seconds)
+    with history_of(ctx, history_file, bootstrap_server, command_config) as history:
+        must_know(history, group)
+        if any(one is not None for one in limits):
+            _must_cover(history.oldest_ms, history.newest_ms, window.since_ms, window.until_ms, times)
+        else:
+            warn_of_gaps(history, window, times, wished=given(ctx, "from_"))
+        whole_ms = window.until_ms - window.since_ms
+        cost = cost_of(Past.read(history, group, window.since_ms, window.until_ms, commits_ms=whole_ms))
+    above = _above(cost, *limits)
+    if as_json:
+        print(json.dumps({**plain(cost), "above": above, "ok": not above}))
+    else:
+        _show(cost, times)
+    for sentence in above:
+        complain(sentence)
+    if above:
+        raise typer.Exit(ABOVE_LIMIT)
+    if max_unowned_seconds is not None and cost.unowned_unknown:
+        fail(
+            f"It cannot be told whether the limit is kept: of {cost.unowned_unknown} of {cost.rebalances}"
+            " rebalances it is not known how long partitions had no owner."
+        )
+
+
+def _must_cover(
+    oldest_ms: int | None, newest_ms: int | None, since_ms: int, until_ms: int, times: Times
+) -> None:
+    """A gate does not pass for what nobody saw."""
+    if oldest_ms is None or oldest_ms > since_ms:
+        fail(
+            f"The limits cannot be judged: the history begins {times.point(oldest_ms)}, after"
+            f" {times.point(since_ms)}. `ringleader watch` has to run before the deploy."
+        )
+    if newest_ms is None or newest_ms < until_ms - 60_000:
+        fail(f"The limits cannot be judged: the history ends {times.point(newest_ms)}.")
+
+
+def _above(
+    cost: Cost,
+    max_rebalances: int | None,
+    max_unowned_s: float | None,
+    max_read_again: int | None,
+    max_rebalance_s: float | None,
+) -> list[str]:
+    found = []
+    if max_rebalances is not None and cost.rebalances > max_rebalances:
+        found.append(f"{cost.rebalances} rebalances are more than --max-rebalances {max_rebalances}.")
+    if max_unowned_s is not None and cost.unowned_ms > max_unowned_s * 1000:
+        found.append(
+            f"{cost.unowned_ms / 1000:.1f} partition-seconds without an owner are more than"
+            f" --max-unowned-seconds {max_unowned_s:g}."
+        )
+    if max_read_again is not None and max(cost.read_again, cost.went_back) > max_read_again:
+        found.append(
+            f"{max(cost.read_again, cost.went_back)} records read again are more than"
+            f" --max-read-again {max_read_again}."
+        )
+    if max_rebalance_s is not None and (cost.longest_ms or 0) > max_rebalance_s * 1000:
+        found.append(
+            f"The longest rebalance took {(cost.longest_ms or 0) / 1000:.1f} s, more than"
+            f" --max-rebalance-seconds {max_rebalance_s:g}."
+        )
+    return found
+
+
+def _show(cost: Cost, times: Times) -> None:
+    from ringleader.insight.advice.words import count, length, partition_time, short
+
+    out = console()
+    span = f"from {times.point(cost.since_ms)} to {times.point(cost.until_ms)}"
+    if not cost.rebalances:
+        out.print(f"[bold]{cost.group}[/bold] {span}: no rebalance.")
+        return
+    out.print(f"[bold]{cost.group}[/bold] {span}: {count(cost.rebalances, 'rebalance')}")
+    unknown = f" (not known of {cost.unowned_unknown})" if cost.unowned_unknown else ""
+    lines = [
+        f"{partition_time(cost.unowned_ms)} without an owner{unknown}",
+        f"{count(cost.moved, 'partition')} changed hands",
+        f"longest rebalance {NONE if cost.longest_ms is None else length(cost.longest_ms)}",
+    ]
+    if cost.read_again or cost.went_back:
+        sure = f", {cost.went_back:,} for sure" if cost.went_back else ""
+        lines.append(f"up to {max(cost.read_again, cost.went_back):,} records read again{sure}")
+    for line in lines:
+        out.print(f"  {line}")
+    causes = table("CAUSE", "REBALANCES", "UNOWNED", right=("REBALANCES", "UNOWNED"))
+    for cause, number, unowned_ms in cost.by_cause:
+        causes.add_row(cause, str(number), short(unowned_ms))
+    out.print()
+    out.print(causes)
+    if not cost.pods:
+        return
+    out.print()
+    out.print(_pods(cost))
+    if len(cost.pods) > PODS_MAX:
+        out.print(f"and {len(cost.pods) - PODS_MAX} more; --json has all", style="dim")
+
+
+def _pods(cost: Cost) -> Table:
+    from ringleader.insight.advice.words import short
+
+    numbers = ("CAUSED", "CAME", "UNOWNED", "HELD UP", "AGAIN")
+    shown = table("POD", "WENT", *numbers, right=numbers)
+    for one in cost.pods[:PODS_MAX]:
+        went = ", ".join(f"{n} × {why}" if n > 1 else str(why) for why, n in one.gone.most_common())
+        shown.add_row(
+            one.name,
+            went or NONE,
+            str(one.caused),
+            str(one.joined),
+            short(one.unowned_ms) if one.unowned_ms else NONE,
+            short(one.held_up_ms) if one.held_up_ms else NONE,
+            f"{one.read_again:,}" if one.read_again else NONE,
+        )
+    return shown
