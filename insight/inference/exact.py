@@ -44,7 +44,6 @@ class Exact:
         self._last: Rebalance | None = None
         self._taken: dict[str, Rebalance] = {}
         """Static members whose place was taken: old member id -> where that stands."""
-        commits.on_first = self._first_commit
 
     def told(self, said: Rebalance) -> None:
         """An entry."""
@@ -68,7 +67,8 @@ class Exact:
             )
 
     def committed(self, said: FirstCommit) -> None:
-        """The first commit after a rebalance."""
+        """The first commit after a rebalance. Those in `__consumer_offsets` say nothing of it here: the two
+        topics are not read in the order of time."""
         last = self._last
         if last is not None and last.generation == said.generation and last.first_commit_ms is None:
             self._last = replace(last, first_commit_ms=said.at_ms)
@@ -131,14 +131,6 @@ class Exact:
             again = replace(again, first_commit_ms=self._last.first_commit_ms)
             self._last = again
         self._out.append(again)
-
-    def _first_commit(self, at_ms: int) -> bool:
-        last = self._last
-        if last is not None and last.first_commit_ms is None and last.members and at_ms >= last.at_ms:
-            self._last = replace(last, first_commit_ms=at_ms)
-            self._out.append(self._last)
-            return True
-        return False
 
     def ended(self, at_ms: int) -> None:
         """The group is deleted."""
