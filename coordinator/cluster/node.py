@@ -77,6 +77,7 @@ class ClusterNode(ServingNode):
         self._written: dict[int, int] = {}
         self._told: frozenset[int] = frozenset()
         """What it served as of the last join."""
+        self._has_map = asyncio.Event()
         self._changed = asyncio.Event()
         """Set at every map and whenever the runtime has caught up with it."""
         self._leaving = False
@@ -90,6 +91,10 @@ class ClusterNode(ServingNode):
         self._asking = False
 
     # ---- Directory ----
+
+    async def mapped(self) -> None:
+        """See `Directory`."""
+        await self._has_map.wait()
 
     def owner(self, partition: int) -> NodeAddress | None:
         """See `Directory`."""
@@ -253,6 +258,7 @@ class ClusterNode(ServingNode):
 
     def _follow(self, cluster: ClusterMap) -> None:
         before, self.map = self.map, cluster
+        self._has_map.set()
         self._mapped_s = time.monotonic()
         if before is None or before.controller != cluster.controller or before.nodes != cluster.nodes:
             self.log.info(

@@ -39,7 +39,11 @@ class _Metadata:
 
     async def metadata(self, call: Call, request: kafka.MetadataRequest) -> kafka.MetadataResponse | None:
         """What a broker says now. While none can be asked: the nodes, and errors that are worth another try;
-        a client that asks for all topics is cut off, since an answer without topics would say something."""
+        a client that asks for all topics is cut off, since an answer without topics would say something.
+
+        Answered when the other nodes are known: librdkafka forgets whom it does not find here, with all that
+        waits for them."""
+        await self._services.directory.mapped()
         asked = request.topics
         if call.api_version == 0 and not asked:
             asked = None
@@ -117,6 +121,7 @@ class _Metadata:
     async def describe_cluster(self, call: Call, request: kafka.DescribeClusterRequest) -> Message:
         """The nodes. What may be done with the cluster is the brokers' to say."""
         services = self._services
+        await services.directory.mapped()
         response = kafka.DescribeClusterResponse(
             endpoint_type=request.endpoint_type,
             cluster_id=services.cluster_id,

@@ -22,7 +22,7 @@ from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, Services, groups, security, versions
 from ringleader.coordinator.server.handlers import offsets as committed
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
-from ringleader.protocol.messages import ApiVersionsResponse
+from ringleader.protocol.messages import ApiVersionsResponse, FindCoordinatorRequest
 
 ARRIVALS_MAX_BYTES = 128 * 1024 * 1024
 """Brokers' answers to Fetch that are on their way through this node at a time."""
@@ -91,9 +91,21 @@ class Relay:
         narrowed = {key: self.versions[key] for key in table if key in self.versions}
         for own in (groups, committed, security):
             table.update(own.register(services))
+        table[FindCoordinatorRequest.API_KEY] = self._find_coordinator(services, table)
         table.update(versions.register(services, tuple(table), narrowed))
         services.spawn(None, Deletions(self.topology, services.runtime, get_log()).watch())
         return table
+
+    def _find_coordinator(self, services: Services, table: dict[int, Handler]) -> Handler:
+        """Answered when the other nodes are known: librdkafka gives up after three times
+        COORDINATOR_NOT_AVAILABLE, which are half a second."""
+        found = table[FindCoordinatorRequest.API_KEY]
+
+        async def find(call: Call, request: Any) -> Any:
+            await services.directory.mapped()
+            return found(call, request)
+
+        return self.handler(services, find)
 
     # ---- what the handlers share ----
 

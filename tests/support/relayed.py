@@ -24,6 +24,9 @@ class Nodes:
     def __init__(self) -> None:
         self.known: list[NodeAddress] = []
 
+    async def mapped(self) -> None:
+        """See `Directory.mapped`."""
+
     def owner(self, partition: int) -> NodeAddress | None:
         """See `Directory.owner`."""
         return self.known[partition % len(self.known)]

@@ -57,6 +57,9 @@ class NodeAddress(NamedTuple):
 class Directory(Protocol):
     """Who the nodes are, and which of them owns a partition of groups. Answers at once, from memory."""
 
+    async def mapped(self) -> None:
+        """Returns when it can tell: a node that starts listens before it has heard of the others."""
+
     def owner(self, partition: int) -> NodeAddress | None:
         """Where the groups of that partition are; None while nobody has them."""
 
@@ -128,6 +131,9 @@ class _Alone:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+
+    async def mapped(self) -> None:
+        pass
 
     def owner(self, partition: int) -> NodeAddress | None:
         return self.nodes()[0]

@@ -21,9 +21,19 @@ from ringleader.coordinator.cluster.overview import wish
 from ringleader.coordinator.cluster.state import MemberState, Pin
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.serving import StartError
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    ApiVersionsRequest,
+    DescribeClusterRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+)
+from ringleader.protocol.schema import Message
 from ringleader.testing import Coordinator
+from tests.interop.kafka import free_ports
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.fenced_store import FencedStorage
+from tests.support.rawclient import AsyncRawConnection
 from tests.support.served import WAIT_S, until
 
 GROUPS = [f"group-{number}" for number in range(20)]
@@ -147,6 +157,35 @@ async def test_planned_moves_go_on_when_a_node_took_over_before_the_map_came(
         await until(lambda: {first, second} <= two.runtime.serving)
     two._follow(maps[-1])
     await until(lambda: third in two.runtime.serving)
+
+
+async def test_who_asks_a_node_that_starts_is_answered_when_it_knows_the_others(
+    nodes: Nodes, kafka_cluster: Coordinator
+) -> None:
+    """As Metadata of one node alone makes librdkafka forget the others."""
+    await nodes.start(1)
+    [port] = free_ports(1)
+    held = kafka_cluster.faults.error(
+        "SyncGroup", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, times=-1, client_id="ringleader-node-2"
+    )
+    starting = asyncio.create_task(nodes.start(2, listen=f"127.0.0.1:{port}"))
+    await until(lambda: held.hits > 0)
+    asked: list[Message] = [
+        MetadataRequest(topics=[]),
+        DescribeClusterRequest(),
+        FindCoordinatorRequest(coordinator_keys=GROUPS[:1]),
+    ]
+    clients = [await AsyncRawConnection.connect(f"127.0.0.1:{port}") for _ in range(4)]
+    answers = [asyncio.create_task(client.call(one)) for client, one in zip(clients, asked, strict=False)]
+    await clients[-1].call(ApiVersionsRequest())
+    kafka_cluster.faults.clear()
+    metadata, described, found = await asyncio.gather(*answers)
+    assert [one.node_id for one in metadata.brokers] == [1, 2]
+    assert [one.broker_id for one in described.brokers] == [1, 2]
+    assert found.coordinators[0].error_code == 0
+    await starting
+    for client in clients:
+        await client.close()
 
 
 async def test_two_nodes_with_one_id_do_not_last(nodes: Nodes) -> None:

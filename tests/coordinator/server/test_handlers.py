@@ -58,6 +58,9 @@ async def test_several_coordinators_are_found_in_the_order_of_the_request() -> N
 class TwoNodes:
     """Node 3 has partition 0, nobody the others."""
 
+    async def mapped(self) -> None:
+        pass
+
     def owner(self, partition: int) -> NodeAddress | None:
         return self.nodes()[0] if partition == 0 else None
 

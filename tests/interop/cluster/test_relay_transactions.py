@@ -117,8 +117,9 @@ class Mover:
 
 
 async def patiently(function: Callable[..., T], *arguments: Any) -> T:
-    """In a thread that nobody waits for longer than that: a call of librdkafka may never come back. Raises
-    TimeoutError."""
+    """In a thread that nobody waits for longer than that: librdkafka's send_offsets_to_transaction never
+    comes back when the group's coordinator was away for so long that Metadata did not name it (its issues
+    5511 and 5456; it does so with Apache Kafka's coordinator, too). Raises TimeoutError."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
