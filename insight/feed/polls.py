@@ -86,6 +86,8 @@ class Polls:
             if not topic.error_code
         }
         self._tell(TopicsSeen(self._now_ms(), there))
+        if self.all_away:
+            self._away = set()  # one of them answers
         self._away &= set(metadata.brokers)
         self._coordinators()
         return metadata
@@ -111,6 +113,11 @@ class Polls:
         if self._metadata is not None:
             self._away = set(self._metadata.brokers)
             self._coordinators()
+
+    @property
+    def all_away(self) -> bool:
+        """Whether no broker answered when it was asked last."""
+        return self._metadata is not None and self._away >= set(self._metadata.brokers)
 
     def partitions(self, topic: str) -> int:
         """How many it has; 0: there is none."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from ringleader.clients.checks import seconds
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.security.sasl import Sasl
-from ringleader.clients.errors import RetriableError
+from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
 from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
 from ringleader.insight.feed.recorder import Recorder
@@ -32,6 +32,8 @@ FLUSH_S = 1.0
 GROUPS_EVERY_S = 1.0
 TOPICS_EVERY_S = 10.0
 LAGS_EVERY_S = 10.0
+AGAIN_S = 1.0
+"""A cluster that is away is asked again after that."""
 
 
 class Progress(NamedTuple):
@@ -331,6 +333,8 @@ class Watcher:
     async def _look_at_groups(self) -> None:
         if not self._behind:
             await self._polls.moving(self._recording.inference.moving())
+            if self._polls.all_away:
+                await self._polls.topics()
 
     async def _look_at_lags(self) -> None:
         if not self._behind:
@@ -343,13 +347,16 @@ class Watcher:
             next_s = loop.time() + every_s
             try:
                 await look()
-            except RetriableError as error:
+            except AuthenticationError:
+                raise
+            except ClientError as error:
+                next_s = min(next_s, loop.time() + AGAIN_S)
                 self._polls.lost()
                 if not self._away:
                     self._away = True
-                    self._on_notice(f"the cluster does not answer ({error}): waiting for it")
+                    self._on_notice(f"the cluster does not answer ({error}); waiting for it")
             else:
-                if self._away and look == self._look_at_topics:
+                if self._away and not self._polls.all_away:
                     self._away = False
                     self._on_notice("the cluster answers again")
             await asyncio.sleep(max(0.0, next_s - loop.time()))

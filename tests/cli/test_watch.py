@@ -1,0 +1,183 @@
+"""``ringleader watch``: what happens is printed as it happens, and is in the history."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from ringleader.insight.history import History
+from ringleader.testing.coordinator import Coordinator
+from tests.support.command import PATIENCE_S, command_line, environment, run_here
+
+TOPIC = "orders"
+
+
+@pytest.fixture
+def coordinator() -> Iterator[Coordinator]:
+    with Coordinator(topics={TOPIC: 6}) as started:
+        yield started
+
+
+class Running:
+    """The command, and what it printed."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def says(self, text: str) -> str:
+        """The next line of complaints and notes that has this in it."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if text in line:
+                return line
+        raise AssertionError(f"it never said {text!r}")
+
+    def until(self, wanted: Callable[[str], bool]) -> str:
+        """The next line of output that is wanted."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if wanted(line):
+                return line
+        raise AssertionError("it ended before that")
+
+
+@contextmanager
+def watching(coordinator: Coordinator, history: Path, *arguments: str) -> Iterator[Running]:
+    """Ends with Ctrl-C, in order."""
+    process = subprocess.Popen(
+        command_line("watch", "--history", str(history), *arguments),
+        env=environment(coordinator.bootstrap),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Running(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class Member:
+    """A member of a group until the block ends; it polls on a thread of its own."""
+
+    def __init__(self, coordinator: Coordinator, group: str, client_id: str) -> None:
+        self._consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": coordinator.bootstrap,
+                "group.id": group,
+                "client.id": client_id,
+                "heartbeat.interval.ms": 100,
+            }
+        )
+        self._leaving = False
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> None:
+        self._consumer.subscribe([TOPIC])
+        self._thread.start()
+
+    def __exit__(self, *_error: object) -> None:
+        self._leaving = True
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        while not self._leaving:
+            self._consumer.poll(0.05)
+
+
+def test_rebalances_as_lines_and_as_a_history_until_ctrl_c(coordinator: Coordinator, tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    with (
+        Member(coordinator, "before", "early"),
+        watching(coordinator, path, "--no-page", "--group", "billing", "--group", "before") as watch,
+    ):
+        note = watch.says("watching ")
+        assert f"of {coordinator.bootstrap}; the history is in {path}" in note
+        with Member(coordinator, "billing", "anna"), Member(coordinator, "unseen", "nobody"):
+            line = watch.until(lambda line: "billing" in line)
+            assert "billing: member joined: anna@127.0.0.1; members 0 -> 1; 6 partitions moved" in line
+        line = watch.until(lambda line: "members 1 -> 0" in line)
+        assert "billing: member left: anna@127.0.0.1" in line
+        assert "unseen" not in line
+    with History.open(path, read_only=True) as history:
+        assert {one.group for one in history.groups()} == {"before", "billing", "unseen"}
+
+
+def test_json_and_a_page_and_what_was_there_before(coordinator: Coordinator, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        page = f"127.0.0.1:{free.getsockname()[1]}"
+    with (
+        Member(coordinator, "billing", "anna"),
+        watching(coordinator, tmp_path / "h", "--json", "--page", page) as watch,
+    ):
+        assert f"http://{page}/" in watch.says("the page is at")
+        watch.says("watching ")
+        with Member(coordinator, "billing", "bert"):
+            said: dict[str, Any] = json.loads(
+                watch.until(lambda line: '"bert' in line and '"joined"' in line)
+            )
+            assert said["type"] == "rebalance"
+            assert said["group"] == "billing"
+            assert said["confidence"] == "exact"
+            assert said["at"].endswith("Z")
+            assert {one["client_id"] for one in said["members"]} == {"anna", "bert"}
+            with urllib.request.urlopen(f"http://{page}/api/groups", timeout=PATIENCE_S) as answer:
+                assert b"billing" in answer.read()
+
+
+def test_a_cluster_that_goes_away_is_said_and_waited_for(coordinator: Coordinator, tmp_path: Path) -> None:
+    with watching(coordinator, tmp_path / "h", "--no-page") as watch:
+        watch.says("watching 0 groups")
+        coordinator._end()
+        watch.says("the cluster does not answer")
+        coordinator.start()
+        watch.says("the cluster answers again")
+        with Member(coordinator, "billing", "anna"):
+            watch.until(lambda line: "billing: member joined: anna" in line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--keep", "soon"], 2, "--keep: a length of time is 1h"),
+        (["--keep", "0s"], 2, "--keep: a history reaches back some time"),
+        (["--max-size", "big"], 2, "--max-size: a size is 1g"),
+        (["--max-size", "10k"], 2, "--max-size: give it at least 1m"),
+        (["--page", "8088"], 2, "--page: "),
+        (["--page", "0.0.0.0:8088"], 2, "--page: 0.0.0.0 can be reached from other machines"),
+        (["--bootstrap-server", "nowhere:port"], 2, "--bootstrap-server: "),
+        (["--history", "/dev/null/h"], 1, "cannot be opened"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    coordinator: Coordinator, arguments: list[str], code: int, says: str
+) -> None:
+    done = run_here(coordinator.bootstrap, "watch", *arguments)
+    assert done.code == code
+    assert says in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_second_watcher_is_told_who_writes(coordinator: Coordinator, tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    with History.open(path):
+        done = run_here(coordinator.bootstrap, "watch", "--no-page", "--history", str(path))
+    assert done.code == 1
+    assert f"process {os.getpid()} writes {path} already" in done.err
