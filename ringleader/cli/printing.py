@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
 import sys
 import time
@@ -64,17 +65,21 @@ class Printer:
         self._left = options.max_records
 
     async def run(self) -> None:
-        """Print until it is over. Raises ClientError; BrokenPipeError when nobody reads any more."""
+        """Print until it is over, or until SIGTERM. Raises ClientError; BrokenPipeError when nobody reads any
+        more."""
         printing = asyncio.create_task(self._run())
         nobody_reads = _nobody_reads()
+        # A member leaves its group, as on Ctrl-C: the others need not wait for its session to end.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, printing.cancel)
         try:
             await asyncio.wait([printing, nobody_reads], return_when=asyncio.FIRST_COMPLETED)
         finally:
             printing.cancel()
             await asyncio.wait([printing])
         if not printing.cancelled():
-            return printing.result()
-        raise BrokenPipeError
+            printing.result()
+        elif nobody_reads.done():
+            raise BrokenPipeError
 
     async def _run(self) -> None:
         consumer = await self._consumer()

@@ -220,13 +220,16 @@ class Running:
         return self.process.returncode, err.decode()
 
 
-def test_interrupted_a_member_commits_what_it_has_printed(coordinator: Coordinator, topic: str) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_interrupted_a_member_commits_what_it_has_printed_and_leaves(
+    coordinator: Coordinator, topic: str, number: signal.Signals, code: int
+) -> None:
     running = Running(coordinator, topic, "--group", topic, "--format", "raw")
     assert len(running.lines(14)) == 14
     produce(coordinator, topic, {"value": "later", "partition": 2})
     assert running.lines(1) == ["later"]
-    running.process.send_signal(signal.SIGINT)
-    assert running.ended() == (130, "")
+    running.process.send_signal(number)
+    assert running.ended() == (code, "")
     told = json.loads(run_command(coordinator.bootstrap, "groups", "describe", topic, "--json").out)
     assert (told["members"], [one["lag"] for one in told["offsets"]]) == ([], [0, 0, 0])
 
