@@ -35,6 +35,8 @@ class Earlier(Protocol):
     def at_ms(self) -> int: ...
     @property
     def why(self) -> Departure: ...
+    @property
+    def sure(self) -> bool: ...
 
 
 class Change(NamedTuple):
@@ -114,7 +116,7 @@ def _ids(some: Sequence[Member]) -> tuple[str, ...]:
 
 def _came(change: Change) -> Verdict:
     back = [one for one in change.joined if one.member_id in change.returned]
-    clean = [one for one in back if change.returned[one.member_id].why is Departure.LEFT]
+    whys = {change.returned[one.member_id].why for one in back}
     evidence = []
     for one in back:
         earlier = change.returned[one.member_id]
@@ -122,8 +124,10 @@ def _came(change: Change) -> Verdict:
             f"{one.name} went {seconds(change.at_ms - earlier.at_ms)} before ({earlier.why.value}), and came "
             "back with the same client id from the same host"
         )
-    if clean and len(clean) == len(change.joined):
-        return Verdict(Cause.MEMBER_RESTARTED, Confidence.LIKELY, tuple(evidence), _ids(change.joined))
+    if len(back) == len(change.joined) and whys <= {Departure.LEFT, Departure.UNKNOWN}:
+        likely = whys == {Departure.LEFT} and all(one.sure for one in change.returned.values())
+        sure = Confidence.LIKELY if likely else Confidence.POSSIBLE
+        return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence), _ids(change.joined))
     new = (
         f"{members(change.joined)} {'is' if len(change.joined) == 1 else 'are'} new in generation "
         f"{change.generation}"

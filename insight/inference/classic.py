@@ -52,6 +52,10 @@ DEPARTED_MS = 60_000
 
 _DEPARTED_MAX = 200
 _STATICS_MAX = 8
+_ALIVE_MS = 1_500
+"""Who commits more often than this, and did until its place was taken, was still there."""
+_RESTART_MS = 500
+"""A process does not start faster than this."""
 _FENCING_MS = 10 * 60_000
 _HEARTBEAT_MS = 3_000
 """The heartbeat interval of clients, unless a third of their session is shorter."""
@@ -71,6 +75,7 @@ class Departed(NamedTuple):
     name: str
     at_ms: int
     why: Departure
+    sure: bool
 
 
 class Takeover(NamedTuple):
@@ -82,6 +87,8 @@ class Takeover(NamedTuple):
     """Who had it, as CLIENT_ID@HOST,"""
     came: str
     """and who has it."""
+    alive: bool
+    """The one before had committed until then, as usual."""
     told: Rebalance
 
 
@@ -123,7 +130,6 @@ class Classic:
         self._commits.nobody = not members and value.protocol_type != ""
         after = self._polls.end(fact.at_ms)
         made = self._rebalance(fact.source, fact.at_ms, value, members, before)
-        self._commits.generation((one.topic, one.partition) for one in made.moves)
         self._last = made
         self._stopped = {}
         self._counts = _counts(members, self._counts)
@@ -142,9 +148,17 @@ class Classic:
         for old_id, new_id in _taken_over(_by_id(made.before), _by_id(members)).items():
             old, new = _by_id(made.before)[old_id], _by_id(members)[new_id]
             self._takeovers.append(
-                Takeover(new.instance_id or "", fact.at_ms, _place(old), _place(new), made)
+                Takeover(
+                    new.instance_id or "",
+                    fact.at_ms,
+                    _place(old),
+                    _place(new),
+                    self._was_alive(old, fact.at_ms) is True,
+                    made,
+                )
             )
             del self._takeovers[:-_STATICS_MAX]
+        self._commits.generation((one.topic, one.partition) for one in made.moves)
         self._out += (made, self.state)
         self._holders.hold(made)
 
@@ -257,8 +271,8 @@ class Classic:
         said = verdict(change)
         if taken:
             said = self._twice(said, change)
-            if said.cause is Cause.INSTANCE_FENCED:
-                left |= {one: Gone(Departure.FENCED, said.confidence, None, came) for one in taken}
+            why = Departure.FENCED if said.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
+            left |= {one: Gone(why, said.confidence, None, came) for one in taken}
         if joined or missing or changed or taken or said.cause is Cause.TOPICS_CHANGED:
             self._visible_ms = at_ms
         self._remember(missing, left, at_ms)
@@ -380,13 +394,18 @@ class Classic:
     def _remember(self, missing: Iterable[Member], left: dict[str, Gone], at_ms: int) -> None:
         for one in missing:
             if left[one.member_id].why is not Departure.RESTARTED:
-                gone = Departed(one.client_id, one.host, one.name, at_ms, left[one.member_id].why)
-                self._departed.append(gone)
+                gone = left[one.member_id]
+                sure = gone.confidence is not Confidence.POSSIBLE
+                self._departed.append(Departed(one.client_id, one.host, one.name, at_ms, gone.why, sure))
         kept = [one for one in self._departed if at_ms - one.at_ms <= DEPARTED_MS]
         self._departed = kept[-_DEPARTED_MAX:]
 
     def _twice(self, said: Verdict, change: Change) -> Verdict:
-        """Two processes with one instance id take each other's place, again and again."""
+        """Two processes with one instance id take each other's place, again and again.
+
+        Apache Kafka keeps client id and host of the first one, so that these do not show it; commits that
+        went on until the place was taken do.
+        """
         for old, new in change.taken:
             instance_id = new.instance_id or ""
             earlier = [
@@ -394,12 +413,17 @@ class Classic:
                 for one in self._takeovers
                 if one.instance_id == instance_id and change.at_ms - one.at_ms <= _FENCING_MS
             ]
+            left, came, alive = _place(old), _place(new), self._was_alive(old, change.at_ms)
+            if said.confidence is Confidence.LIKELY and alive is not False:
+                doubt = "nothing shows that the process before it had ended: another one would look the same"
+                said = said._replace(confidence=Confidence.POSSIBLE, evidence=(*said.evidence, doubt))
             if not earlier:
                 continue
-            left, came = _place(old), _place(new)
             times = f"{count(len(earlier) + 1, 'takeover')} in {seconds(change.at_ms - earlier[0].at_ms)}"
-            if left != came and any(came in (one.left, one.came) for one in earlier):
-                text = f"instance id {instance_id} went from {left} back to {came}: {times}"
+            back = left != came and any(came in (one.left, one.came) for one in earlier)
+            if back or (alive and earlier[-1].alive):
+                how = f"went from {left} back to {came}" if back else "was taken from one that was committing"
+                text = f"instance id {instance_id} {how}: {times}"
                 said = Verdict(Cause.INSTANCE_FENCED, Confidence.LIKELY, (text,), (new.member_id,))
                 self._were_twice(earlier, text)
             elif len(earlier) >= 2:
@@ -409,6 +433,17 @@ class Classic:
                 )
                 said = Verdict(Cause.INSTANCE_FENCED, Confidence.POSSIBLE, (text,), (new.member_id,))
         return said
+
+    def _was_alive(self, member: Member, at_ms: int) -> bool | None:
+        """Whether it had committed until then, as usual; None where that cannot be told."""
+        slots = list(self._commits.of(member.assigned))
+        gap_ms, last_ms = usual_gap_ms(slots), _newest_ms(slots)
+        if gap_ms is None or last_ms is None:
+            return None
+        silent_ms = at_ms - last_ms
+        if silent_ms > gap_ms + _RESTART_MS:
+            return False
+        return True if silent_ms <= gap_ms <= _ALIVE_MS else None
 
     def _were_twice(self, earlier: Sequence[Takeover], text: str) -> None:
         """What looked like restarts was not."""
@@ -533,7 +568,7 @@ class Classic:
             "polls": self._polls.dump(),
             "last": None if self._last is None else unpacked(rebalance_data(self._last)),
             "departed": self._departed,
-            "takeovers": [[*one[:4], unpacked(rebalance_data(one.told))] for one in self._takeovers],
+            "takeovers": [[*one[:5], unpacked(rebalance_data(one.told))] for one in self._takeovers],
             "stopped": self._stopped,
             "counts": self._counts,
             "visible": self._visible_ms,
@@ -552,7 +587,7 @@ class Classic:
         self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
         self._departed = [Departed(*one)._replace(why=Departure(one[4])) for one in said["departed"]]
         self._takeovers = [
-            Takeover(*one)._replace(told=rebalance_of(packed(one[4]))) for one in said["takeovers"]
+            Takeover(*one)._replace(told=rebalance_of(packed(one[5]))) for one in said["takeovers"]
         ]
         self._stopped = said["stopped"]
         self._counts = said["counts"]

@@ -23,6 +23,7 @@ EXPIRY_LATE_MS = 1_000
 POLL_LATE_MS = 3_500
 """A poll interval that is exceeded is noticed within a heartbeat interval; 3 s is what clients have."""
 
+_STILL_MS = 200
 _STUCK_MS = 3_000
 
 LEAVING_MS = 700
@@ -63,6 +64,8 @@ class Absence(NamedTuple):
     session_assumed: bool = False
     """The session timeout is Kafka's default: nobody said it."""
     static: bool = False
+    commits_count: bool = True
+    """A commit keeps a session alive, as in the classic protocol; else only heartbeats do."""
 
 
 def why_gone(seen: Absence) -> Gone:
@@ -120,9 +123,16 @@ def _by_silence(seen: Absence, last_ms: int, silent_ms: int) -> Gone:
     def fits(from_ms: int, to_ms: int) -> bool:
         return least_ms <= to_ms and most_ms >= from_ms
 
+    # The last heartbeat may have been before the last commit.
+    early_ms = SLACK_MS if seen.commits_count else (session_ms or 0) // 3
     left = gap_ms is None or fits(0, blur_ms + LEAVING_MS)
-    expired = session_ms is None or fits(session_ms - SLACK_MS, session_ms + blur_ms + EXPIRY_LATE_MS)
+    expired = session_ms is None or fits(session_ms - early_ms, session_ms + blur_ms + EXPIRY_LATE_MS)
     busy = poll_ms is not None and fits(poll_ms - blur_ms - SLACK_MS, poll_ms + blur_ms + POLL_LATE_MS)
+    in_a_row = False
+    if not seen.commits_count and poll_ms is not None and session_ms is not None and not busy:
+        # librdkafka then sends no more heartbeats, and its session ends, too.
+        both_ms = poll_ms + session_ms
+        busy = in_a_row = fits(both_ms - blur_ms - early_ms, both_ms + blur_ms + POLL_LATE_MS)
     timeout = f"its session timeout is {seconds(session_ms or 0)}"
     if seen.session_assumed:
         timeout = f"the session timeout is {seconds(session_ms or 0)} unless the broker has another"
@@ -131,9 +141,9 @@ def _by_silence(seen: Absence, last_ms: int, silent_ms: int) -> Gone:
     def gone(why: Departure, how: Confidence, *said: str | None) -> Gone:
         return Gone(why, how, silent_ms, tuple(one for one in said if one))
 
-    if session_ms is not None and most_ms < session_ms - SLACK_MS:
+    if session_ms is not None and most_ms < session_ms - early_ms:
         return _before_expiry(
-            seen, gone, f"{measured}; {timeout}: it was gone before that", usual, busy and not left
+            seen, gone, f"{measured}; {timeout}: it was gone before that", usual, busy, left
         )
     if expired and not left and not busy:
         narrow = gap_ms is not None and session_ms is not None and gap_ms + EXPIRY_LATE_MS < 0.8 * session_ms
@@ -146,6 +156,8 @@ def _by_silence(seen: Absence, last_ms: int, silent_ms: int) -> Gone:
             f"and {timeout}: "
             "heartbeats had gone on"
         )
+        if in_a_row:
+            said = f"{measured}: its poll interval of {seconds(poll_ms)}, and then its session; {timeout}"
         sure = best if active or alone else Confidence.POSSIBLE
         return gone(Departure.POLL_INTERVAL_EXCEEDED, sure, said, usual)
     if expired and (busy or left):
@@ -169,27 +181,30 @@ def _by_silence(seen: Absence, last_ms: int, silent_ms: int) -> Gone:
 
 
 def _before_expiry(
-    seen: Absence, gone: Callable[..., Gone], said: str, usual: str | None, busy: bool
+    seen: Absence, gone: Callable[..., Gone], said: str, usual: str | None, busy: bool, left: bool
 ) -> Gone:
     """It went while its session could not be over."""
-    if busy:
+    if busy and not left:
         poll = f"its poll interval of {seconds(seen.rebalance_timeout_ms or 0)} is shorter than its session"
         return gone(Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, said, usual, poll)
+    still = None
     moved_ms, others_ms = seen.last_moved_ms, seen.others_moved_ms
     if moved_ms is not None and others_ms is not None and seen.gap_ms is not None:
         stuck_ms = (seen.last_commit_ms or moved_ms) - moved_ms
-        if stuck_ms > max(_STUCK_MS, 3 * seen.gap_ms) and others_ms > moved_ms + 0.5 * stuck_ms:
-            stuck = (
-                f"its offsets had not moved for {seconds(stuck_ms)}, though it committed and the "
-                "others' moved: its "
-                "application was busy, or had nothing to read"
+        if stuck_ms > seen.gap_ms + _STILL_MS and others_ms > moved_ms + 0.5 * stuck_ms:
+            still = (
+                f"its offsets had not moved for {seconds(seen.at_ms - moved_ms)}, though it committed "
+                "and the "
+                "others' moved: its application was busy, or had nothing to read"
             )
-            return gone(Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, said, stuck)
-    sure = Confidence.POSSIBLE if seen.session_assumed and seen.gap_ms is None else Confidence.LIKELY
+            if stuck_ms > max(_STUCK_MS, 3 * seen.gap_ms):
+                return gone(Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, said, still)
+    doubtful = still or not left or (seen.session_assumed and seen.gap_ms is None)
+    sure = Confidence.POSSIBLE if doubtful else Confidence.LIKELY
     static = None
     if seen.static:
         sure = Confidence.POSSIBLE
         static = (
             "most clients' static members do not leave when they stop: an operator's removal looks the same"
         )
-    return gone(Departure.LEFT, sure, said, usual, static)
+    return gone(Departure.LEFT, sure, said, usual, still, static)

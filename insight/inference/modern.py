@@ -70,6 +70,7 @@ class Left(NamedTuple):
     host: str
     at_ms: int
     why: Departure
+    sure: bool
 
 
 class Modern:
@@ -244,7 +245,9 @@ class Modern:
         before += [one for one, _ in self._gone.values()]
         for member_id, (member, _) in self._gone.items():
             self._end_span(member, at_ms, left[member_id], rebalance_id)
-            self._lately.append(Left(member.client_id, member.host, at_ms, left[member_id].why))
+            gone = left[member_id]
+            sure = gone.confidence is not Confidence.POSSIBLE
+            self._lately.append(Left(member.client_id, member.host, at_ms, gone.why, sure))
         self._lately = [one for one in self._lately if at_ms - one.at_ms <= _RESTART_MS]
         commits = [slot.at_ms for slot in self._commits.slots.values() if slot.count]
         self._commits.generation(())
@@ -317,6 +320,7 @@ class Modern:
                 waited_ms=None,
                 session_assumed=session_ms is None,
                 static=member.instance_id is not None,
+                commits_count=False,
             )
         )
 
@@ -395,21 +399,42 @@ class Modern:
         text = f"{members(some)} {'is' if len(some) == 1 else 'are'} new"
         evidence = [text]
         free = [one for one in self._lately if at_ms - one.at_ms <= _RESTART_MS]
-        back = 0
+        whys = []
         for member in some:
             for one in reversed(free):
                 if (one.client_id, one.host) == (member.client_id, member.host):
                     free.remove(one)
-                    back += one.why is Departure.LEFT
+                    whys.append((one.why, one.sure))
                     evidence.append(
                         "one of the same client id went from the same host "
                         f"{seconds(at_ms - one.at_ms)} before "
                         f"({one.why.value})"
                     )
                     break
-        if back == len(some):
-            return Verdict(Cause.MEMBER_RESTARTED, Confidence.LIKELY, tuple(evidence[1:]), tuple(self._came))
-        return Verdict(Cause.MEMBER_JOINED, Confidence.CERTAIN, tuple(evidence), tuple(self._came))
+        if len(whys) == len(some) and {why for why, _ in whys} <= {Departure.LEFT, Departure.UNKNOWN}:
+            sure = Confidence.LIKELY if {*whys} == {(Departure.LEFT, True)} else Confidence.POSSIBLE
+            return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence[1:]), tuple(self._came))
+        silent = [one for one in map(self._silent_twin, some) if one is not None]
+        if silent:
+            evidence.append(
+                f"{members(silent)} of the same client id and host is still there, and nothing shows "
+                "that it is "
+                "alive: the new one may be its restart"
+            )
+        sure = Confidence.POSSIBLE if silent else Confidence.CERTAIN
+        return Verdict(Cause.MEMBER_JOINED, sure, tuple(evidence), tuple(self._came))
+
+    def _silent_twin(self, new: Member) -> Member | None:
+        """One of the same client id and host that does not commit as usual."""
+        for one in self._members.values():
+            if one.member_id in self._came or (one.client_id, one.host) != (new.client_id, new.host):
+                continue
+            slots = list(self._commits.of(one.assigned))
+            gap_ms = usual_gap_ms(slots)
+            newest_ms = max((slot.at_ms for slot in slots), default=None)
+            if gap_ms is None or newest_ms is None or self._since[new.member_id] - newest_ms > gap_ms:
+                return one
+        return None
 
     # ---- assignments ----
 
