@@ -15,6 +15,9 @@ _RUN_MS = 20_000
 _LATE_MS = 1_500
 """Sessions end, and groups come together, that much later."""
 
+_YOUNG = 5
+"""A group that is seen first in a generation up to this may be new."""
+
 _AGAIN_MS = 2 * 60_000
 """The second half of a cooperative rebalance comes within this."""
 
@@ -85,11 +88,12 @@ class Verdict(NamedTuple):
 def verdict(change: Change) -> Verdict:
     """Why."""
     if not change.known:
-        return Verdict(
-            Cause.UNKNOWN,
-            Confidence.UNKNOWN,
-            (f"the record before generation {change.generation} was not read",),
-        )
+        missing = f"the record before generation {change.generation} was not read"
+        if change.generation > _YOUNG or not change.members:
+            return Verdict(Cause.UNKNOWN, Confidence.UNKNOWN, (missing,))
+        # Where several start at once, their first generations may end before the leader has synced.
+        text = f"{missing}, or there was none: {members(change.members)} may have formed the group just now"
+        return Verdict(Cause.MEMBER_JOINED, Confidence.POSSIBLE, (text,), _ids(change.members))
     outage = change.coordinator_ms is not None
     if change.missing and change.joined:
         said = _came_and_went(change)
@@ -249,6 +253,8 @@ def _nobody(change: Change) -> Verdict:
     had = {partition for one in before.members for partition in one.assigned}
     has = {partition for one in change.members for partition in one.assigned}
     since_ms = change.at_ms - change.since_ms
+    leader = next((one for one in before.members if one.member_id == before.leader), None)
+    who = (leader.member_id,) if leader is not None else ()
     grown = _grown(change, has)
     if grown:
         text = listed(
@@ -257,7 +263,10 @@ def _nobody(change: Change) -> Verdict:
                 for name, (old, new) in grown.items()
             ]
         )
-        return Verdict(Cause.TOPICS_CHANGED, Confidence.CERTAIN, (text,))
+        if any(old for old, _ in grown.values()) or grown.keys() & change.topic_changes.keys():
+            return Verdict(Cause.TOPICS_CHANGED, Confidence.CERTAIN, (text,))
+        text += ": its leader learned only now that they are there, or they were created"
+        return Verdict(Cause.LEADER_REJOINED, Confidence.POSSIBLE, (text,), who)
     resumed = has - had
     if resumed and since_ms <= _AGAIN_MS:
         text = (
@@ -268,7 +277,12 @@ def _nobody(change: Change) -> Verdict:
         return Verdict(Cause.REBALANCE_CONTINUED, Confidence.CERTAIN, (text,))
     gone = {topic for topic, _ in had} - {topic for topic, _ in has}
     topics = {topic for one in change.members for topic in one.topics}
-    told = {name: counts for name, counts in change.topic_changes.items() if name in topics | gone}
+    told = {
+        name: (old, new)
+        for name, (old, new) in change.topic_changes.items()
+        # What had been given out before it was seen made an earlier rebalance.
+        if name in topics | gone and not old < new <= change.counts.get(name, 0)
+    }
     if told:
         return Verdict(Cause.TOPICS_CHANGED, Confidence.LIKELY, (change_text(told),))
     same = "the same members with the same subscriptions"
@@ -279,8 +293,6 @@ def _nobody(change: Change) -> Verdict:
     if change.glimpsed:
         text = f"{same}, but polls saw {listed(sorted(change.glimpsed))} join and go in between"
         return Verdict(Cause.MEMBER_JOINED, Confidence.POSSIBLE, (text,))
-    leader = next((one for one in before.members if one.member_id == before.leader), None)
-    who = (leader.member_id,) if leader is not None else ()
     if change.visible_ms is not None and change.at_ms - change.visible_ms <= _RUN_MS:
         text = (
             f"{same}, {seconds(change.at_ms - change.visible_ms)} after the last change: some "

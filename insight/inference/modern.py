@@ -532,7 +532,10 @@ class Modern:
             self._close(at_ms, Outcome.STABLE)
 
     def _all_given(self) -> bool:
-        return not any(giver is not None for _, giver in self._free.values()) or self.kind is Kind.SHARE
+        # Nobody gets what nobody subscribes to any more.
+        wanted = {topic for member in self._members.values() for topic in member.topics}
+        free = any(giver is not None and topic in wanted for (topic, _), (_, giver) in self._free.items())
+        return not free or self.kind is Kind.SHARE
 
     def _close(self, at_ms: int, outcome: Outcome) -> None:
         made = self._open
