@@ -150,7 +150,7 @@ def _say_incidents(out: Console, found: list[Incident], times: Times) -> None:
             f" [bold]{one.why}[/bold]{doubt(one.confidence)}"
         )
         lines = [f"from {where(one.member)}, generation {one.generation}"]
-        if one.silent_ms is not None:
+        if one.silent_ms is not None and one.why not in ("left", "restarted", "fenced"):
             lines.append(f"nothing was heard of it for {length(one.silent_ms)}{_limit(one)}")
         if one.partitions:
             heirs = f", then of {some(one.heirs)}" if one.heirs else ""

@@ -173,7 +173,9 @@ def _lag_and_rate(history: History, group: str, now: int) -> tuple[int | None, f
     points = [
         (one.topic, one.partition, one.at_ms, one.committed) for one in samples if one.committed is not None
     ]
-    if not points:  # nobody looks at lags: the commits tell the rate alone
+    if (
+        len({at_ms for _, _, at_ms, _ in points}) < 2
+    ):  # nobody looks at lags so far: the commits tell the rate
         points = [
             (one.topic, one.partition, one.at_ms, one.offset)
             for one in history.commits(group, since_ms=now - RATE_MS, until_ms=now)
@@ -256,11 +258,13 @@ class _Live:
         from rich.console import Group
         from rich.text import Text
 
+        from ringleader.insight.advice.words import count
+
         rows = sorted_by(rows, self._sort)
         fits = max(height - 5, 1)
         head = Text.assemble(
             ("ringleader top", "bold"),
-            f"  {history.address or history.path}  {len(rows)} groups, by {self._sort}",
+            f"  {history.address or history.path}  {count(len(rows), 'group')}, by {self._sort}",
         )
         if len(rows) > fits:
             head.append(f", {len(rows) - fits} more below")

@@ -164,6 +164,8 @@ class _Writer:
         self.alive: dict[str, Process] = {}
         self.away: dict[tuple[str, str], list[Process]] = {}
         self.asks: list[int] = []
+        self.last_ms = 0
+        """A moment after the end of the last rebalance: until then all that were in it were alive."""
         self.counts: dict[str, int] = {}
         self.partitions: list[tuple[int, dict[str, int]]] = []
 
@@ -179,6 +181,7 @@ class _Writer:
         number = next(n for n, one in enumerate(self.past.rebalances) if one.id == first.id)
         for rebalance in self.past.rebalances[number:]:
             self._follow(rebalance, self.past.began_ms(rebalance))
+            self.last_ms = rebalance.at_ms + 1
         for processes in self.away.values():
             for process in processes:
                 if process.silences and process.silences[-1].until_ms == FOREVER_MS:
@@ -272,17 +275,18 @@ class _Writer:
         silent_ms = gone.silent_ms or 0
         dead = silent_ms >= DEAD_SHARE * process.session_timeout_ms
         if gone.why in (Departure.SESSION_EXPIRED, Departure.NEW_MEMBER_TIMEOUT):
-            process.silences.append(Window(began_ms - process.session_timeout_ms))
+            process.silences.append(Window(max(began_ms - process.session_timeout_ms, self.last_ms)))
             waiting.append(process)
         elif gone.why is Departure.POLL_INTERVAL_EXCEEDED:
-            busy_ms = began_ms - process.rebalance_timeout_ms
+            busy_ms = max(began_ms - process.rebalance_timeout_ms, self.last_ms)
             process.busy.append(Window(busy_ms, gives_up_ms=began_ms))
             waiting.append(process)
         elif gone.why is Departure.NOT_REJOINED:
             process.busy.append(Window(began_ms - 1))
             waiting.append(process)
         elif gone.why is Departure.RESTARTED and dead:
-            process.ends_ms, process.ending = began_ms - silent_ms, Ending.DIES
+            process.ends_ms = max(began_ms - silent_ms, self.last_ms)
+            process.ending = Ending.DIES
         elif gone.why is Departure.FENCED or rebalance.id in self.without_generation:
             process.ends_ms, process.ending = began_ms, Ending.DIES
         else:

@@ -46,6 +46,21 @@ def test_played_as_it_was_every_recorded_rebalance_comes_out_again(
         assert len(one.members) == len(other.entry.members_after)
 
 
+@pytest.mark.parametrize(
+    "script", [one for one in SCRIPTS if one not in (slow_leader, slow_joiner)], ids=lambda one: one.__name__
+)
+def test_without_the_phases_it_comes_out_again_all_the_same(
+    tmp_path: Path, script: Callable[[Made], object]
+) -> None:
+    """As a cluster's own record has it when nobody polled."""
+    past = past_of(tmp_path, script)
+    nothing = {"began_ms": None, "join_ms": None, "leader_ms": None, "sync_ms": None, "join_last_member": ""}
+    bare = [replace(one, **nothing) for one in past.rebalances]  # type: ignore[arg-type]
+    player = Replay(replace(past, rebalances=bare))
+    assert player.confidence is Confidence.LIKELY
+    assert player.reproduced == len(player.script.rebalances)
+
+
 def test_the_same_record_gives_the_same_replay(tmp_path: Path) -> None:
     past = past_of(tmp_path, scaling)
     policy = Policy("", assignor="cooperative-sticky")
