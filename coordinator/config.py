@@ -128,6 +128,11 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         description="NAME:PARTITIONS of a topic to create at start when it is missing. May be given several "
         "times; separated by commas in the environment and in a file.",
     )
+    http_listen: AddressField | None = Field(
+        None,
+        description="HOST:PORT of health (`/health`, `/ready`) and metrics for Prometheus (`/metrics`), "
+        "without authentication. Default: none.",
+    )
     node_id: int = Field(1, ge=0, le=INT32_MAX, description="The broker id that clients see.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Log lines below this level are left out."

@@ -85,6 +85,7 @@ class Node(ServingNode):
     async def _start(self) -> None:
         """Take possession of the data directory, replay it, listen."""
         settings = self.settings
+        self._measure(self.server, self.runtime, self.journal)
         make_directory(settings.data_dir)
         self._lock.acquire()
         identity = Identity.find(settings.data_dir, self._stores)

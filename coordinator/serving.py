@@ -8,11 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from ipaddress import ip_address
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.server.call import Call
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.http import HttpEndpoint
+    from ringleader.coordinator.runtime.groups import GroupRuntime
+    from ringleader.coordinator.runtime.journal import JournalWriter
+    from ringleader.coordinator.server.server import Server
 
 
 class StartError(OSError):
@@ -37,13 +43,17 @@ class ServingNode(ABC):
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed = asyncio.Event()
         self._started = False
+        self.http: HttpEndpoint | None = None
+        """Health and metrics, with `http.listen`."""
 
     async def start(self) -> None:
         """Begin to serve. Raises `StartError`, or OSError for an address that cannot be listened on; then
         nothing is left running."""
+        self._start_http()
         self._started = True
         try:
             await self._start()
+            self._set_ready(True)
         except self.refusals as error:
             await self.stop()
             raise StartError(str(error)) from error
@@ -59,7 +69,10 @@ class ServingNode(ABC):
         let go of everything. May be called twice, and without `start`."""
         if self._started:
             self._started = False
+            self._set_ready(False)
             await self._stop()
+            if self.http is not None:
+                await self.http.stop()
             self.log.info("stopped")
 
     @abstractmethod
@@ -84,7 +97,37 @@ class ServingNode(ABC):
     ) -> None:
         await self.stop()
 
+    # ---- health and metrics ----
+
+    def _start_http(self) -> None:
+        """First of all, so that a long start can be seen. Raises `StartError`."""
+        listen = self.settings.http_listen
+        if listen is None:
+            return
+        from ringleader.coordinator.http import HttpEndpoint
+
+        endpoint = HttpEndpoint(listen)
+        try:
+            endpoint.start()
+        except OSError as error:
+            endpoint.side.close()
+            raise StartError(f"http.listen {listen}: {error.strerror or error}") from error
+        self.http = endpoint
+        self.log.info("health and metrics", address=endpoint.address)
+
+    def _measure(self, server: Server, runtime: GroupRuntime, journal: JournalWriter | None = None) -> None:
+        """What metrics are of; before the server listens."""
+        if self.http is not None:
+            side = self.http.side
+            side.server, side.runtime, side.journal = server, runtime, journal
+            server.measure()
+
+    def _set_ready(self, ready: bool) -> None:
+        if self.http is not None:
+            self.http.side.ready = ready
+
     def _stop_serving(self, error: Exception) -> None:
+        self._set_ready(False)
         self.failure = self.failure or error
         self._failed.set()
 

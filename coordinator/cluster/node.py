@@ -143,6 +143,7 @@ class ClusterNode(ServingNode):
             log=self.log,
         )
         self.server = Server(settings, self.runtime, log=self.log)
+        self._measure(self.server, self.runtime)
         about = await self._cluster.send(None, plain(MetadataRequest(topics=[])))
         relay = Relay(self._cluster, settings)
         await relay.start()

@@ -7,7 +7,7 @@ Deterministic: the same calls give the same outcome, byte for byte. How a caller
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringleader.coordinator.groups.admin import AdminHandler
 from ringleader.coordinator.groups.core import Core
@@ -31,6 +31,17 @@ from ringleader.protocol.errors import ErrorCode
 
 NOT_YET = -1_000
 """From `Shard.heartbeat`: the group's record is on its way to the log. No error code of Kafka's."""
+
+
+class GroupFigures(NamedTuple):
+    """A group in numbers."""
+
+    group_id: str
+    state: str
+    generation: int
+    members: int
+    offsets: int
+    """Partitions with a committed offset."""
 
 
 class Shard:
@@ -250,6 +261,20 @@ class Shard:
         more than one go."""
         group = self._groups.get(group_id)
         return [] if group is None else [(topic, list(some)) for topic, some in group.offsets.items()]
+
+    def figures(self) -> list[GroupFigures]:
+        """All groups in numbers, perhaps not durable ones: for measuring."""
+        return [
+            GroupFigures(
+                group.group_id,
+                group.state.value,
+                group.generation,
+                len(group.members),
+                sum(map(len, group.offsets.values())),
+            )
+            for group in self._groups.values()
+            if not group.is_void
+        ]
 
     def own_offsets(self, group_id: str) -> int | None:
         """How many offsets a group has that shares something else than topics, by its protocol type; None for

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,6 +68,10 @@ class GroupRuntime(MovingShards[Shard]):
         """By partition: `Shard.heartbeat` of the present life."""
         self.on_served: Callable[[int], None] | None = None
         """Called when a shard begins to serve, in each of its lives."""
+        self.rebalances: Counter[tuple[str, str]] = Counter()
+        """By cause and outcome, since the start."""
+        self.phases_ms: Counter[str] = Counter()
+        """What their phases took, together."""
         self.on_journal: Callable[[Message], None] | None = None
         """Called with everything that belongs into the journal."""
         super().__init__(storage, partitions, **more)
@@ -232,7 +237,17 @@ class GroupRuntime(MovingShards[Shard]):
             say = self._log.info if event.expected else self._log.warning
             say(event.text, group_id=event.subject, member_id=event.member_id)
 
+    def store_figures(self) -> tuple[int, int, tuple[list[int], float]]:
+        """Transactions of the store, their records, and how long they took (see `Spread.copy`)."""
+        logs = list(dict.fromkeys((self._store, *self._logs)))
+        found = [log.took.copy() for log in logs]
+        counts = [sum(column) for column in zip(*(counts for counts, _ in found), strict=True)]
+        spread = counts, sum(sum_ms for _, sum_ms in found)
+        return sum(counts), sum(log.records for log in logs), spread
+
     def _journal(self, entry: JournalEntry) -> None:
+        self.rebalances[entry.cause.value, entry.outcome.value] += 1
+        self.phases_ms.update(join=entry.join_ms, leader=entry.leader_ms, sync=entry.sync_ms)
         self._log.info(
             "rebalance",
             text=entry.render(),

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.machine import Append, Machine
+from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.storage.base import Batch, Failure, Storage, StorageError
 
 GATHER_TURNS = 2
@@ -68,6 +69,10 @@ class ShardLog(Generic[M]):
         self._silent = False
         self.on_durable: Callable[[Sequence[Batch], Sequence[int]], None] | None = None
         """Called with what has become durable, and the position of each batch's last record."""
+        self.took = Spread()
+        """Transactions that succeeded."""
+        self.records = 0
+        """In these."""
 
     async def start(self) -> None:
         """See `Storage.start`."""
@@ -153,6 +158,9 @@ class ShardLog(Generic[M]):
             flight.error = self._too_late("append")
         except Exception as error:
             flight.error = self._unforeseen("append", error)
+        else:
+            self.took.add((loop.time() - flight.started_s) * 1000)
+            self.records += sum(len(append.records) for _, _, append in entries)
         flight.landed = True
         while self._flights and self._flights[0].landed:
             first = self._flights.popleft()

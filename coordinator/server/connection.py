@@ -96,9 +96,11 @@ class Connection(asyncio.Protocol):
         "_routes",
         "_server",
         "_short_frame",
+        "_since_ms",
         "_transport",
         "_unsent",
         "_untaken",
+        "_waits",
         "_working",
         "address",
         "closing",
@@ -140,6 +142,9 @@ class Connection(asyncio.Protocol):
         self.moved_ms = server.now_ms()
         """When bytes last moved on this connection."""
         self.parked: Call | None = None
+        self._since_ms = 0
+        """When it came."""
+        self._waits = server.waits
         """The request that later ones wait for."""
         self.companion: Companion | None = None
         """What handlers keep for this connection."""
@@ -446,6 +451,7 @@ class Connection(asyncio.Protocol):
                 return f"{route.name} failed"
             if taken is not None:
                 self.parked = taken
+                self._since_ms = now
                 return ""
         try:
             client_id, position = self._read_header(frame, version >= route.flexible)
@@ -468,6 +474,7 @@ class Connection(asyncio.Protocol):
         if response is None:
             if not call.done:
                 self.parked = call
+                self._since_ms = now
                 if len(frame) > UNWEIGHED_BYTES:
                     self._working = route.held_bytes(len(frame))
                 return ""
@@ -577,6 +584,8 @@ class Connection(asyncio.Protocol):
             self._early = response
             return
         self._unpark()
+        if self._waits is not None:
+            self._waits[call.api_key].add(self._now_ms() - self._since_ms)
         if response is not NO_ANSWER:
             out: list[bytes] = []
             reason = self._encode(self._routes[call.api_key], call, response, out)
@@ -592,6 +601,8 @@ class Connection(asyncio.Protocol):
         """See `Answerable`."""
         assert self.parked is call
         self._unpark()
+        if self._waits is not None:
+            self._waits[call.api_key].add(self._now_ms() - self._since_ms)
         for piece in frame:
             self._transport.write(piece)
         if self._data or self._more or self.held_bytes or not self._reading:

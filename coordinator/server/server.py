@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, TopicDirectory
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 SWEEPS_PER_IDLE_TIME = 8
 """How often within `connections.max.idle.ms` idle connections are looked for."""
+
+API_KEYS = 100
+"""Those that we serve are below it."""
 
 _REFUSAL = struct.Struct(">iihihhh").pack
 
@@ -49,6 +53,8 @@ class Server:
         self.run_queue = RunQueue()
         self.routes: dict[int, Route] = {}
         self.connections: set[Connection] = set()
+        self.waits: dict[int, Spread] | None = None
+        """By API: how long requests waited that were not answered at once; None: nobody wants to know."""
         self.held_bytes = 0
         """What all connections hold: what has arrived, is being worked on, or is not taken by the peer."""
         self.swept_ms = now_ms()
@@ -99,6 +105,10 @@ class Server:
             for connection in list(self.connections):
                 connection.abort()
             await self._empty.wait()
+
+    def measure(self) -> None:
+        """Note from now on how long requests wait."""
+        self.waits = {key: Spread() for key in range(API_KEYS)}
 
     # ---- what connections ask ----
 
