@@ -26,6 +26,7 @@ MAIN_CLASSES = {
     "kafka-get-offsets": f"{TOOLS}GetOffsetShell",
     "kafka-delete-records": f"{TOOLS}DeleteRecordsCommand",
 }
+OWN = ["__consumer_offsets", "__ringleader_journal"]
 EMPTY = "Consumer group '{}' has no active members."
 
 
@@ -87,7 +88,8 @@ async def test_topics(daemon: Daemon, console: Console) -> None:
         "kafka-topics --create --topic made --partitions 2 --config retention.ms=70000"
     )
     assert made == ["Created topic made."]
-    assert await console.lines("kafka-topics --list") == ["made", TOPIC]
+    assert await console.lines("kafka-topics --list") == [*OWN, "made", TOPIC]
+    assert await console.lines("kafka-topics --list --exclude-internal") == ["made", TOPIC]
     await console.lines("kafka-topics --alter --topic made --partitions 4")
     head, *partitions = await console.lines("kafka-topics --describe --topic made")
     assert "PartitionCount: 4\tReplicationFactor: 1\tConfigs: retention.ms=70000" in head
