@@ -148,8 +148,6 @@ class ShardLog(Generic[M]):
         batches = [(partition, epochs[partition], append.records) for partition, _, append in entries]
         try:
             ends = await self._storage.append(batches)
-            if self.on_durable is not None:
-                self.on_durable(batches, ends)
         except StorageError as error:
             flight.error = error
         except asyncio.CancelledError:
@@ -159,13 +157,22 @@ class ShardLog(Generic[M]):
         except Exception as error:
             flight.error = self._unforeseen("append", error)
         else:
-            self.took.add((loop.time() - flight.started_s) * 1000)
-            self.records += sum(len(append.records) for _, _, append in entries)
+            self._note(batches, ends, loop.time() - flight.started_s)
         flight.landed = True
         while self._flights and self._flights[0].landed:
             first = self._flights.popleft()
             self._landed(first.entries, first.error)
         self.write()
+
+    def _note(self, batches: Sequence[Batch], ends: Sequence[int], took_s: float) -> None:
+        self.took.add(took_s * 1000)
+        self.records += sum(len(records) for _, _, records in batches)
+        if self.on_durable is None:
+            return
+        try:
+            self.on_durable(batches, ends)
+        except Exception:  # it is in the store all the same
+            self._log.exception("readers not told of what is durable")
 
     # ---- a store that does not answer ----
 
