@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from ringleader.insight.feed.tail import Data
 from ringleader.insight.history import History, HistoryError, Position
 from ringleader.insight.history.history import Output
 from ringleader.insight.inference.engine import Inference
@@ -42,12 +43,15 @@ class Recorder:
                 f"{history.path} was written by another version ({error}): name another file"
             ) from error
 
-    def record(self, partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None) -> None:
-        """A record of `__consumer_offsets`."""
-        self.records += 1
-        if at_ms > self._newest_ms:
-            self._newest_ms = at_ms
-        self.inference.record(partition, offset, at_ms, key, value)
+    def read(
+        self, partition: int, offsets: Sequence[int], times: Sequence[int], keys: Data, values: Data
+    ) -> None:
+        """Records of `__consumer_offsets`."""
+        self.records += len(offsets)
+        self._newest_ms = max(self._newest_ms, times[-1])
+        record = self.inference.record
+        for offset, at_ms, key, value in zip(offsets, times, keys, values, strict=True):
+            record(partition, offset, at_ms, key, value)
 
     def tell(self, fact: Fact) -> None:
         """A record of another topic."""

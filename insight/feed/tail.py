@@ -7,7 +7,8 @@ buffers: what a consumer makes of a record for an application would cost more th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,8 +49,9 @@ class Gap(NamedTuple):
     why: str
 
 
-Tell = Callable[[str, int, int, int, bytes | None, bytes | None], None]
-"""Called with topic, partition, offset, timestamp in ms, key and value of each record."""
+Data = Sequence[bytes | None]
+Tell = Callable[[str, int, Sequence[int], Sequence[int], Data, Data], None]
+"""Called with topic and partition, and with offsets, timestamps in ms, keys and values of some records."""
 
 
 @dataclass(slots=True)
@@ -178,15 +180,14 @@ class Tail:
             return 0
         columns = Columns()
         append_columns(view, columns, with_headers=False)
-        tell, told, begin = self._tell, 0, place.next_offset
-        topic, partition = state.topic_partition
+        begin, told = place.next_offset, 0
         if not header.is_transactional:
-            for offset, at_ms, key, value in zip(
-                columns.offsets, columns.timestamps_ms, columns.keys, columns.values, strict=True
-            ):
-                if offset >= begin:
-                    tell(topic, partition, offset, at_ms, key, value)
-                    told += 1
+            if header.base_offset < begin:
+                columns.cut(bisect_left(columns.offsets, begin), len(columns))
+            told = len(columns)
+            if told:
+                offsets, times = columns.offsets, columns.timestamps_ms
+                self._tell(*state.topic_partition, offsets, times, columns.keys, columns.values)
         elif not header.is_control:
             for offset, key, value in zip(columns.offsets, columns.keys, columns.values, strict=True):
                 place.transactions.add(header.producer_id, offset, key, value)
@@ -194,12 +195,14 @@ class Tail:
             for offset, at_ms, marker in zip(
                 columns.offsets, columns.timestamps_ms, columns.keys, strict=True
             ):
-                for key, value in place.transactions.end(header.producer_id, marker):
-                    if offset >= begin:
-                        tell(topic, partition, offset, at_ms, key, value)
-                        told += 1
+                pairs = place.transactions.end(header.producer_id, marker)
+                if pairs and offset >= begin:
+                    told = len(pairs)
+                    keys, values = zip(*pairs, strict=True)
+                    self._tell(*state.topic_partition, [offset] * told, [at_ms] * told, keys, values)
         if header.next_offset > begin:
-            place.holes += header.next_offset - begin - sum(offset >= begin for offset in columns.offsets)
+            there = len(columns.offsets) - bisect_left(columns.offsets, begin)
+            place.holes += header.next_offset - begin - there
         state.position = header.next_offset
         state.epoch = header.leader_epoch
         place.next_offset = max(begin, header.next_offset)

@@ -16,7 +16,7 @@ from ringleader.clients.errors import AuthenticationError, ClientError, Retriabl
 from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.insight.feed.polls import OFFSETS_TOPIC, Polls
 from ringleader.insight.feed.recorder import Recorder
-from ringleader.insight.feed.tail import Gap, Tail
+from ringleader.insight.feed.tail import Data, Gap, Tail
 from ringleader.insight.history import History, Position, default_path
 from ringleader.insight.history.history import MAX_AGE_MS, MAX_BYTES
 from ringleader.insight.inference import journal
@@ -80,7 +80,7 @@ class Watcher:
         self._bounds = max_age_ms, max_bytes
         self._on_notice = on_notice
         self._polls = Polls(self._cluster, self._tell, now_ms)
-        self._tail = Tail(self._cluster, self._record, self._gap)
+        self._tail = Tail(self._cluster, self._read_records, self._gap)
         self._seen: list[Fact] = []
         """Before the history was open."""
         self._recorder: Recorder | None = None
@@ -262,20 +262,27 @@ class Watcher:
                 async with self._flushed:
                     self._flushed.notify_all()
 
-    def _record(
-        self, topic: str, partition: int, offset: int, at_ms: int, key: bytes | None, value: bytes | None
+    def _read_records(
+        self,
+        topic: str,
+        partition: int,
+        offsets: Sequence[int],
+        times: Sequence[int],
+        keys: Data,
+        values: Data,
     ) -> None:
         if topic == OFFSETS_TOPIC:
-            self._recording.record(partition, offset, at_ms, key, value)
+            self._recording.read(partition, offsets, times, keys, values)
             return
-        try:
-            said = journal.decode(partition, offset, at_ms, key, value)
-        except MalformedError as error:
-            text = f"offset {offset} of {topic} cannot be read ({error}): the history leaves it out"
-            self._recording.add([Event(f"odd-{topic}-{offset}", "", at_ms, EventKind.HISTORY_GAP, text)])
-        else:
-            if said is not None:
-                self._recording.tell(said)
+        for offset, at_ms, key, value in zip(offsets, times, keys, values, strict=True):
+            try:
+                said = journal.decode(partition, offset, at_ms, key, value)
+            except MalformedError as error:
+                text = f"offset {offset} of {topic} cannot be read ({error}): the history leaves it out"
+                self._recording.add([Event(f"odd-{topic}-{offset}", "", at_ms, EventKind.HISTORY_GAP, text)])
+            else:
+                if said is not None:
+                    self._recording.tell(said)
 
     def _tell(self, fact: Fact) -> None:
         if self._recorder is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import confluent_kafka
@@ -11,7 +11,7 @@ import pytest
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
-from ringleader.insight.feed.tail import Gap, Tail
+from ringleader.insight.feed.tail import Data, Gap, Tail
 from ringleader.insight.history import Position
 from ringleader.testing.coordinator import Coordinator
 
@@ -29,11 +29,18 @@ class Told:
         self.records: list[tuple[int, int, bytes | None]] = []
 
     def _tell(
-        self, topic: str, partition: int, offset: int, at_ms: int, _key: bytes | None, value: bytes | None
+        self,
+        topic: str,
+        partition: int,
+        offsets: Sequence[int],
+        times: Sequence[int],
+        keys: Data,
+        values: Data,
     ) -> None:
         assert topic == TOPIC
-        assert at_ms > 0
-        self.records.append((partition, offset, value))
+        assert min(times) > 0
+        assert len(offsets) == len(times) == len(keys) == len(values)
+        self.records += [(partition, offset, value) for offset, value in zip(offsets, values, strict=True)]
 
     @property
     def values(self) -> list[bytes | None]:

@@ -19,6 +19,7 @@ from ringleader.insight.history import (
     HistoryLockedError,
     Position,
     default_path,
+    tables,
 )
 from ringleader.insight.history.tables import FORMAT_VERSION
 from ringleader.insight.model import Cause, Commit, Confidence, Kind, Rebalance
@@ -274,3 +275,25 @@ def test_no_query_looks_at_everything(tmp_path: Path) -> None:
         plan = " ".join(str(row) for row in connection.execute(f"EXPLAIN QUERY PLAN {query}"))
         assert "SCAN" not in plan or "INDEX" in plan, plan
     connection.close()
+
+
+def test_an_older_format_is_brought_up_to_date_by_who_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    with History.open(path) as history:
+        history.record([rebalance(1, 1_000)])
+    # As a later version will have it.
+    monkeypatch.setattr(tables, "FORMAT_VERSION", FORMAT_VERSION + 1)
+    step = "ALTER TABLE event ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';"
+    monkeypatch.setitem(tables.STEPS, FORMAT_VERSION, "DROP TABLE lag; DROP TABLE nothing;")
+    with pytest.raises(FormatError, match="has the older format 1: `ringleader watch --history"):
+        History.open(path, read_only=True)
+    with pytest.raises(HistoryError):
+        History.open(path)  # the step fails: the file is as it was
+    monkeypatch.setitem(tables.STEPS, FORMAT_VERSION, step)
+    with History.open(path) as history:
+        assert history.rebalances() == [rebalance(1, 1_000)]
+        assert history._all("SELECT colour FROM event") == []
+    with History.open(path, read_only=True) as history:
+        assert history._all("PRAGMA user_version") == [(FORMAT_VERSION + 1,)]
