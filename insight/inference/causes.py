@@ -136,6 +136,15 @@ def _came(change: Change) -> Verdict:
         f"{members(change.joined)} {'is' if len(change.joined) == 1 else 'are'} new in generation "
         f"{change.generation}"
     )
+    joined = set(_ids(change.joined))
+    others = {topic for one in change.members if one.member_id not in joined for topic in one.topics}
+    evidence += [
+        f"{one.name} subscribes to {listed(one.topics)}, the others to {listed(sorted(others))}: two "
+        "applications "
+        "under one group id?"
+        for one in change.joined
+        if others and one.topics and not others & set(one.topics)
+    ]
     return Verdict(Cause.MEMBER_JOINED, Confidence.CERTAIN, (new, *evidence), _ids(change.joined))
 
 
@@ -147,6 +156,9 @@ def _went(change: Change) -> Verdict:
         f"{members(same)} {'is' if len(same) == 1 else 'are'} in generation {change.generation} no more"
     ]
     evidence += [f"{first.name}: {text}" if len(change.missing) > 1 else text for text in gone.evidence]
+    if gone.why is Departure.NOT_REJOINED:
+        evidence.append("what the rebalance began with does not show")
+        return Verdict(Cause.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, tuple(evidence), _ids(same))
     cause = BY_DEPARTURE.get(gone.why, Cause.UNKNOWN)
     confidence = gone.confidence if cause is not Cause.UNKNOWN else Confidence.UNKNOWN
     if len(same) != len(change.missing) and confidence is Confidence.LIKELY:

@@ -63,6 +63,8 @@ _HEARD_MS = 300
 """To hear and answer."""
 _STOPPED_MS = 60_000
 """Commits that do not come for so long, and for ten times as long as usual, have stopped."""
+_NEAR_MS = 2_500
+"""Polls that near to the end of a rebalance show who was there until then."""
 _SLOW_MS = 2_000
 """Phases that last this long are worth a sentence."""
 
@@ -180,7 +182,7 @@ class Classic:
 
     def tick(self, now_ms: int) -> bool:
         """Whose commits have stopped, while the others' go on? Says whether that was anybody's."""
-        if self.state is None or len(self.state.members) < 2:
+        if self.state is None or len(self.state.members) < 2 or self.moving():
             return False
         slots = {one.member_id: list(self._commits.of(one.assigned)) for one in self.state.members}
         told = False
@@ -351,6 +353,8 @@ class Classic:
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             other_cause=other_cause,
             waited_ms=waited_ms,
+            there_last=polls.began_ms is not None
+            and polls.there.get(member.member_id, 0) >= max(polls.began_ms, at_ms - _NEAR_MS),
             static=member.instance_id is not None,
         )
 

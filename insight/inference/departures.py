@@ -61,6 +61,8 @@ class Absence(NamedTuple):
     """Something else may have begun the rebalance."""
     waited_ms: int | None
     """How long the group had waited in its join phase, where that is known."""
+    there_last: bool = False
+    """Polls saw it there until shortly before that record, while the group waited."""
     session_assumed: bool = False
     """The session timeout is Kafka's default: nobody said it."""
     static: bool = False
@@ -81,7 +83,7 @@ def why_gone(seen: Absence) -> Gone:
 
 def _kept_waiting(seen: Absence, silent_ms: int | None) -> Gone | None:
     limit_ms, waited_ms = seen.rebalance_timeout_ms, seen.waited_ms
-    if limit_ms is None or waited_ms is None or not seen.other_cause:
+    if limit_ms is None or waited_ms is None or not (seen.other_cause or seen.there_last):
         return None
     session_ms = seen.session_timeout_ms
     if not limit_ms - 1_500 <= waited_ms <= limit_ms + 5_000 or (session_ms and limit_ms <= session_ms):
