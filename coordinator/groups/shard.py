@@ -288,6 +288,14 @@ class Shard:
         """Producer ids that have offsets of an open transaction here."""
         return list(self._core.transactional)
 
+    def open_offsets(self, producer_id: int) -> set[tuple[str, str, int]]:
+        """Group, topic and partition of what that producer has here of an open transaction."""
+        return {
+            (group_id, *place)
+            for group_id in self._core.transactional.get(producer_id, ())
+            for place in self._groups[group_id].uncommitted[producer_id]
+        }
+
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """End a member's session now, whatever it does. Raises KeyError for a member that there is not."""
         member = self._groups[group_id].members[member_id]

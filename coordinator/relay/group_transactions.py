@@ -7,6 +7,10 @@ group's owner as they always are: beside the committed ones, until the transacti
 What counts is that such a record lies before the marker of its own transaction, and behind those of all
 earlier ones. So a commit is taken when the transaction is open and all that ended before has ended here; and
 it is acknowledged when the same transaction is still open afterwards. Else it is dropped.
+
+An owner that dies before it drops it leaves it to its heir, who cannot tell whose it is: the record names the
+producer, not the transaction. So the first commit of a producer after that has to write the same offsets, or
+more: then nothing is left of what was there. If it does not, its client has to abort, which drops all.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Any
 
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import LATEST
+from ringleader.coordinator.groups.shard import Shard
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.relay.markers import Markers, end_transaction, offset_of
@@ -74,6 +79,8 @@ class _GroupTransactions:
         self._markers: dict[int, Markers] = {}
         self._turns: dict[tuple[int, int], asyncio.Lock] = {}
         """By partition and producer id: one commit at a time."""
+        self._inherited: dict[int, set[int]] = {}
+        """By partition: producers with offsets from before it was loaded, of whom nothing was heard since."""
         self._log = get_log()
 
     # ---- AddOffsetsToTxn ----
@@ -100,7 +107,9 @@ class _GroupTransactions:
 
     def served(self, partition: int) -> None:
         """A shard has been loaded: transactions in it may have ended before."""
-        if self._runtime.shards[partition].open_producers():
+        producers = self._runtime.shards[partition].open_producers()
+        self._inherited[partition] = set(producers)
+        if producers:
             self._follow(partition, None)
 
     def _follow(self, partition: int, begin: int | None) -> Markers:
@@ -188,8 +197,12 @@ class _GroupTransactions:
             await markers.reached(end)
             if call.done:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)  # nobody waits for it
+            self._check_inherited(request, partition, markers.shard)
             response = await self._written(call, request)
-            if any(not one.error_code for topic in response.topics for one in topic.partitions):
+            codes = {one.error_code for topic in response.topics for one in topic.partitions}
+            if codes == {ErrorCode.NONE}:
+                self._inherited[partition].discard(request.producer_id)
+            if ErrorCode.NONE in codes:
                 await self._check_again(request, partition, markers, began_ms)
             return response
         finally:
@@ -205,6 +218,19 @@ class _GroupTransactions:
         if response is None:
             response = await inner.answered
         return response  # type: ignore[no-any-return]
+
+    def _check_inherited(self, request: kafka.TxnOffsetCommitRequest, partition: int, shard: Shard) -> None:
+        """Raises KafkaError, one that makes a client abort, for what an owner before wrote and
+        the request does not write again."""
+        if request.producer_id not in self._inherited[partition]:
+            return
+        written = {
+            (request.group_id, topic.name, one.partition_index)
+            for topic in request.topics
+            for one in topic.partitions
+        }
+        if not shard.open_offsets(request.producer_id) <= written:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, "offsets of an unknown transaction are open")
 
     async def _check_again(
         self, request: kafka.TxnOffsetCommitRequest, partition: int, markers: Markers, began_ms: int

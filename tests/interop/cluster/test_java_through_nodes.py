@@ -11,7 +11,7 @@ import pytest
 from tests.interop.clients import test_java_groups as groups
 from tests.interop.clients import test_java_static as static
 from tests.interop.clients import test_java_transactions as transactions
-from tests.interop.clients.java_clients import JavaClients
+from tests.interop.clients.java_clients import JavaClients, JavaError
 from tests.interop.clients.team import ALL, EACH, GROUP, PARTITIONS, TOPIC, MakeMember, balanced, produce
 from tests.interop.clients.test_java_console import EMPTY, Console
 from tests.interop.clients.test_java_transactions import Works
@@ -93,6 +93,29 @@ async def test_offsets_are_sent_to_the_heir_of_an_owner_that_died(daemon: NodesA
         await worker.producer.call("commit")
         assert await worker.reader.committed(ALL) == [EACH] * PARTITIONS
         await board.until(lambda _: len(board.values.get("careful", ())) == PARTITIONS + 1)
+
+
+@pytest.mark.usefixtures("topics")
+async def test_offsets_that_an_owner_left_count_only_when_they_are_sent_again(
+    daemon: NodesAsOne, works: Works
+) -> None:
+    """Its heir cannot tell whether they are of the transaction that is open, or of one that was aborted."""
+    board = WatchBoard()
+    async with works.worker(board, "mover", metadata_recovery_strategy="none") as worker:
+        await board.until(lambda now: now.owned.get("mover") == ALL)
+        await worker.begin(1)
+        await asyncio.to_thread(daemon.kill)
+        with pytest.raises(JavaError) as error:
+            await worker.send_offsets(ALL[1:], 2)
+        assert error.value.error == "CommitFailedException"
+        await worker.producer.call("abort")
+        assert await worker.reader.committed(ALL) == [None] * PARTITIONS
+        await worker.begin(3)
+        await asyncio.to_thread(daemon.start)
+        await asyncio.to_thread(daemon.kill)
+        await worker.send_offsets(ALL, 3)
+        await worker.producer.call("commit")
+        assert await worker.reader.committed(ALL) == [3] * PARTITIONS
 
 
 @pytest.fixture
