@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,88 +16,14 @@ import pytest
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
-from ringleader.clients.connection.security import ClientSecurity
-from ringleader.clients.consumer import PartitionConsumer
 from ringleader.clients.group.subscription import consumer_member
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
-from ringleader.coordinator.config import Settings
-from ringleader.coordinator.node import Node
-from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
-from ringleader.migration import migration
-from ringleader.migration.migration import Plan, migrate
 from ringleader.protocol.messages import HeartbeatRequest
-from ringleader.protocol.records import Compression, Record, build_batch
-from ringleader.testing.coordinator import Coordinator
+from ringleader.protocol.records import Compression, build_batch
+from tests.interop.cluster.migrating import OLD_MS, Daemon, own_settings, read, records
 from tests.interop.kafka_cluster import KafkaCluster
-from tests.support.command import Done, command_line, run_here
+from tests.support.command import run_here
 from tests.support.consuming import PATIENCE_S, consumer
-
-OLD_MS = 1_500_000_000_000
-KEPT = {"retention.ms": "-1"}
-NUMBERS = itertools.count()
-
-Read = list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]]
-
-
-class Daemon:
-    """A daemon with topics of a name of their own, which nothing else on the cluster has."""
-
-    def __init__(self, directory: Path) -> None:
-        number = next(NUMBERS)
-        self.name = f"moved{number}"
-        self.groups_topic = f"groups{number}"
-        self.directory = directory
-        self.coordinator = Coordinator(data_dir=directory)
-
-    def topic(self, name: str, partitions: int = 1, **configs: str) -> str:
-        named = f"{self.name}-{name}"
-        self.coordinator.create_topic(
-            named, partitions, KEPT | {key.replace("_", "."): value for key, value in configs.items()}
-        )
-        return named
-
-    def put(self, topic: str, *batches: bytes, partition: int = 0) -> None:
-        for batch in batches:
-            self.coordinator.run(self.coordinator.node.topics.append(topic, partition, batch))
-
-    def commit(self, group: str, offsets: dict[TopicPartition, int | OffsetAndMetadata]) -> None:
-        async def set_offsets() -> None:
-            async with Admin(self.coordinator.bootstrap) as admin:
-                await admin.set_group_offsets(f"{self.name}-{group}", offsets)
-
-        asyncio.run(set_offsets())
-
-    def moving(self, brokers: KafkaCluster) -> list[str]:
-        """The command."""
-        return [
-            *("migrate", "--from", str(self.directory), "--cluster", brokers.bootstrap),
-            *("--cluster-groups-topic", self.groups_topic, "--cluster-replication-factor", "1"),
-        ]
-
-    def move(self, brokers: KafkaCluster, *arguments: str) -> Done:
-        return run_here(None, *self.moving(brokers), *arguments)
-
-    def plan(self, brokers: KafkaCluster) -> Plan:
-        settings = Settings.model_validate(
-            {
-                "cluster": brokers.bootstrap,
-                "cluster_groups_topic": self.groups_topic,
-                "cluster_replication_factor": 1,
-                "data_dir": self.directory,
-            }
-        )
-        return Plan(directory=self.directory, settings=settings, security=ClientSecurity())
-
-    def node(self, brokers: KafkaCluster, directory: Path, topics: dict[str, int]) -> Node:
-        """A node whose groups are in the cluster's topic."""
-        storage = KafkaStorage(
-            brokers.bootstrap,
-            Claim(1, "node", 9092, "1"),
-            topic=self.groups_topic,
-            replication_factor=1,
-        )
-        told = {"listen": "127.0.0.1:0", "data_dir": directory, "group_initial_rebalance_delay_ms": 0}
-        return Node(Settings.model_validate(told | {"topic": tuple(topics.items())}), storage=storage)
 
 
 @pytest.fixture
@@ -109,55 +32,6 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     found.coordinator.start()
     yield found
     found.coordinator.stop()
-
-
-def read(bootstrap: str, topic: str, start: TopicPartition | None = None, at: int = 0) -> dict[int, Read]:
-    """What a reader of committed records sees; of one partition from that offset on."""
-
-    async def consume() -> dict[int, Read]:
-        found: dict[int, Read] = {}
-        places = [topic] if start is None else [start]
-        options: dict[str, Any] = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
-        async with PartitionConsumer(bootstrap, places, **options) as one:
-            if start is not None:
-                one.seek(start, at)
-            ends = await one.end_offsets(one.assignment())
-            async with asyncio.timeout(PATIENCE_S):
-                while any([await one.position(place) < end for place, end in ends.items()]):
-                    for batch in await one.getmany(timeout_s=0.1):
-                        found.setdefault(batch.partition, []).extend(
-                            (record.key, record.value, list(record.headers), record.timestamp_ms)
-                            for record in batch
-                        )
-        return found
-
-    return asyncio.run(consume())
-
-
-def records(first: int, count: int, at_ms: int = OLD_MS) -> list[Record]:
-    return [
-        Record(n, at_ms + n, [b"k", None][n % 2], [b"v%d" % (first + n), None][n % 7 == 6], [("h", b"x")])
-        for n in range(count)
-    ]
-
-
-def committed(bootstrap: str, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
-    async def ask() -> dict[TopicPartition, OffsetAndMetadata]:
-        async with Admin(bootstrap) as admin:
-            return dict(await admin.group_offsets(group))
-
-    return asyncio.run(ask())
-
-
-def own_settings(bootstrap: str, topic: str) -> dict[str, str | None]:
-    """Those that are not the broker's."""
-
-    async def ask() -> dict[str, str | None]:
-        async with Admin(bootstrap) as admin:
-            configs = await admin.topic_configs(topic)
-        return {name: one.value for name, one in configs.items() if one.set_by == "topic"}
-
-    return asyncio.run(ask())
 
 
 def filled(daemon: Daemon) -> list[str]:
@@ -352,144 +226,6 @@ def test_members_whose_partitions_have_other_offsets_join_again(
                 assert static.generation > 2
 
     asyncio.run(look())
-
-
-class StoppedError(Exception):
-    """The power, or somebody's patience, has ended."""
-
-
-@pytest.mark.parametrize("after", ["made", 0, 1, 40, 119, 120, "groups"])
-def test_what_ended_early_is_gone_on_with(
-    one_broker: KafkaCluster, daemon: Daemon, after: int | str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    topic = daemon.topic("plain", 2)
-    for partition, n in itertools.product((0, 1), range(60)):
-        daemon.put(topic, build_batch(records(n * 10, 10)), partition=partition)
-    here = read(daemon.coordinator.bootstrap, topic)
-    for number in range(8):
-        daemon.commit(f"g{number}", {(topic, 0): 10 * number})
-    daemon.coordinator.stop()
-    monkeypatch.setattr("ringleader.migration.topics.READ_BYTES", 500)
-    count = itertools.count()
-
-    def stop(_done: int, _total: int) -> None:
-        if next(count) == after:
-            raise StoppedError
-
-    write, writes = migration._write, itertools.count()
-
-    async def stopping(*arguments: Any) -> None:
-        if next(writes) == 25:
-            raise StoppedError
-        await write(*arguments)
-
-    async def never(*_arguments: Any) -> None:
-        raise StoppedError
-
-    with pytest.MonkeyPatch.context() as broken:
-        if after == "groups":
-            broken.setattr(migration, "_write", stopping)
-        if after == "made":
-            broken.setattr(Admin, "describe_topics", never)
-        with pytest.raises(StoppedError):
-            asyncio.run(migrate(daemon.plan(one_broker), stop))
-    done = daemon.move(one_broker)
-    assert done.code == 0, done.err
-    assert read(one_broker.bootstrap, topic) == here
-    assert own_settings(one_broker.bootstrap, topic) == KEPT
-    again = daemon.move(one_broker)
-    assert again.code == 1
-    assert "this was done before" in again.err
-
-
-@pytest.mark.timeout(300)
-def test_whoever_is_killed_again_and_again_gets_there(
-    one_broker: KafkaCluster, daemon: Daemon, tmp_path: Path
-) -> None:
-    """The command itself, by SIGKILL: as soon as there is a topic, amid the records, and while groups
-    are written."""
-    topic = daemon.topic("large", 2)
-    size = 8_000
-    for partition, n in itertools.product((0, 1), range(40)):
-        batch = [Record(i, OLD_MS + i, b"k", b"%d " % (n * 100 + i) + b"." * size) for i in range(100)]
-        daemon.put(topic, build_batch(batch), partition=partition)
-    groups = [f"g{number}" for number in range(20)]
-    for number, group in enumerate(groups):
-        daemon.commit(group, {(topic, 0): number, (topic, 1): 2 * number})
-    here = read(daemon.coordinator.bootstrap, topic)
-    daemon.coordinator.stop()
-
-    def copied() -> int:
-        async def ask() -> int:
-            async with Admin(one_broker.bootstrap) as admin:
-                if topic not in {one.name for one in await admin.list_topics()}:
-                    return -1
-                return sum((await admin.end_offsets([(topic, 0), (topic, 1)])).values())
-
-        return asyncio.run(ask())
-
-    def writes_groups() -> bool:
-        return bool(json.loads((daemon.directory / "migration.json").read_bytes())["groups"] == "begun")
-
-    moments: list[Callable[[], bool]] = [
-        lambda: copied() >= 0,
-        lambda: copied() >= 4_000,
-        writes_groups,
-    ]
-    for reached in moments:
-        process = subprocess.Popen(
-            command_line(*daemon.moving(one_broker)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        while not reached():
-            assert process.poll() is None, process.communicate()[0]
-        process.kill()
-        out, _ = process.communicate()
-        assert process.returncode == -signal.SIGKILL, out
-    done = daemon.move(one_broker, "--json")
-    assert done.code == 0, done.err
-    report = json.loads(done.out)
-    assert report["records"] <= 4_000, "everything was written again"
-    assert [one["records"] for one in report["topics"]] == [8_000]
-    assert read(one_broker.bootstrap, topic) == here
-    assert own_settings(one_broker.bootstrap, topic) == KEPT
-
-    async def offsets() -> list[dict[TopicPartition, OffsetAndMetadata]]:
-        async with (
-            daemon.node(one_broker, tmp_path / "node", {topic: 2}) as node,
-            Admin(node.bootstrap) as admin,
-        ):
-            return [dict(await admin.group_offsets(f"{daemon.name}-{group}")) for group in groups]
-
-    assert asyncio.run(offsets()) == [
-        {(topic, 0): OffsetAndMetadata(number), (topic, 1): OffsetAndMetadata(2 * number)}
-        for number in range(len(groups))
-    ]
-
-
-def test_a_broker_that_dies_meanwhile_costs_no_record_and_doubles_none(
-    three_brokers: KafkaCluster, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    topic = daemon.topic("plain", 3)
-    for partition, n in itertools.product(range(3), range(60)):
-        daemon.put(topic, build_batch(records(n * 10, 10)), partition=partition)
-    here = read(daemon.coordinator.bootstrap, topic)
-    daemon.coordinator.stop()
-    monkeypatch.setattr("ringleader.migration.topics.READ_BYTES", 500)
-    count = itertools.count()
-
-    def kill(_done: int, _total: int) -> None:
-        if next(count) == 40:
-            three_brokers.kill(2)
-
-    plan = daemon.plan(three_brokers)
-    settings = plan.settings.model_copy(update={"cluster_replication_factor": 3})
-    plan = replace(plan, replicas=3, settings=settings)
-    asyncio.run(migrate(plan, kill))
-    assert not three_brokers.brokers[2].running
-    assert read(three_brokers.bootstrap, topic) == here
 
 
 def test_what_is_in_the_way_is_said_and_nothing_is_changed(one_broker: KafkaCluster, daemon: Daemon) -> None:
