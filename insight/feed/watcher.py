@@ -88,7 +88,8 @@ class Watcher:
         self._target: dict[TopicPartition, int] = {}
         """The ends when it began."""
         self._backlog = 0
-        self._behind = True
+        self._ahead = asyncio.Event()
+        """The backlog is read."""
         self._resumed = False
         self._written: dict[TopicPartition, int] = {}
         """All before these offsets is in the history."""
@@ -249,12 +250,12 @@ class Watcher:
                 await self._tail.read(FLUSH_S / 2)
             except RetriableError:
                 await asyncio.sleep(FLUSH_S)  # the reader looks for the leaders meanwhile
-            if self._behind and self._tail.is_past(self._target):
-                self._behind = False
+            if not self._ahead.is_set() and self._tail.is_past(self._target):
+                self._ahead.set()
                 self._say_holes()
             if time.monotonic() - flushed_s >= FLUSH_S or self._at_once:
                 at_once, self._at_once = self._at_once, False
-                told_ms = None if self._behind else now_ms()
+                told_ms = now_ms() if self._ahead.is_set() else None
                 positions = self._tail.positions
                 if await self._recording.flush(positions, now_ms=told_ms, at_once=at_once):
                     self._written = {tp: position.next_offset for tp, position in positions.items()}
@@ -338,14 +339,14 @@ class Watcher:
         await self._add_partitions({}, EARLIEST)
 
     async def _look_at_groups(self) -> None:
-        if not self._behind:
-            await self._polls.moving(self._recording.inference.moving())
-            if self._polls.all_away:
-                await self._polls.topics()
+        await self._ahead.wait()
+        await self._polls.moving(self._recording.inference.moving())
+        if self._polls.all_away:
+            await self._polls.topics()
 
     async def _look_at_lags(self) -> None:
-        if not self._behind:
-            self._recording.add(await self._polls.lags(self._recording.inference.committed()))
+        await self._ahead.wait()
+        self._recording.add(await self._polls.lags(self._recording.inference.committed()))
 
     async def _every(self, every_s: float, look: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Look so often; a cluster that is away is said, and waited for."""

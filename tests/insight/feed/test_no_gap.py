@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import confluent_kafka
 import pytest
 
 from ringleader.insight.feed.catch_up import history_of
@@ -13,62 +12,12 @@ from ringleader.insight.feed.watcher import Watcher
 from ringleader.insight.history import History, HistoryLockedError
 from ringleader.insight.model import Cause, Confidence, GroupState
 from ringleader.testing.coordinator import Coordinator
-from tests.insight.feed.watching import PATIENCE_S, Watching, told, watching
-
-TOPIC = "orders"
-
-
-class Pods:
-    """Members of one group, as librdkafka has them."""
-
-    def __init__(self, bootstrap: str, group: str) -> None:
-        self._settings = {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "heartbeat.interval.ms": 100,
-            "partition.assignment.strategy": "range",
-        }
-        self._running: list[confluent_kafka.Consumer] = []
-
-    def up(self) -> None:
-        """One more, and all have their partitions."""
-        made = confluent_kafka.Consumer({**self._settings, "client.id": f"pod-{len(self._running)}"})
-        made.subscribe([TOPIC])
-        self._running.append(made)
-        self._settle()
-
-    def down(self) -> None:
-        """The newest leaves, and the others have its partitions."""
-        self._running.pop().close()
-        self._settle()
-
-    def commit(self, offset: int) -> None:
-        """All commit."""
-        for one in self._running:
-            owned = [
-                confluent_kafka.TopicPartition(tp.topic, tp.partition, offset) for tp in one.assignment()
-            ]
-            one.commit(offsets=owned, asynchronous=False)
-
-    def close(self) -> None:
-        """All leave."""
-        while self._running:
-            self._running.pop().close()
-
-    def _settle(self) -> None:
-        for _ in range(int(PATIENCE_S * 20)):
-            for one in self._running:
-                one.poll(0.05 / len(self._running))
-            owned = [tp.partition for one in self._running for tp in one.assignment()]
-            if sorted(owned) == list(range(6)) and all(one.assignment() for one in self._running):
-                return
-        raise AssertionError("the group did not settle")
+from tests.insight.feed.watching import PARTITIONS, PATIENCE_S, TOPIC, Pods, Watching, told, watching
 
 
 def test_killed_and_started_again_it_knows_the_same(tmp_path: Path) -> None:
-    with Coordinator(topics={TOPIC: 6}) as coordinator:
-        for partition in range(6):
+    with Coordinator(topics={TOPIC: PARTITIONS}) as coordinator:
+        for partition in range(PARTITIONS):
             coordinator.produce(TOPIC, *[b"x"] * 10, partition=partition)
         whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
         with watching(coordinator.bootstrap, whole) as one:
@@ -98,7 +47,7 @@ def test_killed_and_started_again_it_knows_the_same(tmp_path: Path) -> None:
 
 
 async def test_who_asks_once_gets_all_that_is_there_and_reads_beside_a_watcher(tmp_path: Path) -> None:
-    with Coordinator(topics={TOPIC: 6}) as coordinator:
+    with Coordinator(topics={TOPIC: PARTITIONS}) as coordinator:
         pods = Pods(coordinator.bootstrap, "billing")
         path = tmp_path / "h.sqlite"
 

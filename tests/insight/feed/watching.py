@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
+
 from ringleader.insight.history import History
 
 PATIENCE_S = 120.0
+TOPIC, PARTITIONS = "orders", 6
 
 _SCRIPT = """
 import asyncio, sys
@@ -83,6 +86,60 @@ def watching(bootstrap: str, history: Path) -> Iterator[Watching]:
     finally:
         if made._process.poll() is None:
             made.kill()
+
+
+class Pods:
+    """Members of one group, as librdkafka has them."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str = TOPIC, **settings: str | int) -> None:
+        self._topic = topic
+        self._settings: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            **settings,
+        }
+        self._running: list[confluent_kafka.Consumer] = []
+
+    def up(self) -> None:
+        """One more, and all have their partitions."""
+        self.come()
+        self.settle()
+
+    def come(self) -> None:
+        """One more, that asks to join. The others do not look up from their work."""
+        made = confluent_kafka.Consumer({**self._settings, "client.id": f"pod-{len(self._running)}"})
+        made.subscribe([self._topic])
+        made.poll(0.1)
+        self._running.append(made)
+
+    def down(self) -> None:
+        """The newest leaves, and the others have its partitions."""
+        self._running.pop().close()
+        self.settle()
+
+    def commit(self, offset: int) -> None:
+        """All commit."""
+        for one in self._running:
+            owned = [
+                confluent_kafka.TopicPartition(tp.topic, tp.partition, offset) for tp in one.assignment()
+            ]
+            one.commit(offsets=owned, asynchronous=False)
+
+    def close(self) -> None:
+        """All leave."""
+        while self._running:
+            self._running.pop().close()
+
+    def settle(self) -> None:
+        """Wait until all partitions have an owner, and all members some."""
+        for _ in range(int(PATIENCE_S * 20)):
+            for one in self._running:
+                one.poll(0.05 / len(self._running))
+            owned = [tp.partition for one in self._running for tp in one.assignment()]
+            if sorted(owned) == list(range(PARTITIONS)) and all(one.assignment() for one in self._running):
+                return
+        raise AssertionError("the group did not settle")
 
 
 def told(path: Path) -> dict[str, Any]:
