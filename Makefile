@@ -41,6 +41,7 @@ PROCESSES := 3
 
 test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 	@echo "Running the tests on $(PROCESSES) processes"
+	@$(PY) -m tools.chromium >/dev/null || echo "The tests of the page in a browser are left out."
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
 		&& export JAVA_HOME CC && $(PY) -m pytest -n $(PROCESSES) --dist loadgroup -m "not bench" $(ARGS)
 

@@ -48,13 +48,7 @@ def application(
             Route("/metrics", partial(_metrics, live)),
             Route("/api/groups", _answering(partial(_groups, live))),
             Route("/api/live", _answering(partial(_live, live))),
-            *(
-                Route(
-                    f"/api/{name}",
-                    _answering(partial(_question, slow if name in SLOW else desk, question, allowed)),
-                )
-                for name, (question, allowed) in QUESTIONS.items()
-            ),
+            *(Route(f"/api/{name}", _answering(handler)) for name, handler in asked.items()),
             Route("/api/{rest:path}", _nothing),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

@@ -31,6 +31,9 @@ POOLED = re.compile(r"_\d+$")
 # Spark's JVM and its workers end when the process that started them does; so does Python's own tracker.
 ENDS_WITH_ITS_PARENT: tuple[str, ...] = ("org.apache.spark", "pyspark", "multiprocessing")
 
+# A browser starts and ends processes as it likes; that itself ends is seen at the end of the run.
+OF_THE_BROWSER = ("process ",)
+
 # Those of the way to its JVM, as many as have been needed at once.
 OF_SPARKS_SESSION = ("thread Thread-", "socket:")
 
@@ -82,6 +85,8 @@ def leftovers(request: pytest.FixtureRequest) -> Iterator[Leftovers]:
     ignored = ENDS_WITH_ITS_PARENT
     if request.node.get_closest_marker("spark"):
         ignored += OF_SPARKS_SESSION
+    if request.node.get_closest_marker("browser"):
+        ignored += OF_THE_BROWSER
     found = request.node._fixtureinfo.name2fixturedefs.values()
     if any(one.scope == "module" for several in found for one in several):
         ignored += ("socket:",)  # what goes on beside all tests of the module may connect again

@@ -15,6 +15,7 @@ export class Drawer {
     Object.assign(this, { closed, step, signal });
     this.element = null;
     this.id = null;
+    this.ready = false;
     addEventListener("keydown", (event) => { if (event.key === "Escape" && this.element) this.close(); }, { signal });
     signal.addEventListener("abort", () => this.element?.remove());
   }
@@ -38,6 +39,12 @@ export class Drawer {
     this.element?.focus({ preventScroll: true });
   }
 
+  /** The list is there that one can step through. */
+  enable() {
+    this.ready = true;
+    for (const button of this.element?.querySelectorAll(".nav button") ?? []) button.disabled = false;
+  }
+
   close() {
     this.element?.remove();
     this.element = null;
@@ -57,8 +64,8 @@ export class Drawer {
       h("p", { class: "muted" }, `${dateTime(one.at_ms)} · generation ${number(one.generation)}${one.outcome === "stable" ? "" : ` · ended ${one.outcome}`}`),
       why(one, name), phases(one, name), cost(one), moves(one, name), gone(one, name), members(one),
       h("div", { class: "nav" },
-        h("button", { type: "button", onclick: () => this.step(-1) }, "← Before"),
-        h("button", { type: "button", onclick: () => this.step(1) }, "Next →"),
+        h("button", { type: "button", disabled: !this.ready, onclick: () => this.step(-1) }, "‹ Before"),
+        h("button", { type: "button", disabled: !this.ready, onclick: () => this.step(1) }, "Next ›"),
         h("a", { class: "small", href: href(["rebalance", one.id]) }, "Link to this one")),
     ].filter(Boolean));
   }
@@ -110,7 +117,7 @@ function moves(one, name) {
     ways.set(key, way);
   }
   const item = (way) => h("li", null, h("strong", null, `${way.topic}:${runs(way.partitions)}`), h("span", { class: "second" },
-    way.giver === way.heir ? ["stays with ", name(way.heir)] : [way.giver === null ? "nobody" : name(way.giver), h("span", { class: "arrow", "aria-label": "to" }, "→"), way.heir === null ? "nobody" : name(way.heir)],
+    way.giver === way.heir ? ["stays with ", name(way.heir)] : [way.giver === null ? "nobody" : name(way.giver), h("span", { class: "arrow" }, " to "), way.heir === null ? "nobody" : name(way.heir)],
     way.longest === null ? null : ` · without owner ${way.partitions.length > 1 ? "up to " : ""}${duration(way.longest)}`));
   const [first, rest] = [[...ways.values()].slice(0, MOVES_SHOWN), [...ways.values()].slice(MOVES_SHOWN)];
   return h("section", null, h("h3", null, `What moved: ${plural(changed.length, "partition")}`), h("ul", { class: "moves" }, first.map(item)),

@@ -49,7 +49,7 @@ export function groupView(place, [name], query, signal) {
   const range = h("p", { class: "muted number" });
 
   place.append(
-    h("a", { class: "back", href: "#/" }, "← All groups"),
+    h("a", { class: "back", href: "#/" }, "‹ All groups"),
     h("div", { class: "head" }, title, about),
     figures,
     h("section", { "aria-labelledby": "timeline-title" },
@@ -60,8 +60,8 @@ export function groupView(place, [name], query, signal) {
             h("button", { type: "button", "aria-label": "Zoom out", onclick: () => timeline.zoom(2) }, "−"),
             h("button", { type: "button", "aria-label": "Zoom in", onclick: () => timeline.zoom(0.5) }, "+")),
           h("div", { class: "segmented", role: "group", "aria-label": "Earlier or later" },
-            h("button", { type: "button", "aria-label": "Earlier", onclick: () => timeline.pan(-0.5) }, "←"),
-            h("button", { type: "button", "aria-label": "Later", onclick: () => timeline.pan(0.5) }, "→")),
+            h("button", { type: "button", "aria-label": "Earlier", onclick: () => timeline.pan(-0.5) }, "‹"),
+            h("button", { type: "button", "aria-label": "Later", onclick: () => timeline.pan(0.5) }, "›")),
           h("div", { class: "segmented spans", role: "group", "aria-label": "How much time" }, spans), now)),
       h("div", { class: "card" }, timeline.element, asTable, lagTable)),
     findings, happened,
@@ -134,7 +134,7 @@ export function groupView(place, [name], query, signal) {
       fillLanes();
       fillLag();
     } catch (error) {
-      if (error.status === 404) { place.replaceChildren(h("a", { class: "back", href: "#/" }, "← All groups"), h("div", { class: "card empty" }, nothing(`No group “${name}” was seen`, "It may be gone from the history, or its name is written differently."))); reading.abort(); clearInterval(timer); return; }
+      if (error.status === 404) { place.replaceChildren(h("a", { class: "back", href: "#/" }, "‹ All groups"), h("div", { class: "card empty" }, nothing(`No group “${name}” was seen`, "It may be gone from the history, or its name is written differently."))); reading.abort(); clearInterval(timer); return; }
       trouble(place, error);
     }
   }
@@ -153,6 +153,7 @@ export function groupView(place, [name], query, signal) {
     if (!found.length) newest = (await get("rebalances", { group: name, limit: 1 }, mine)).rebalances[0] ?? null;
     rows = found;
     loaded = true;
+    if (rows.length) drawer.enable();
     timeline.set({ rebalances: rows });
     showRows();
   }
@@ -172,7 +173,7 @@ export function groupView(place, [name], query, signal) {
       figure("Lag", measured ? short(total) : "–", measured ? `records in ${plural(lagOf.partitions.length, "partition")}` : "not measured in this time"),
       figure("Rebalances", number(report.rebalances), top ? h("span", null, `${top.rebalances} × ${top.cause}`) : "none in this time"),
       figure("Without owner", ...unownedParts(report.unowned_ms)),
-      figure("Longest", report.rebalances ? duration(report.longest_ms) : "–", `${plural(report.moved, "partition")} moved in all`));
+      figure("Longest", report.rebalances ? duration(report.longest_ms) : "–", `${plural(report.moved, "partition")} moved`));
   }
 
   function showEvents(events) {
@@ -266,7 +267,8 @@ function finding(one) {
   return h("article", { class: "card finding" },
     h("h3", null, capital(one.pattern)), h("p", null, one.text),
     one.changes.map((change) => [
-      h("p", { class: "setting" }, change.now ? `${change.setting}: ${change.now} → ${change.value}` : `${change.setting}: ${change.value}`),
+      h("p", { class: "setting" }, change.setting),
+      h("p", null, capital(change.value), change.now ? h("span", { class: "muted" }, ` (now: ${change.now})`) : null),
       change.why ? h("p", { class: "muted small" }, change.why) : null]),
     saving ? h("p", { class: "saved" }, `With ${saving.policy}: ${number(saving.avoided)} of ${plural(saving.rebalances_as_was, "rebalance")} would not have happened, and ${unownedWords(Math.abs(saving.saved_ms))} ${saving.saved_ms < 0 ? "more" : "fewer"} without an owner.`) : null,
     h("p", { class: "muted small" }, sure(one.confidence)),

@@ -3,7 +3,6 @@ const read = (name) => { try { return localStorage.getItem(`ringleader.${name}`)
 const write = (name, value) => { try { localStorage.setItem(`ringleader.${name}`, value); } catch { /* as good without */ } };
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const MOON = "☾", SUN = "☀";
 
 export const settings = { utc: read("utc") === "yes" };
 
@@ -15,8 +14,7 @@ function show() {
   const now = theme();
   document.documentElement.dataset.theme = now;
   const button = document.getElementById("theme");
-  button.textContent = now === "dark" ? SUN : MOON;
-  button.setAttribute("aria-label", now === "dark" ? "Change to light" : "Change to dark");
+  button.textContent = now === "dark" ? "Light" : "Dark";
 }
 
 export function setUp(changed) {

@@ -20,7 +20,7 @@ export class Timeline {
     this.axis = svg("svg", { height: AXIS, "aria-hidden": "true" });
     this.labels = h("div");
     this.lanePicture = svg("svg", { "aria-hidden": "true" });
-    this.lanesBox = h("div", { class: "lanes" }, h("div", { class: "row" }, this.labels, h("div", { class: "plot" }, this.lanePicture)));
+    this.lanesBox = h("div", { class: "lanes", tabindex: "0", role: "group", "aria-label": "Lanes" }, h("div", { class: "row" }, this.labels, h("div", { class: "plot" }, this.lanePicture)));
     this.lagLabel = h("div", { class: "label" });
     this.overlay = h("div", { class: "overlay" });
     this.tip = h("div", { class: "tip", hidden: true });
@@ -217,7 +217,7 @@ export class Timeline {
     this.legend.replaceChildren(
       ...(shown.length ? [h("span", null, "Gaps, by cause:")] : []),
       ...shown.map((kind) => h("span", { class: "cause", data: { family: kind } }, FAMILY_WORDS[kind])),
-      h("span", { class: "hint" }, "Drag to move, Ctrl + wheel to zoom, Shift + drag to choose a time"));
+      h("span", { class: "hint" }, "Drag moves, Ctrl + wheel zooms, Shift + drag selects"));
   }
 
   // ---- moving ----
@@ -287,7 +287,7 @@ export class Timeline {
   }
 
   key(event) {
-    if (event.target !== this.area || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (![this.area, this.lanesBox].includes(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     const does = {
       ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), PageUp: () => this.pan(-0.9), PageDown: () => this.pan(0.9),
       "+": () => this.zoom(0.6), "=": () => this.zoom(0.6), "-": () => this.zoom(1.6), End: () => this.ask(Date.now() - (this.until - this.since), Date.now()),

@@ -31,9 +31,9 @@ def tell(made: Made) -> None:
     )  # fmt: skip
     audit = made.group("audit", {"orders": 12}, ["audit-0"], kind=Kind.CONSUMER, protocol="uniform", rate=20)
     for number, name in enumerate(("search-index", "mail", "fraud-scores", "warehouse", "recommendations")):
-        topic = {"shipments": 6} if number % 2 else {"clicks": 24}
+        topic = {"shipments": 3} if number % 2 else {"clicks": 8}
         made.group(name, topic, [f"{name}-{one}" for one in range(2 + number)], rate=5 + 20 * number)
-    made.group("reporting.nightly", {"invoices": 6}, ["nightly-0"]).leave("nightly-0")
+    made.group("reporting.nightly", {"invoices": 3}, ["nightly-0"]).leave("nightly-0")
     made.wait(1200)
     orders.deploy(pause_s=25)
     made.wait(1500)

@@ -1,0 +1,112 @@
+"""Fit for screen readers, for small screens, and for a long history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.insight.browser.conftest import WIDE, Open
+from tests.insight.browser.served import Served
+from tests.insight.made import big
+
+NARROW = (400, 800)
+VIEWS = {
+    "groups": "#/",
+    "group": "#/group/orders",
+    "partitions": "#/group/orders?lanes=partition",
+    "activity": "#/activity",
+    "owners": "#/owners?topic=orders&partition=3",
+}
+BEYOND_THE_EDGE = """() => [...document.querySelectorAll("main *")]
+  .filter((one) => !one.closest(".scroll-x, svg, .visually-hidden"))
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+  .map((one) => one.outerHTML.slice(0, 120))"""
+LONG_TASKS = """() => {
+  window.longest = 0;
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+  }).observe({ type: "longtask", buffered: false });
+}"""
+
+
+def _shown(page: Page, view: str) -> None:
+    """Until what the view is about is there."""
+    if view in ("group", "partitions"):
+        expect(page.locator(".mark").first).to_be_visible()
+        expect(page.get_by_role("heading", name="Advice")).to_be_visible()
+    elif view == "owners":
+        expect(page.locator(".answer").first).to_be_visible()
+    else:
+        expect(page.locator("tbody th a").first).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_serious(shop: Served, open_page: Open, view: str, dark: bool) -> None:
+    page = open_page(f"{shop.url}{VIEWS[view]}", dark=dark)
+    _shown(page, view)
+    if view == "group":
+        page.get_by_text("The timeline as a table").click()
+        page.get_by_role("button", name="Session expired").click()
+        page.get_by_role("row").filter(has_text="Session expired").get_by_role("link").click()
+        expect(page.get_by_role("dialog").get_by_role("heading", name="Session expired")).to_be_visible()
+    # What is sticky or fades in has its colours when it rests.
+    found = Axe().run(page).response["violations"]
+    assert not [
+        (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_is_cut_off_on_a_small_screen(shop: Served, open_page: Open, view: str) -> None:
+    page = open_page(f"{shop.url}{VIEWS[view]}", size=NARROW)
+    _shown(page, view)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+    wide = page.evaluate(BEYOND_THE_EDGE)
+    assert not wide
+
+
+def test_ten_thousand_rebalances_of_two_hundred_groups_scroll(tmp_path: Path, open_page: Open) -> None:
+    groups = 200
+    history = big(tmp_path / "big.sqlite", groups=groups, rebalances=10_000)
+    with Served(history) as served:
+        page = open_page(served.url, size=WIDE)
+        expect(page.get_by_text(f"{groups} groups")).to_be_visible()
+        page.evaluate(LONG_TASKS)
+        _scroll_through(page, 20)
+        said = {"200 groups": page.evaluate("longest")}
+        assert page.locator("tbody tr").count() < 80
+        page.get_by_role("link", name="Activity").click()
+        expect(page.locator("tbody th a").first).to_be_visible()
+        page.evaluate("longest = 0")
+        while "older" in (page.locator(".head [role=status]").text_content() or ""):
+            page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+            page.wait_for_timeout(20)
+        expect(page.get_by_text("10,000 rebalances")).to_be_visible()
+        said["10,000 rebalances, read page by page"] = page.evaluate("longest")
+        page.evaluate("longest = 0")
+        page.evaluate("scrollTo(0, 0)")
+        _scroll_through(page, 100)
+        said["10,000 rebalances, scrolled through"] = page.evaluate("longest")
+        assert page.locator("tbody tr").count() < 80
+    print("\nlongest task while scrolling, ms:", said)
+    assert all(longest < 1_000 for longest in said.values()), said
+
+
+def _scroll_through(page: Page, steps: int) -> None:
+    page.evaluate(
+        """async (steps) => {
+          const end = document.documentElement.scrollHeight - innerHeight;
+          for (let step = 1; step <= steps; step++) {
+            scrollTo(0, (end * step) / steps);
+            await new Promise(requestAnimationFrame);
+          }
+        }""",
+        steps,
+    )
+    expect(page.locator("tbody th a").last).to_be_in_viewport()
