@@ -114,6 +114,8 @@ class Classic:
         """Topic -> how many partitions assignments have had."""
         self._visible_ms: int | None = None
         """When something was last seen to change, but for who leads."""
+        self._made = False
+        """The record was read with which it began."""
         self._cooperative = False
         self._stopped: dict[str, int] = {}
         """Members whose commits stopped, as was told: the last one's time."""
@@ -126,7 +128,8 @@ class Classic:
         value = fact.value
         assert value is not None
         if not value.generation and not value.members:
-            return  # a group that has just been made
+            self._made = True
+            return
         members = tuple(_member(one, value.protocol_type) for one in value.members)
         before = self.state
         self._commits.nobody = not members and value.protocol_type != ""
@@ -248,7 +251,7 @@ class Classic:
             since_ms=since_ms,
             generation=value.generation,
             before=before,
-            known=before is not None or value.generation == 1,
+            known=before is not None or value.generation == 1 or self._made,
             members=members,
             joined=joined,
             missing=missing,
@@ -574,6 +577,7 @@ class Classic:
             "departed": self._departed,
             "takeovers": [[*one[:5], unpacked(rebalance_data(one.told))] for one in self._takeovers],
             "stopped": self._stopped,
+            "made": self._made,
             "counts": self._counts,
             "visible": self._visible_ms,
             "nobody": self._commits.nobody,
@@ -593,7 +597,7 @@ class Classic:
         self._takeovers = [
             Takeover(*one)._replace(told=rebalance_of(packed(one[5]))) for one in said["takeovers"]
         ]
-        self._stopped = said["stopped"]
+        self._stopped, self._made = said["stopped"], said.get("made", False)
         self._counts = said["counts"]
         self._visible_ms = said["visible"]
         self._commits.nobody = said["nobody"]
