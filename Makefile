@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo cluster test test-bench mutants interop chaos lint bench clean
+.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint bench clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -21,6 +21,7 @@ help: ## Say what there is
 	@echo "make test-bench  do the benchmarks run, beside Apache Kafka and kfake where these can? (about two minutes)"
 	@echo "make mutants does the simulation notice a broken group machine? (about a minute)"
 	@echo "make interop the scenarios of tests/interop on a real Apache Kafka broker (needs a JDK 17+ and Maven)"
+	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   kill, pause and stop nodes and brokers under real clients (needs a JDK 17+ and Maven)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
 	@echo "make bench   the benchmarks of docs/performance.md"
@@ -61,6 +62,10 @@ interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on
 	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup || { [ $$? -eq 1 ] \
 		&& echo "What failed, once more and alone" && $(CLIENTS) --last-failed --last-failed-no-failures none; })
 
+# Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
+incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on
+	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.incidents $(ARGS)
+
 # About a quarter of an hour: 30 faults, drawn by a seed that it prints.
 chaos: $(READY) ## Break three nodes and three brokers under real clients, then check what these saw; ARGS are passed on
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && export JAVA_HOME && $(PY) -m tests.chaos $(ARGS)
@@ -81,4 +86,4 @@ bench: $(READY) ## Run the benchmarks; ARGS are passed on
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)
 
 clean: ## Remove what demo, test and bench wrote; .venv stays
-	rm -rf demo/out bench/out tests/chaos/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf demo/out bench/out tests/chaos/out tests/incidents/out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from tests.interop.clients.watch import Event, WatchBoard
 from tests.interop.kafka import TEST_JVM, classpath
@@ -62,23 +62,35 @@ def classes() -> Path:
     return directory / "classes"
 
 
-class JavaClients:
-    """A JVM with clients. `with JavaClients(log) as java:`; they all vanish at its end, nobody leaves."""
+class LineClients:
+    """A process with clients, each line of its input a command in JSON. `with ...(log) as clients:`; they all
+    vanish at its end, nobody leaves."""
 
     def __init__(self, log_path: Path) -> None:
         self.log_path = log_path
+        self.answer_s = ANSWER_S
         self._numbers = itertools.count(1)
         self._answers: dict[int, Future[Any]] = {}
         self._sinks: dict[str, Sink] = {}
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
+    def command(self) -> list[str]:
+        """What is run."""
+        raise NotImplementedError
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
-        """Start the JVM. Raises `InteropError`."""
-        path = f"{classes()}:{classpath()}"
+        """Start the process. Raises `InteropError`."""
+        command = self.command()
         with self.log_path.open("a") as log:
             self._process = subprocess.Popen(
-                [java(), *TEST_JVM, "-cp", path, MAIN_CLASS],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -101,7 +113,7 @@ class JavaClients:
         gone = {
             "event": "failed",
             "error": "gone",
-            "message": f"the JVM has ended; its log is {self.log_path}",
+            "message": f"the process has ended; its log is {self.log_path}",
         }
         for answer in self._answers.values():
             self._answer(answer, gone)
@@ -116,7 +128,7 @@ class JavaClients:
             answer.set_exception(JavaError(event["error"], event["message"]))
 
     def name(self, wish: str, sink: Sink) -> str:
-        """A name that no client of this JVM has had; what happens to it goes to `sink`, on a thread."""
+        """A name that no client of this process has had; what happens to it goes to `sink`, on a thread."""
         name = f"{wish}/{next(self._numbers)}"
         self._sinks[name] = sink
         return name
@@ -133,7 +145,7 @@ class JavaClients:
         answer = self._answers[number] = Future()
         command = {"op": op, "id": number, "name": name, **arguments}
         self._process.stdin.write(json.dumps(command) + "\n")
-        async with asyncio.timeout(ANSWER_S):
+        async with asyncio.timeout(self.answer_s):
             return await asyncio.wrap_future(answer)
 
     def kill(self) -> None:
@@ -149,7 +161,7 @@ class JavaClients:
             assert pipe is not None
             pipe.close()
 
-    def __enter__(self) -> JavaClients:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -157,6 +169,14 @@ class JavaClients:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
+
+
+class JavaClients(LineClients):
+    """A JVM with clients."""
+
+    def command(self) -> list[str]:
+        """The program in ``java/``. Raises `InteropError`."""
+        return [java(), *TEST_JVM, "-cp", f"{classes()}:{classpath()}", MAIN_CLASS]
 
 
 class JavaMember:

@@ -69,7 +69,7 @@ final class ConsumerClient extends Client implements ConsumerRebalanceListener {
     }
 
     @Override
-    JsonNode carryOut(JsonNode command) {
+    JsonNode carryOut(JsonNode command) throws InterruptedException {
         switch (command.get("op").asText()) {
             case "consumer" -> {
                 consumer = new KafkaConsumer<>(
@@ -79,6 +79,10 @@ final class ConsumerClient extends Client implements ConsumerRebalanceListener {
             }
             case "subscribe" -> {
                 subscribe(command);
+                return null;
+            }
+            case "busy" -> { // an application that works on its records for so long
+                Thread.sleep(Math.round(1000 * command.get("seconds").asDouble()));
                 return null;
             }
             case "commit" -> {

@@ -1,0 +1,195 @@
+"""``python -m tests.incidents``: incidents are made in groups of real clients, then what the history says of
+them is compared with what was done. Exit code 0: what can be known is told right, nothing wrong as sure."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import shutil
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ringleader.insight.history import History
+from tests.incidents import ledger
+from tests.incidents.advised import advised
+from tests.incidents.director import KAFKA, TARGETS, direct
+from tests.incidents.judge import ENOUGH, Judged, Score, Verdict, judge
+from tests.incidents.said import HISTORY, Said, concluded, from_history
+from tests.incidents.steps import QUICK, SPECS
+from tests.incidents.team import Spec
+from tests.interop.maven import InteropError
+from tests.support.daemon import DaemonError
+
+OUT = Path(__file__).resolve().parent / "out"
+LONGEST_S = 15 * 60.0
+EXACT = 1.0
+"""Of what the coordinator itself knows, everything has to be right."""
+_console = Console(width=160)
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.incidents", description=__doc__)
+    parser.add_argument("--seed", type=int, help="the order of the incidents; drawn when it is not given")
+    parser.add_argument("--target", choices=TARGETS, default=KAFKA)
+    parser.add_argument("--only", default="", metavar="TEXT", help="groups or steps with this in their name")
+    parser.add_argument("--quick", action="store_true", help="a handful, in about a minute")
+    parser.add_argument("--parallel", type=int, default=10, help="how many groups at once")
+    parser.add_argument("--out", type=Path, help="for ledger, history and logs; emptied before")
+    parser.add_argument("--again", type=Path, metavar="OUT", help="make nothing: judge that run once more")
+    parser.add_argument(
+        "--tape", action="store_true", help="with --again: conclude anew from what the watcher was told"
+    )
+    return parser.parse_args(arguments)
+
+
+def _say(text: str) -> None:
+    _console.print(f"{time.strftime('%H:%M:%S')} {escape(text)}", highlight=False)
+
+
+def chosen_specs(only: str, *, quick: bool) -> list[Spec]:
+    """Groups with the steps that are wanted."""
+    specs: Sequence[Spec] = SPECS
+    if quick:
+        specs = [replace(spec, steps=QUICK[spec.name]) for spec in SPECS if spec.name in QUICK]
+    found = []
+    for spec in specs:
+        steps = spec.steps if only in spec.name else tuple(step for step in spec.steps if only in step)
+        if steps:
+            found.append(replace(spec, steps=steps))
+    return found
+
+
+def show(found: Sequence[Judged], unsettled: Sequence[ledger.Incident], enough: float) -> bool:
+    """Tables on the screen; whether it is as it has to be."""
+    for one in found:
+        if not one.good:
+            _disagreement(one)
+    _table("By kind of incident", found, lambda one: one.incident.kind)
+    _table("By client", found, lambda one: f"{one.incident.client}, {one.incident.protocol}")
+    _table("By how often members commit", found, lambda one: one.incident.commits)
+    for incident in unsettled:
+        _say(f"the group did not come to rest, nothing is expected: {incident.group}: {incident.what}")
+    score = Score(found)
+    _say(
+        f"{len(found)} incidents; of {score.knowable} that something shows,"
+        f" {score.count(Verdict.RIGHT, shown=True)} told right ({score.right:.1%});"
+        f" {score.count(Verdict.WRONG)} confidently wrong"
+    )
+    return score.good(enough)
+
+
+def _disagreement(one: Judged) -> None:
+    incident = one.incident
+    _say(
+        f"{one.verdict.upper()}: {incident.group} ({incident.client}, {incident.protocol}, commits"
+        f" {incident.commits}): {incident.what}; from {incident.began_ms} to {incident.ended_ms}"
+    )
+    for why in one.why:
+        _say(f"    {why}")
+    for said in one.said:
+        members = ", ".join(member.client_id for member in said.members)
+        _say(
+            f"    said: {said.id} generation {said.generation} at {said.at_ms}"
+            f" (+{said.at_ms - incident.began_ms} ms): {said.cause}, {said.confidence},"
+            f" by {', '.join(said.cause_members) or 'nobody'}; join {said.join_ms}, leader {said.leader_ms};"
+            f" members: {members or 'none'}"
+        )
+        for line in said.evidence:
+            _say(f"        {line}")
+        for member, how in said.left.items():
+            _say(f"        {member} gone: {how.why}, {how.confidence}, silent {how.silent_ms}")
+            for line in how.evidence:
+                _say(f"            {line}")
+
+
+def _table(title: str, found: Sequence[Judged], key: object) -> None:
+    by_key: dict[str, list[Judged]] = defaultdict(list)
+    for one in found:
+        by_key[key(one)].append(one)  # type: ignore[operator]
+    table = Table(title=title, title_justify="left")
+    for name in ("", "incidents", "something shows", "right", "hedged", "missed", "confidently wrong"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, some in sorted(by_key.items()):
+        score = Score(some)
+        wrong = score.count(Verdict.WRONG)
+        table.add_row(
+            name,
+            str(len(some)),
+            str(score.knowable),
+            *(str(score.count(verdict)) for verdict in (Verdict.RIGHT, Verdict.HEDGED, Verdict.MISSED)),
+            f"[red]{wrong}[/]" if wrong else "0",
+        )
+    _console.print(table)
+
+
+def _advice(directory: Path, incidents: Sequence[ledger.Incident], enough: float) -> bool:
+    with contextlib.closing(History.open(directory / HISTORY, read_only=True)) as history:
+        found = advised(history, incidents)
+    table = Table(title="By finding of advice", title_justify="left")
+    for name in ("", "groups it was done in", "found", "found where it was not done"):
+        table.add_column(name, justify="right" if name else "left")
+    for pattern, one in sorted(found.items()):
+        wrong = f"[red]{', '.join(one.wrong)}[/]" if one.wrong else "0"
+        table.add_row(pattern, str(len(one.found) + len(one.missed)), str(len(one.found)), wrong)
+        if one.missed:
+            _say(f"ADVICE MISSED: {pattern}, of {', '.join(one.missed)}")
+    _console.print(table)
+    hits, misses = (sum(len(getattr(one, name)) for one in found.values()) for name in ("found", "missed"))
+    return hits >= enough * (hits + misses) and not any(one.wrong for one in found.values())
+
+
+def _judged(said: Said, directory: Path, *, exact: bool) -> int:
+    incidents = ledger.read(directory / "ledger.jsonl")
+    if exact:
+        incidents = [ledger.heard(one) for one in incidents]
+    found = judge(incidents, said.rebalances, said.events, exact=exact)
+    unsettled = [one for one in incidents if not one.settled]
+    good = show(found, unsettled, EXACT if exact else ENOUGH)
+    return 0 if _advice(directory, incidents, ENOUGH) and good else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """One run; the exit code: 0 all as it has to be, 1 it is not, 2 the run could not be made."""
+    chosen = _arguments(arguments)
+    if chosen.again is not None:
+        exact = chosen.target != KAFKA
+        said = from_history(chosen.again) if not chosen.tape else concluded(chosen.again, exact=exact)
+        return _judged(said, chosen.again, exact=exact)
+    seed = random.randrange(1_000_000) if chosen.seed is None else chosen.seed
+    specs = chosen_specs(chosen.only, quick=chosen.quick)
+    if chosen.target != KAFKA:
+        specs = [spec for spec in specs if spec.protocol != "consumer"]  # the daemon does not speak KIP-848
+    if not specs:
+        _say(f"there is neither a group nor a step with {chosen.only!r} in its name")
+        return 2
+    directory = (chosen.out or OUT / f"{chosen.target}-{seed}").resolve()
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    repeat = f"python -m tests.incidents --seed {seed} --target {chosen.target}"
+    repeat += f" --only {chosen.only}" if chosen.only else ""
+    repeat += " --quick" if chosen.quick else ""
+    _say(f"{repeat}; in {directory}")
+    try:
+        asyncio.run(
+            asyncio.wait_for(direct(chosen.target, specs, seed, directory, chosen.parallel, _say), LONGEST_S)
+        )
+    except (InteropError, DaemonError, TimeoutError) as error:
+        _say(str(error) or f"the run was not over after {LONGEST_S / 60:.0f} minutes")
+        return 2
+    code = _judged(from_history(directory), directory, exact=chosen.target != KAFKA)
+    _say(f"{'as it has to be' if code == 0 else 'NOT AS IT HAS TO BE'}: {repeat}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

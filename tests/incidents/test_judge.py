@@ -1,0 +1,111 @@
+"""What the judge says of made-up histories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleader.insight.model import (
+    Cause,
+    Confidence,
+    Departure,
+    Event,
+    EventKind,
+    Gone,
+    Kind,
+    Member,
+    Rebalance,
+)
+from tests.incidents.judge import Score, Verdict, judge
+from tests.incidents.ledger import Incident
+
+A, B = (Member(f"{name}-id", name, "/127.0.0.1") for name in "ab")
+
+
+def incident(**what: Any) -> Incident:
+    given: dict[str, Any] = {"causes": [Cause.SESSION_EXPIRED], "gone": {"b": [Departure.SESSION_EXPIRED]}}
+    given |= {"began_ms": 1_000, "ended_ms": 9_000, "who": ["b"], **what}
+    return Incident(
+        group="g", kind="SIGKILL", what="b is killed", client="java", protocol="range", commits="1 s", **given
+    )
+
+
+def rebalance(cause: Cause, confidence: Confidence, **what: Any) -> Rebalance:
+    given: dict[str, Any] = {"at_ms": 7_000, "before": (A, B), "members": (A,), "cause_members": ("b-id",)}
+    return Rebalance("offsets-1-1", "g", Kind.CLASSIC, 2, cause=cause, confidence=confidence, **given | what)
+
+
+def gone(why: Departure, confidence: Confidence) -> dict[str, Gone]:
+    return {"b-id": Gone(why, confidence)}
+
+
+EXPIRED = gone(Departure.SESSION_EXPIRED, Confidence.LIKELY)
+
+
+def verdict(done: Incident, *said: Rebalance, events: tuple[Event, ...] = ()) -> Verdict:
+    [judged] = judge([done], said, events)
+    return judged.verdict
+
+
+def test_what_was_done_and_said_is_right() -> None:
+    said = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=EXPIRED)
+    assert verdict(incident(), said) is Verdict.RIGHT
+
+
+def test_another_cause_is_wrong_when_it_is_said_for_sure_and_hedged_when_not() -> None:
+    for confidence, expected in (
+        (Confidence.EXACT, Verdict.WRONG),
+        (Confidence.CERTAIN, Verdict.WRONG),
+        (Confidence.LIKELY, Verdict.WRONG),
+        (Confidence.POSSIBLE, Verdict.HEDGED),
+        (Confidence.UNKNOWN, Verdict.HEDGED),
+    ):
+        assert verdict(incident(), rebalance(Cause.MEMBER_LEFT, confidence, left=EXPIRED)) is expected
+
+
+def test_another_departure_or_another_member_is_wrong() -> None:
+    left = gone(Departure.LEFT, Confidence.LIKELY)
+    said = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=left)
+    assert verdict(incident(), said) is Verdict.WRONG
+    said = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=EXPIRED, cause_members=("a-id",))
+    assert verdict(incident(), said) is Verdict.WRONG
+
+
+def test_a_further_rebalance_with_a_wrong_cause_spoils_the_right_one() -> None:
+    right = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=EXPIRED)
+    followed = rebalance(Cause.LEADER_REJOINED, Confidence.LIKELY, at_ms=8_000)
+    assert verdict(incident(), right, followed) is Verdict.WRONG
+    assert verdict(incident(also=[Cause.LEADER_REJOINED]), right, followed) is Verdict.RIGHT
+
+
+def test_nothing_said_is_missed_unless_nothing_is_expected() -> None:
+    assert verdict(incident()) is Verdict.MISSED
+    assert verdict(incident(gone={}, quiet=True)) is Verdict.RIGHT
+    before = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=EXPIRED, at_ms=500)
+    assert verdict(incident(), before) is Verdict.MISSED
+
+
+def test_a_restarted_coordinator_is_an_event() -> None:
+    done = incident(causes=[Cause.COORDINATOR_CHANGED], gone={}, who=[], quiet=True)
+    away = Event("e", "", 2_000, EventKind.COORDINATOR_AWAY, "It is away.")
+    assert verdict(done) is Verdict.MISSED
+    assert verdict(done, events=(away,)) is Verdict.RIGHT
+
+
+def test_a_phase_has_to_be_as_long_as_it_was() -> None:
+    done = incident(phases={"leader_ms": 3_000})
+    for leader_ms, expected in ((5_000, Verdict.RIGHT), (20, Verdict.HEDGED), (None, Verdict.HEDGED)):
+        said = rebalance(Cause.SESSION_EXPIRED, Confidence.LIKELY, left=EXPIRED, leader_ms=leader_ms)
+        assert verdict(done, said) is expected
+
+
+def test_unknown_is_good_where_nothing_shows_it_and_a_group_without_rest_is_not_judged() -> None:
+    said = rebalance(Cause.UNKNOWN, Confidence.UNKNOWN, left=gone(Departure.UNKNOWN, Confidence.UNKNOWN))
+    [hidden] = judge([incident(shown=False)], [said], [])
+    [shown] = judge([incident()], [said], [])
+    assert hidden.verdict is Verdict.HEDGED is shown.verdict
+    assert hidden.good
+    assert not shown.good
+    assert judge([incident(settled=False)], [said], []) == []
+    assert Score([hidden]).good()
+    assert not Score([hidden, shown]).good()
+    assert not Score([]).good()
