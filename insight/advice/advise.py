@@ -35,7 +35,7 @@ def _with_saving(draft: Draft, player: Replay | None, why_not: str) -> Finding |
     """None: without the saving it is no finding."""
     finding = draft.finding
     if player is None or not (draft.policy or draft.apart):
-        if draft.counts is not None:
+        if draft.by_saving:
             return None
         return replace(finding, no_saving=finding.no_saving or why_not)
     if draft.policy is not None:

@@ -349,22 +349,27 @@ def flapping_member(past: Past) -> Iterator[Draft]:
 def zombies(past: Past) -> Iterator[Draft]:
     """Processes that ended without a word, and kept their partitions until their sessions ended."""
     found: list[tuple[Going, Arrival]] = []
+    free = list(past.arrivals)
     for one in past.goings:
         if one.gone.why is not Departure.SESSION_EXPIRED or one.back is not None or not one.member.assigned:
             continue
         if one.member.instance_id is not None:
             continue
+        # Whoever took its place is still there when it is put out, or comes soon after.
+        there = {member.member_id for member in one.rebalance.members}
         heir = next(
             (
                 arrival
-                for arrival in past.arrivals
-                if one.silent_since_ms - at.MINUTE_MS <= arrival.at_ms <= one.at_ms + at.ZOMBIE_NEAR_MS
+                for arrival in free
+                if (arrival.member.member_id in there or arrival.at_ms > one.at_ms)
+                and one.silent_since_ms - at.MINUTE_MS <= arrival.at_ms <= one.at_ms + at.ZOMBIE_NEAR_MS
                 and arrival.member.member_id != one.member.member_id
                 and arrival.member.topics == one.member.topics
             ),
             None,
         )
         if heir is not None:
+            free.remove(heir)
             found.append((one, heir))
     if len(found) < at.ZOMBIES_MIN:
         return
@@ -412,6 +417,7 @@ def zombies(past: Past) -> Iterator[Draft]:
             tuple(dict.fromkeys(one.rebalance.id for one in goings)),
         ),
         Policy("every process leaves when it ends", leaves=True),
+        counts=lambda saving: not saving.claimed or saving.saved_ms > 0,
     )
 
 

@@ -20,4 +20,6 @@ class Draft:
     apart: tuple[frozenset[str], ...] = ()
     """Instead of a policy: topics of applications, each of which would be a group of its own."""
     counts: Callable[[Saving], bool] | None = None
-    """It is a finding only if this is so."""
+    """Where there is a saving, it is a finding only if this is so."""
+    by_saving: bool = False
+    """Without a saving it is no finding."""

@@ -310,6 +310,7 @@ def eager(past: Past) -> Iterator[Draft]:
         Policy("assignor cooperative-sticky", assignor="cooperative-sticky"),
         ("What changes hands takes a second, short rebalance; all else goes on meanwhile.",),
         counts=saves,
+        by_saving=True,
     )
 
 

@@ -62,7 +62,8 @@ MIXED_MIN_MS = 10 * MINUTE_MS
 FENCED_MIN = 2
 """Times that one instance id was taken over by another process while its owner lived."""
 
-ZOMBIES_MIN = 1
+ZOMBIES_MIN = 2
+"""One may have been killed for its memory, or by hand."""
 ZOMBIE_NEAR_MS = 5 * MINUTE_MS
 """A member whose session ended was a deploy's zombie if its successor came within this time."""
 
