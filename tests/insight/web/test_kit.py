@@ -105,12 +105,8 @@ def _check(what: str, file: Path) -> None:
 
 
 def test_promtool_takes_the_rules_and_their_tests() -> None:
-    promtool = _promtool()
-    for arguments in (["check", "rules", RULES], ["test", "rules", RULES.with_name("ringleader.tests.yml")]):
-        done = subprocess.run(
-            [promtool, *arguments], capture_output=True, text=True, check=False, timeout=120
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    _check("check", RULES)
+    _check("test", RULES.with_name("ringleader.tests.yml"))
 
 
 def test_promtool_takes_what_the_dashboard_asks(tmp_path: Path) -> None:
