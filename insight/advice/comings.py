@@ -11,7 +11,15 @@ from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern
 from ringleader.insight.advice.past import Arrival, Going, Past, least_sure, place
 from ringleader.insight.advice.replay.policy import Policy
-from ringleader.insight.advice.words import clock, count, length, partition_time, rounded_up_ms, some
+from ringleader.insight.advice.words import (
+    clock,
+    count,
+    how_often,
+    length,
+    partition_time,
+    rounded_up_ms,
+    some,
+)
 from ringleader.insight.model import Cause, Confidence, Departure, Member, Rebalance
 
 STATIC = Change(
@@ -142,11 +150,10 @@ def rolling_deploy(past: Past) -> Iterator[Draft]:
     if unowned_ms:
         evidence.append(f"All of them: {partition_time(unowned_ms)} without an owner.")
     evidence.append("None of the members has a group.instance.id.")
-    times = "deploy" if len(deploys) == 1 else "deploys"
     yield Draft(
         Finding(
             Pattern.ROLLING_DEPLOY,
-            f"{count(len(deploys), times, times)} of members without a group.instance.id:"
+            f"{count(len(deploys), 'deploy')} of members without a group.instance.id:"
             f" {count(replaced, 'member')} replaced, {count(len(rebalances), 'rebalance')}.",
             Confidence.LIKELY,
             tuple(evidence),
@@ -243,7 +250,7 @@ def restart_loop(past: Past) -> Iterator[Draft]:
     yield Draft(
         Finding(
             Pattern.RESTART_LOOP,
-            f"{some(names)} restarted {count(len(goings), 'time')} in {length(max(spans))}.",
+            f"{some(names)} restarted {how_often(len(goings))} in {length(max(spans))}.",
             Confidence.LIKELY,
             tuple(
                 f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.gone.why.value},"
@@ -320,7 +327,7 @@ def flapping_member(past: Past) -> Iterator[Draft]:
         Finding(
             Pattern.FLAPPING_MEMBER,
             f"{some(names)} fell silent past {'its' if len(names) == 1 else 'their'} session timeout"
-            f" {count(len(goings), 'time')}, and came back each time.",
+            f" {how_often(len(goings))}, and came back each time.",
             least_sure(one.gone.confidence for one in goings),
             tuple(
                 f"{clock(one.at_ms)} {past.name(one.member.member_id)} put out after"
@@ -447,10 +454,10 @@ def same_instance_twice(past: Past) -> Iterator[Draft]:
         Finding(
             Pattern.SAME_INSTANCE_TWICE,
             f"{count(len(taken), 'instance id')} ({some(list(taken))}) used by more than one process at once:"
-            f" taken from each other {count(len(times), 'time')}.",
+            f" taken from each other {how_often(len(times))}.",
             least_sure(one.confidence for one, _ in times),
             tuple(
-                f"{name}: {count(len(many), 'time')}, from {clock(many[0][0].at_ms)} to"
+                f"{name}: {how_often(len(many))}, from {clock(many[0][0].at_ms)} to"
                 f" {clock(many[-1][0].at_ms)}, by {some(list(hosts[name]))}."
                 for name, many in taken.items()
             ),

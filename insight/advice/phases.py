@@ -12,7 +12,15 @@ from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern, Saving
 from ringleader.insight.advice.past import Past, least_sure, place
 from ringleader.insight.advice.replay.policy import Policy
-from ringleader.insight.advice.words import clock, count, length, partition_time, rounded_up_ms, some
+from ringleader.insight.advice.words import (
+    clock,
+    count,
+    how_often,
+    length,
+    partition_time,
+    rounded_up_ms,
+    some,
+)
 from ringleader.insight.model import Cause, Confidence, Departure, Kind, Outcome, Rebalance
 
 POLL_RECORDS = 500
@@ -46,7 +54,7 @@ def slow_poll_loop(past: Past) -> Iterator[Draft]:
         Finding(
             Pattern.SLOW_POLL_LOOP,
             f"{some(names)} did not call poll() within max.poll.interval.ms"
-            f" ({length(now_ms) if now_ms else 'not known'}) {count(len(goings), 'time')}.",
+            f" ({length(now_ms) if now_ms else 'not known'}) {how_often(len(goings))}.",
             least_sure(one.gone.confidence for one in goings),
             tuple(
                 f"{clock(one.at_ms)} {past.name(one.member.member_id)} {one.gone.why.value},"
@@ -290,7 +298,7 @@ def eager(past: Past) -> Iterator[Draft]:
     yield Draft(
         Finding(
             Pattern.EAGER,
-            f"All members gave up all partitions {count(len(rebalances), 'time')}, {held:,} in all,"
+            f"All members gave up all partitions {how_often(len(rebalances))}, {held:,} in all,"
             f" though {moved:,} changed hands.",
             Confidence.CERTAIN,
             (f"The assignor is {protocol}, which is eager: everybody stops while the group rebalances.",),

@@ -69,6 +69,11 @@ def count(number: int, what: str, many: str = "") -> str:
     return f"{number:,} {what if number == 1 else many or what + 's'}"
 
 
+def how_often(number: int) -> str:
+    """``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
 def rounded_up_ms(ms: float) -> int:
     """A value to set a timeout to: the next of 10 s, 15 s, 30 s, 45 s, then whole minutes, that is longer."""
     for step in (10_000, 15_000, 30_000, 45_000):

@@ -13,7 +13,7 @@ from ringleader.insight.advice.draft import Draft
 from ringleader.insight.advice.findings import Change, Finding, Pattern
 from ringleader.insight.advice.past import Past
 from ringleader.insight.advice.replay.policy import Policy
-from ringleader.insight.advice.words import clock, count, length, some
+from ringleader.insight.advice.words import clock, count, how_often, length, some
 from ringleader.insight.model import Confidence, EventKind, Kind, Lag, Member, TopicPartition
 
 
@@ -293,7 +293,7 @@ def commits_stopped(past: Past) -> Iterator[Draft]:
             if len(names) == 1
             else f"{count(len(names), 'member')} ({some(names)}) send heartbeats, but commit nothing."
             if names
-            else f"Members stopped committing {count(len(told), 'time')} while their heartbeats went on.",
+            else f"Members stopped committing {how_often(len(told))} while their heartbeats went on.",
             Confidence.CERTAIN if stuck else Confidence.LIKELY,
             (
                 *(
