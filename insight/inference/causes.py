@@ -18,6 +18,8 @@ _LATE_MS = 1_500
 _YOUNG = 5
 """A group that is seen first in a generation up to this may be new."""
 
+_ANOTHER = "others have the same client id and host: it may be another one"
+
 _AGAIN_MS = 2 * 60_000
 """The second half of a cooperative rebalance comes within this."""
 
@@ -131,6 +133,9 @@ def _came(change: Change) -> Verdict:
     if len(back) == len(change.joined) and whys <= {Departure.LEFT, Departure.UNKNOWN}:
         likely = whys == {Departure.LEFT} and all(one.sure for one in change.returned.values())
         sure = Confidence.LIKELY if likely else Confidence.POSSIBLE
+        if any(_shared(change, one) for one in back):
+            sure = Confidence.POSSIBLE
+            evidence.append(_ANOTHER)
         return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence), _ids(change.joined))
     new = (
         f"{members(change.joined)} {'is' if len(change.joined) == 1 else 'are'} new in generation "
@@ -146,6 +151,16 @@ def _came(change: Change) -> Verdict:
         if others and one.topics and not others & set(one.topics)
     ]
     return Verdict(Cause.MEMBER_JOINED, Confidence.CERTAIN, (new, *evidence), _ids(change.joined))
+
+
+def _shared(change: Change, one: Member) -> bool:
+    """Others have its client id and host, too: these do not say who it is."""
+    joined = {new.member_id for new in change.joined}
+    return any(
+        (other.client_id, other.host) == (one.client_id, one.host)
+        for other in change.members
+        if other.member_id not in joined
+    )
 
 
 def _went(change: Change) -> Verdict:
@@ -211,7 +226,10 @@ def _restarted(change: Change, pairs: Sequence[tuple[Member, Member]]) -> Verdic
         evidence += gone.evidence
         if not _as_if_ended(old, gone):
             sure = Confidence.POSSIBLE
-    if sure is Confidence.POSSIBLE:
+    if any(_shared(change, new) for _, new in pairs):
+        sure = Confidence.POSSIBLE
+        evidence.append(_ANOTHER)
+    elif sure is Confidence.POSSIBLE:
         evidence.append("a coordinator that was away for longer than the sessions would look the same")
     return Verdict(Cause.MEMBER_RESTARTED, sure, tuple(evidence), _ids([new for _, new in pairs]))
 
