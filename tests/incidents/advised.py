@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ringleader.insight.advice import Past, Pattern, advise
@@ -49,12 +49,18 @@ def advised(history: History, incidents: Iterable[Incident]) -> dict[Pattern, Ad
         if not all(one.settled for one in done):
             continue
         kinds = {one.kind for one in done}
-        past = Past.read(history, group, min(one.began_ms for one in done), max(one.ended_ms for one in done))
-        found = {finding.pattern for finding in advise(past, replay=False).findings}
         for kind in kinds & EXPECTED.keys():
+            # As an operator asks for the time of a deploy: minutes of everything at once are nobody's day.
+            found = _found(history, [one for one in done if one.kind == kind])
             pattern = EXPECTED[kind]
             (result[pattern].found if pattern in found else result[pattern].missed).append(group)
-        for pattern in found & NEEDS.keys():
+        for pattern in _found(history, done) & NEEDS.keys():
             if not kinds & NEEDS[pattern]:
                 result[pattern].wrong.append(group)
     return result
+
+
+def _found(history: History, done: Sequence[Incident]) -> set[Pattern]:
+    since_ms, until_ms = min(one.began_ms for one in done), max(one.ended_ms for one in done)
+    past = Past.read(history, done[0].group, since_ms, until_ms)
+    return {finding.pattern for finding in advise(past, replay=False).findings}

@@ -20,6 +20,8 @@ SHORT_BUSY_S = 7.0
 SLOW_MS = 5_000
 AT_LEAST = 0.6
 """Of a phase: what polls once a second see of it."""
+START_S = 2.0
+"""Of an application: nobody is back at once."""
 TAKEOVERS = 4
 FENCED_S = 30.0
 FIGHT_S = 15.0
@@ -53,7 +55,13 @@ async def start(team: Team) -> None:
 async def _joins(team: Team, name: str, what: str, **options: Any) -> None:
     who = team.client_id(name)
     async with team.incident(
-        "scale up", f"{who} {what}", [who], causes=[Cause.MEMBER_JOINED], also=_also(team)
+        "scale up",
+        f"{who} {what}",
+        [who],
+        causes=[Cause.MEMBER_JOINED],
+        also=_also(team),
+        # Of those that share a client id, one that comes may be one that went.
+        shown=not team.spec.same_client_id,
     ):
         await team.start(name, **options)
 
@@ -179,6 +187,7 @@ async def deploy(team: Team) -> None:
             gone={who: [Departure.LEFT, Departure.RESTARTED]} if _why_shown(team, rare=True) else {},
         ):
             await team.stop(name)
+            await asyncio.sleep(START_S)
             await team.start(name)
 
 
@@ -234,6 +243,7 @@ async def static_deploy(team: Team) -> None:
             quiet=True,
         ):
             await team.stop(name)
+            await asyncio.sleep(START_S)
             await team.start(name)
 
 
