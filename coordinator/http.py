@@ -97,7 +97,7 @@ class Figures:
     parked: Counter[str] = field(default_factory=Counter)
     transactions: int = 0
     records: int = 0
-    syncs: tuple[list[int], float] = ([], 0.0)
+    syncs: tuple[list[int], float] = field(default_factory=lambda: Spread().copy())
     failures: tuple[int, int, int] = (0, 0, 0)
     """Failed appends, faults, reloads."""
     shards: int = 0
@@ -107,7 +107,7 @@ class Figures:
     rebalances: dict[tuple[str, str], int] = field(default_factory=dict)
     phases_ms: dict[str, int] = field(default_factory=dict)
     journal: tuple[int, int] | None = None
-    lags: tuple[list[int], float] = ([], 0.0)
+    lags: tuple[list[int], float] = field(default_factory=lambda: Spread().copy())
     groups: list[GroupFigures] | None = None
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import socket
 import threading
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ringleader.coordinator import http as endpoint
-from ringleader.coordinator.config import Address
+from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.config import Address, load_settings
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.serving import StartError
+from ringleader.coordinator.serving import ServingNode, StartError
 from ringleader.protocol import messages as kafka
 from tests.coordinator.test_node import connected, settings
 from tests.support.groupclient import form, join_request
@@ -22,7 +24,7 @@ Samples = dict[tuple[str, ...], float]
 """Name and label values -> value."""
 
 
-async def _get(node: Node, path: str) -> tuple[int, str]:
+async def _get(node: ServingNode, path: str) -> tuple[int, str]:
     assert node.http is not None
     address = node.http.address
 
@@ -38,7 +40,7 @@ async def _get(node: Node, path: str) -> tuple[int, str]:
     return await asyncio.to_thread(get)
 
 
-async def _metrics(node: Node, query: str = "") -> Samples:
+async def _metrics(node: ServingNode, query: str = "") -> Samples:
     status, text = await _get(node, f"/metrics{query}")
     assert status == 200
     return {
@@ -157,3 +159,23 @@ async def test_without_the_setting_there_is_none(tmp_path: Path) -> None:
     async with Node(settings(tmp_path)) as node, connected(node) as client:
         assert (node.http, node.server.waits) == (None, None)
         assert (await client.call(kafka.ApiVersionsRequest(), 0)).error_code == 0
+
+
+async def test_one_of_several_nodes_can_be_seen_while_its_cluster_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cluster = f"127.0.0.1:{silent.getsockname()[1]}"
+        chosen = load_settings(
+            {"listen": "127.0.0.1:0", "cluster": cluster, "node_id": "1", "http_listen": "127.0.0.1:0"}
+        )
+        node = ClusterNode(chosen)
+        starting = asyncio.create_task(node.start())
+        try:
+            await asyncio.sleep(0)  # its first step
+            assert await _get(node, "/health") == (200, "alive\n")
+            assert await _get(node, "/ready") == (503, "not ready\n")
+            assert (await _metrics(node))["ringleader_ready",] == 0
+        finally:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+    with pytest.raises(ConnectionRefusedError):
+        await _get(node, "/health")
