@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,7 @@ PARAGRAPHS = (
     "  ringleader serve --listen 0.0.0.0:9092 --advertised-address broker.example:9092",
     "  ringleader serve --listen 127.0.0.1:0 --data-dir /var/lib/ringleader",
     "  ringleader serve --config ringleader.toml --num-partitions 6",
+    "  ringleader serve --topic orders:6 --ui 127.0.0.1:8088",
     "  ringleader serve --cluster k1:9092,k2:9092,k3:9092 --node-id 1 --listen 0.0.0.0:9092",
 )
 HELP = "\n\n".join(PARAGRAPHS)
@@ -93,6 +95,28 @@ ConfigOption = Annotated[
 ]
 
 
+UiOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ui",
+        envvar="RINGLEADER_UI",
+        metavar="HOST:PORT",
+        help="Serve a page there: `ringleader watch --page` of this node, as a process beside it.",
+    ),
+]
+UiTokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ui-token-file",
+        envvar="RINGLEADER_UI_TOKEN_FILE",
+        metavar="FILE",
+        dir_okay=False,
+        help="The token that the page asks for; needed where other machines reach it. Or set "
+        "RINGLEADER_PAGE_TOKEN.",
+    ),
+]
+
+
 def serve() -> None:
     """Run the coordinator. Its parameters are those of `_serve_with`, see `ServeCommand`."""
 
@@ -113,7 +137,13 @@ def _with_all_flags() -> Any:
     return typer.main.get_command(made)
 
 
-def _serve_with(*, config: ConfigOption = None, **flags: Any) -> None:
+def _serve_with(
+    *,
+    config: ConfigOption = None,
+    ui: UiOption = None,
+    ui_token_file: UiTokenFileOption = None,
+    **flags: Any,
+) -> None:
     from ringleader.cli.logs import set_up_logs
     from ringleader.coordinator.config import SettingsError, load_settings
 
@@ -125,17 +155,31 @@ def _serve_with(*, config: ConfigOption = None, **flags: Any) -> None:
     if settings.log_level != "debug":
         # A node in front of a cluster says itself what it makes of its membership there.
         logging.getLogger("ringleader.clients.group").setLevel(logging.ERROR)
-    code = _run(settings)
+    code = _run(settings, _page_arguments(ui, ui_token_file))
     if code:
         raise typer.Exit(code)
 
 
-def _run(settings: Settings) -> int:
+def _page_arguments(ui: str | None, token_file: Path | None) -> list[str] | None:
+    """None: no page."""
+    if ui is None:
+        if token_file is not None:
+            fail("--ui-token-file: there is no page to ask for it; give --ui HOST:PORT, too.", WRONG_INPUT)
+        return None
+    from ringleader.cli.beside import arguments
+
+    try:
+        return arguments(ui, token_file)
+    except ValueError as error:
+        fail(f"--ui: {error}.", WRONG_INPUT)
+
+
+def _run(settings: Settings, page: list[str] | None) -> int:
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(_serve(settings))
-    return uvloop.run(_serve(settings))
+        return asyncio.run(_serve(settings, page))
+    return uvloop.run(_serve(settings, page))
 
 
 def _node(settings: Settings) -> ServingNode:
@@ -149,7 +193,7 @@ def _node(settings: Settings) -> ServingNode:
     return Node(settings)
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, page: list[str] | None) -> int:
     from ringleader.coordinator.serving import StartError
 
     stop = asyncio.Event()
@@ -178,7 +222,12 @@ async def _serve(settings: Settings) -> int:
     stopped = asyncio.create_task(stop.wait())
     try:
         print(f"ready {node.bootstrap}", flush=True)
-        await asyncio.wait([failed, stopped], return_when=asyncio.FIRST_COMPLETED)
+        async with AsyncExitStack() as beside:
+            if page is not None:
+                from ringleader.cli.beside import page_beside
+
+                await beside.enter_async_context(page_beside(node.bootstrap, page))
+            await asyncio.wait([failed, stopped], return_when=asyncio.FIRST_COMPLETED)
     finally:
         broken = failed.done()
         failed.cancel()
