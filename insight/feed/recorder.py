@@ -12,10 +12,10 @@ from ringleader.insight.history import History, HistoryError, Position
 from ringleader.insight.history.history import Output
 from ringleader.insight.inference.engine import Inference
 from ringleader.insight.inference.facts import Fact
-from ringleader.insight.model import Commit, Lag, TopicPartition
+from ringleader.insight.model import Commit, Event, Lag, TopicPartition
 
 LATER_S = 5.0
-"""Where there are only commits they are written so late. Whoever is killed reads them again."""
+"""Commits, positions and snapshots are written so late: of busy groups all would be new each second."""
 FLUSH_RECORDS = 50_000
 """In a backlog: what is read again at most after a kill."""
 PRUNE_EVERY_S = 30.0
@@ -66,22 +66,29 @@ class Recorder:
     async def flush(
         self, positions: Mapping[TopicPartition, Position], *, now_ms: int | None, at_once: bool = False
     ) -> bool:
-        """Write what was concluded, if it is time to (`at_once`: it is); whether that was done. `positions`:
-        all before was told. `now_ms`: Unix time if all that is there has been told, else None. Raises
-        HistoryError."""
+        """Write what was concluded; whether positions were written, too, with what inference goes on from:
+        that is done every few seconds, and `at_once`. `positions`: all before was told. `now_ms`: Unix time
+        if all that is there has been told, else None. Raises HistoryError."""
         if now_ms is not None:
             self.inference.tick(now_ms)
             self._newest_ms = max(self._newest_ms, now_ms)
         self._kept += self.inference.drain()
         now_s = time.monotonic()
-        if not (
+        whole = (
             at_once
             or self.records >= FLUSH_RECORDS
             or now_s - self._written_s >= LATER_S
-            or any(not isinstance(one, SECONDARY) for one in self._kept)
-        ):
+            # What a poll saw would be seen again, at another time, after a kill.
+            or any(isinstance(one, Event) for one in self._kept)
+        )
+        if not whole and all(isinstance(one, SECONDARY) for one in self._kept):
             return False
         outputs, self._kept = self._kept, []
+        read_ms = self._newest_ms or None
+        if not whole:
+            # Who is killed now reads the records again, and says the same again.
+            await asyncio.to_thread(self.history.record, outputs, read_ms=read_ms)
+            return False
         groups, commits = self.inference.dirty()
         snapshots = {group: self.inference.snapshot(group) for group in groups}
         newest = {group: self.inference.commits_snapshot(group) for group in commits}
@@ -92,7 +99,7 @@ class Recorder:
             positions=positions,
             snapshots=snapshots,
             commits=newest,
-            read_ms=self._newest_ms or None,
+            read_ms=read_ms,
         )
         if now_ms is not None and now_s - self._pruned_s >= PRUNE_EVERY_S:
             forgotten = await asyncio.to_thread(self.history.prune, now_ms)

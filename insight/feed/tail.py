@@ -159,54 +159,68 @@ class Tail:
 
     def _take(self, place: _Place, state: PartitionState) -> int:
         """All that was fetched of one partition."""
-        told = 0
+        told, columns = 0, Columns()
         while state.error is None:
             try:
                 found = state.buffer.next_view(True)
                 if found is None:
                     break
-                told += self._batch(place, state, found[0])
+                view = found[0]
+                header = view.header
+                if header.next_offset <= (state.position or 0):
+                    continue
+                if header.is_transactional:
+                    told += self._say(place, state, columns)
+                    told += self._transactional(place, state, view)
+                else:
+                    append_columns(view, columns, with_headers=False)
             except MalformedError as error:
+                told += self._say(place, state, columns)
                 at = state.position or 0
-                bad = CorruptRecordError(
-                    *state.topic_partition, at, state.buffer.end_of_bad(at), error.reason
-                )
-                state.fail(bad)
+                after = state.buffer.end_of_bad(at) if state.buffer else at + 1
+                state.fail(CorruptRecordError(*state.topic_partition, at, after, error.reason))
+            else:
+                state.position, state.epoch = header.next_offset, header.leader_epoch
+        return told + self._say(place, state, columns)
+
+    def _say(self, place: _Place, state: PartitionState, columns: Columns) -> int:
+        """Tell these records, which reach up to the partition's position, and empty the columns."""
+        begin = place.next_offset
+        if columns.offsets and columns.offsets[0] < begin:
+            columns.cut(bisect_left(columns.offsets, begin), len(columns))
+        told = len(columns)
+        if told:
+            offsets, times = columns.offsets, columns.timestamps_ms
+            self._tell(*state.topic_partition, offsets, times, columns.keys, columns.values)
+        self._passed(place, state.position or 0, told)
+        columns.cut(told, told)
         return told
 
-    def _batch(self, place: _Place, state: PartitionState, view: BatchView) -> int:
-        header = view.header
-        if header.next_offset <= (state.position or 0):
-            return 0
-        columns = Columns()
+    def _transactional(self, place: _Place, state: PartitionState, view: BatchView) -> int:
+        """A batch of a transaction, or the markers that end some."""
+        header, begin, told, columns = view.header, place.next_offset, 0, Columns()
         append_columns(view, columns, with_headers=False)
-        begin, told = place.next_offset, 0
-        if not header.is_transactional:
-            if header.base_offset < begin:
-                columns.cut(bisect_left(columns.offsets, begin), len(columns))
-            told = len(columns)
-            if told:
-                offsets, times = columns.offsets, columns.timestamps_ms
-                self._tell(*state.topic_partition, offsets, times, columns.keys, columns.values)
-        elif not header.is_control:
-            for offset, key, value in zip(columns.offsets, columns.keys, columns.values, strict=True):
+        offsets = columns.offsets
+        if not header.is_control:
+            for offset, key, value in zip(offsets, columns.keys, columns.values, strict=True):
                 place.transactions.add(header.producer_id, offset, key, value)
         else:
-            for offset, at_ms, marker in zip(
-                columns.offsets, columns.timestamps_ms, columns.keys, strict=True
-            ):
+            for offset, at_ms, marker in zip(offsets, columns.timestamps_ms, columns.keys, strict=True):
                 pairs = place.transactions.end(header.producer_id, marker)
                 if pairs and offset >= begin:
-                    told = len(pairs)
+                    told += len(pairs)
                     keys, values = zip(*pairs, strict=True)
-                    self._tell(*state.topic_partition, [offset] * told, [at_ms] * told, keys, values)
-        if header.next_offset > begin:
-            there = len(columns.offsets) - bisect_left(columns.offsets, begin)
-            place.holes += header.next_offset - begin - there
-        state.position = header.next_offset
-        state.epoch = header.leader_epoch
-        place.next_offset = max(begin, header.next_offset)
+                    times = [at_ms] * len(pairs)
+                    self._tell(*state.topic_partition, [offset] * len(pairs), times, keys, values)
+        self._passed(place, header.next_offset, len(offsets) - bisect_left(offsets, begin))
         return told
+
+    @staticmethod
+    def _passed(place: _Place, next_offset: int, there: int) -> None:
+        """All before that was told; so many records were there of what was new."""
+        if next_offset > place.next_offset:
+            place.holes += next_offset - place.next_offset - there
+            place.next_offset = next_offset
 
     async def _go_on(self, tp: TopicPartition, state: PartitionState, error: ClientError) -> None:
         """The log is not as it was: go on where it has something, and say so."""
