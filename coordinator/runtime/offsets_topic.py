@@ -16,6 +16,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from struct import Struct
 from typing import Protocol
 
@@ -285,25 +286,26 @@ class OffsetsTopic:
     async def _taken(self, partition: OffsetsPartition, offset: int) -> _Look:
         # What becomes durable from now on is in the tail, or nobody was promised it.
         last = taken = partition.high_watermark - 1
-        found: list[tuple[int, bytes, bytes]] = []
+        # The highest position first: what is too much goes one by one, as sorting all would stop the loop.
+        heap: list[tuple[int, bytes, bytes]] = []
         size = 0
         after = b""
         while rows := await self._rows.scan(partition.number, after):
             after = rows[-1][2]
             for position, _, key, value in rows:
                 if offset <= position <= last and key[0] == _KAFKAS and value is not None:
-                    found.append((position, key, value))
+                    heappush(heap, (-position, key, value))
                     size += len(key) + len(value)
-            if len(found) > LOOK_ROWS or size > LOOK_BYTES:
-                found.sort()
-                del found[max(len(found) // 2, 1) :]
-                last = found[-1][0]
-                size = sum(len(key) + len(value) for _, key, value in found)
-        return await asyncio.to_thread(_batched, _Look(offset, last, taken), found)
+            while len(heap) > 1 and (len(heap) > LOOK_ROWS or size > LOOK_BYTES):
+                gone, key, value = heappop(heap)
+                size -= len(key) + len(value)
+                last = -gone - 1
+        return await asyncio.to_thread(_batched, _Look(offset, last, taken), heap)
 
 
-def _batched(look: _Look, found: list[tuple[int, bytes, bytes]]) -> _Look:
-    found.sort()
+def _batched(look: _Look, heap: list[tuple[int, bytes, bytes]]) -> _Look:
+    """The look with the records of the heap, on a thread."""
+    found = [heappop(heap) for _ in range(len(heap))]
     some: list[TopicRecord] = []
     size = 0
 
@@ -312,8 +314,8 @@ def _batched(look: _Look, found: list[tuple[int, bytes, bytes]]) -> _Look:
         look.ends.append(some[-1].offset)
         look.size += len(look.batches[-1])
 
-    for position, key, value in found:
-        some.append(TopicRecord(position, _time_of(key, value, -1), key, value))
+    for negative, key, value in reversed(found):
+        some.append(TopicRecord(-negative, _time_of(key, value, -1), key, value))
         size += len(key) + len(value)
         if len(some) >= BATCH_RECORDS or size >= BATCH_BYTES:
             close()
