@@ -147,7 +147,7 @@ export class Timeline {
     for (const [[from, to], text] of texts) {
       const room = Math.floor((to - from - 10) / 6.3);
       const brief = lane.topic === undefined ? text.split(" ")[0] : text.split("@")[0];
-      const cut = text.length <= room ? text : brief.length <= room ? brief : room > 5 ? `${brief.slice(0, room - 1)}…` : "";
+      const cut = text.length <= room ? text : brief.length <= room ? brief : room > 4 ? `…${brief.slice(1 - room)}` : "";
       if (cut && cut.length <= room) shapes.push(svg("text", { class: "block-text", x: round(from + 5), y: y + 13 }, cut));
     }
   }
