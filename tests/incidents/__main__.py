@@ -22,6 +22,7 @@ from rich.table import Table
 from ringleader.insight.history import History
 from tests.incidents import ledger
 from tests.incidents.advised import advised
+from tests.incidents.asked import disagreements
 from tests.incidents.director import KAFKA, TARGETS, direct
 from tests.incidents.judge import ENOUGH, Judged, Score, Verdict, judge
 from tests.incidents.said import HISTORY, Said, concluded, from_history
@@ -155,6 +156,9 @@ def _judged(said: Said, directory: Path, *, exact: bool) -> int:
     found = judge(incidents, said.rebalances, said.events, exact=exact)
     unsettled = [one for one in incidents if not one.settled]
     good = show(found, unsettled, EXACT if exact else ENOUGH)
+    for why in (others := disagreements(directory / HISTORY, sorted({one.group for one in incidents}))):
+        _say(why)
+    good = good and not others
     return 0 if _advice(directory, incidents, ENOUGH) and good else 1
 
 

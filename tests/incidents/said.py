@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import pickle
 from collections.abc import AsyncIterator, Iterator
@@ -9,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from ringleader.clients.errors import RetriableError
 from ringleader.insight.feed.watcher import Watcher
 from ringleader.insight.history import History
 from ringleader.insight.inference.engine import Inference
 from ringleader.insight.model import Event, Rebalance
 
 HISTORY, TAPE = "history.sqlite", "tape.pickle"
-CAUGHT_UP_S = 60.0
+CAUGHT_UP_S = 90.0
 WORKS = ("record", "tell", "tick")
 
 
@@ -54,7 +56,12 @@ async def watching(bootstrap: str, directory: Path) -> AsyncIterator[Watcher]:
                 pickle.dump(("tell", (fact,)), tape)
             watcher._recording.inference = _Taped(watcher._recording.inference, tape)  # type: ignore[assignment]
             yield watcher
-            await watcher.caught_up(CAUGHT_UP_S)
+            async with asyncio.timeout(CAUGHT_UP_S):
+                while True:
+                    # A broker that came back a moment ago, beside many others, may not answer in time.
+                    with contextlib.suppress(RetriableError):
+                        await watcher.caught_up(CAUGHT_UP_S)
+                        break
 
 
 def from_history(directory: Path) -> Said:
