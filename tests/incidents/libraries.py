@@ -190,7 +190,8 @@ class KafkaPython:
     async def poll(self) -> None:
         """Ask for records once."""
         try:
-            self._consumer.poll(timeout_ms=2 * int(POLL_S * 1000))
+            # A join that outlasts one poll is where this library loses its way (3.0.12).
+            self._consumer.poll(timeout_ms=5 * int(POLL_S * 1000))
         except kafka.errors.KafkaError as error:
             if not error.retriable:
                 raise

@@ -286,6 +286,10 @@ class Team:
                 now = await self._offsets()
                 if all(now.get(place, -1) > before.get(place, -1) for place in wanted):
                     break
+            else:
+                # Somebody stands still by itself, and may expire for that: nobody did that to it.
+                self.done[-1].settled = False
+                self.world.say(f"{self.group}: NOT ALL OF ITS MEMBERS WORK since {self.done[-1].what}")
 
     async def _offsets(self) -> dict[TopicPartition, int]:
         try:
