@@ -7,25 +7,28 @@ committed, and from polls if there were any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ringleader.insight.history.values import (
-    member_of,
+    member_of as stored_member,
+)
+from ringleader.insight.history.values import (
     member_row,
     packed,
     rebalance_data,
     rebalance_of,
     unpacked,
 )
-from ringleader.insight.inference.causes import Change, Verdict, verdict
-from ringleader.insight.inference.commits import Commits, Slot, usual_gap_ms
+from ringleader.insight.inference.causes import Change, verdict
+from ringleader.insight.inference.commits import Commits, Slot, newest_ms, usual_gap_ms
 from ringleader.insight.inference.departures import Absence, why_gone
 from ringleader.insight.inference.facts import ClassicGroup, Described, Output, Source
 from ringleader.insight.inference.holders import Holders
+from ringleader.insight.inference.members import by_id, member_of, partition_counts, taken_over
 from ringleader.insight.inference.polls import MOVING, Polls
+from ringleader.insight.inference.takeovers import Takeovers
 from ringleader.insight.inference.words import count, seconds
 from ringleader.insight.inference.world import World
 from ringleader.insight.model import (
@@ -43,20 +46,12 @@ from ringleader.insight.model import (
     Rebalance,
     TopicPartition,
 )
-from ringleader.protocol.embedded import Assignment, Subscription
-from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import GroupMetadataValue
 
 DEPARTED_MS = 60_000
 """Who comes within this after one of the same client id and host left has restarted."""
 
 _DEPARTED_MAX = 200
-_STATICS_MAX = 8
-_ALIVE_MS = 1_500
-"""Who commits more often than this, and did until its place was taken, was still there."""
-_RESTART_MS = 500
-"""A process does not start faster than this."""
-_FENCING_MS = 10 * 60_000
 _HEARTBEAT_MS = 3_000
 """The heartbeat interval of clients, unless a third of their session is shorter."""
 _HEARD_MS = 300
@@ -80,20 +75,6 @@ class Departed(NamedTuple):
     sure: bool
 
 
-class Takeover(NamedTuple):
-    """A static member's place was taken."""
-
-    instance_id: str
-    at_ms: int
-    left: str
-    """Who had it, as CLIENT_ID@HOST,"""
-    came: str
-    """and who has it."""
-    alive: bool
-    """The one before had committed until then, as usual."""
-    told: Rebalance
-
-
 class Classic:
     """A group of the classic protocol. What is concluded goes to `out`."""
 
@@ -109,7 +90,7 @@ class Classic:
         self._polls = Polls()
         self._last: Rebalance | None = None
         self._departed: list[Departed] = []
-        self._takeovers: list[Takeover] = []
+        self._takeovers = Takeovers(commits, out)
         self._counts: dict[str, int] = {}
         """Topic -> how many partitions assignments have had."""
         self._visible_ms: int | None = None
@@ -130,14 +111,14 @@ class Classic:
         if not value.generation and not value.members:
             self._made = True
             return
-        members = tuple(_member(one, value.protocol_type) for one in value.members)
+        members = tuple(member_of(one, value.protocol_type) for one in value.members)
         before = self.state
         self._commits.nobody = not members and value.protocol_type != ""
         after = self._polls.end(fact.at_ms)
         made = self._rebalance(fact.source, fact.at_ms, value, members, before)
         self._last = made
         self._stopped = {}
-        self._counts = _counts(members, self._counts)
+        self._counts = partition_counts(members, self._counts)
         self._polls = after
         self.state = GroupState(
             self.group,
@@ -150,19 +131,8 @@ class Classic:
             members,
             fact.at_ms,
         )
-        for old_id, new_id in _taken_over(_by_id(made.before), _by_id(members)).items():
-            old, new = _by_id(made.before)[old_id], _by_id(members)[new_id]
-            self._takeovers.append(
-                Takeover(
-                    new.instance_id or "",
-                    fact.at_ms,
-                    _place(old),
-                    _place(new),
-                    self._was_alive(old, fact.at_ms) is True,
-                    made,
-                )
-            )
-            del self._takeovers[:-_STATICS_MAX]
+        for old_id, new_id in taken_over(by_id(made.before), by_id(members)).items():
+            self._takeovers.add(by_id(made.before)[old_id], by_id(members)[new_id], made)
         self._commits.generation((one.topic, one.partition) for one in made.moves)
         self._out += (made, self.state)
         self._holders.hold(made)
@@ -190,12 +160,12 @@ class Classic:
         slots = {one.member_id: list(self._commits.of(one.assigned)) for one in self.state.members}
         told = False
         for one in self.state.members:
-            gap_ms, last_ms = usual_gap_ms(slots[one.member_id]), _newest_ms(slots[one.member_id])
+            gap_ms, last_ms = usual_gap_ms(slots[one.member_id]), newest_ms(slots[one.member_id])
             if gap_ms is None or last_ms is None or self._stopped.get(one.member_id) == last_ms:
                 continue
             silent_ms = now_ms - last_ms
             others = [slot for other, of in slots.items() if other != one.member_id for slot in of]
-            active = (_newest_ms(others) or 0) >= last_ms + silent_ms // 2
+            active = (newest_ms(others) or 0) >= last_ms + silent_ms // 2
             if silent_ms < max(_STOPPED_MS, 10 * gap_ms) or not active:
                 continue
             self._stopped[one.member_id] = last_ms
@@ -225,7 +195,7 @@ class Classic:
     ) -> Rebalance:
         old = {one.member_id: one for one in before.members} if before is not None else {}
         new = {one.member_id: one for one in members}
-        taken = _taken_over(old, new)
+        taken = taken_over(old, new)
         joined = [new[one] for one in new if one not in old and one not in taken.values()]
         missing = [old[one] for one in old if one not in new and one not in taken]
         rebalance_id = f"offsets-{source.partition}-{source.offset}"
@@ -275,7 +245,7 @@ class Classic:
         )
         said = verdict(change)
         if taken:
-            said = self._twice(said, change)
+            said = self._takeovers.judge(said, change)
             why = Departure.FENCED if said.cause is Cause.INSTANCE_FENCED else Departure.RESTARTED
             left |= {one: Gone(why, said.confidence, None, came) for one in taken}
         if joined or missing or changed or taken or said.cause is Cause.TOPICS_CHANGED:
@@ -407,72 +377,6 @@ class Classic:
         kept = [one for one in self._departed if at_ms - one.at_ms <= DEPARTED_MS]
         self._departed = kept[-_DEPARTED_MAX:]
 
-    def _twice(self, said: Verdict, change: Change) -> Verdict:
-        """Two processes with one instance id take each other's place, again and again.
-
-        Apache Kafka keeps client id and host of the first one, so that these do not show it; commits that
-        went on until the place was taken do.
-        """
-        for old, new in change.taken:
-            instance_id = new.instance_id or ""
-            earlier = [
-                one
-                for one in self._takeovers
-                if one.instance_id == instance_id and change.at_ms - one.at_ms <= _FENCING_MS
-            ]
-            left, came, alive = _place(old), _place(new), self._was_alive(old, change.at_ms)
-            if said.confidence is Confidence.LIKELY and alive is not False:
-                doubt = "nothing shows that the process before it had ended: another one would look the same"
-                said = said._replace(confidence=Confidence.POSSIBLE, evidence=(*said.evidence, doubt))
-            if not earlier:
-                continue
-            times = f"{count(len(earlier) + 1, 'takeover')} in {seconds(change.at_ms - earlier[0].at_ms)}"
-            back = left != came and any(came in (one.left, one.came) for one in earlier)
-            if back or (alive and earlier[-1].alive):
-                how = f"went from {left} back to {came}" if back else "was taken from one that was committing"
-                text = f"instance id {instance_id} {how}: {times}"
-                said = Verdict(Cause.INSTANCE_FENCED, Confidence.LIKELY, (text,), (new.member_id,))
-                self._were_twice(earlier, text)
-            elif len(earlier) >= 2:
-                text = (
-                    f"instance id {instance_id} was taken over again and again: {times}, by two processes or "
-                    "by one that restarts"
-                )
-                said = Verdict(Cause.INSTANCE_FENCED, Confidence.POSSIBLE, (text,), (new.member_id,))
-        return said
-
-    def _was_alive(self, member: Member, at_ms: int) -> bool | None:
-        """Whether it had committed until then, as usual; None where that cannot be told."""
-        slots = list(self._commits.of(member.assigned))
-        gap_ms, last_ms = usual_gap_ms(slots), _newest_ms(slots)
-        if gap_ms is None or last_ms is None:
-            return None
-        silent_ms = at_ms - last_ms
-        if silent_ms > gap_ms + _RESTART_MS:
-            return False
-        return True if silent_ms <= gap_ms <= _ALIVE_MS else None
-
-    def _were_twice(self, earlier: Sequence[Takeover], text: str) -> None:
-        """What looked like restarts was not."""
-        for one in earlier:
-            if one.told.cause is Cause.STATIC_MEMBER_REPLACED:
-                gone = {
-                    member_id: gone._replace(why=Departure.FENCED)
-                    for member_id, gone in one.told.left.items()
-                    if gone.why is Departure.RESTARTED
-                }
-                told = replace(
-                    one.told,
-                    cause=Cause.INSTANCE_FENCED,
-                    confidence=Confidence.LIKELY,
-                    evidence=(*one.told.evidence, f"later {text}"),
-                    left={**one.told.left, **gone},
-                )
-                self._takeovers[self._takeovers.index(one)] = one._replace(told=told)
-                self._out.append(told)
-                if self._last is not None and self._last.id == told.id:
-                    self._last = told
-
     def _phases(self, at_ms: int, evidence: list[str]) -> tuple[int | None, int | None, int | None]:
         polls = self._polls
         began_ms = polls.began_ms
@@ -559,6 +463,7 @@ class Classic:
         if self._last is not None and self._last.first_commit_ms is None and self._last.members:
             self._last = replace(self._last, first_commit_ms=at_ms)
             self._out.append(self._last)
+            self._takeovers.committed(self._last)
             return True
         return False
 
@@ -575,7 +480,7 @@ class Classic:
             "polls": self._polls.dump(),
             "last": None if self._last is None else unpacked(rebalance_data(self._last)),
             "departed": self._departed,
-            "takeovers": [[*one[:5], unpacked(rebalance_data(one.told))] for one in self._takeovers],
+            "takeovers": self._takeovers.dump(),
             "stopped": self._stopped,
             "made": self._made,
             "counts": self._counts,
@@ -588,80 +493,14 @@ class Classic:
         if said["state"] is not None:
             row = said["state"]
             self.state = GroupState(*row)._replace(
-                kind=Kind.CLASSIC, members=tuple(member_of(one) for one in row[7])
+                kind=Kind.CLASSIC, members=tuple(stored_member(one) for one in row[7])
             )
         self._holders.load(said["holders"])
         self._polls = Polls.load(said["polls"])
         self._last = None if said["last"] is None else rebalance_of(packed(said["last"]))
         self._departed = [Departed(*one)._replace(why=Departure(one[4])) for one in said["departed"]]
-        self._takeovers = [
-            Takeover(*one)._replace(told=rebalance_of(packed(one[5]))) for one in said["takeovers"]
-        ]
+        self._takeovers.load(said["takeovers"])
         self._stopped, self._made = said["stopped"], said.get("made", False)
         self._counts = said["counts"]
         self._visible_ms = said["visible"]
         self._commits.nobody = said["nobody"]
-
-
-def _member(one: Any, protocol_type: str) -> Member:
-    topics: tuple[str, ...] = ()
-    assigned: tuple[TopicPartition, ...] = ()
-    if protocol_type == "consumer":
-        topics, assigned = _topics(one.subscription), _assigned(one.assignment)
-    return Member(
-        one.member_id,
-        one.client_id,
-        one.client_host,
-        one.group_instance_id,
-        topics,
-        assigned,
-        one.session_timeout,
-        one.rebalance_timeout if one.rebalance_timeout >= 0 else one.session_timeout,
-    )
-
-
-@lru_cache(maxsize=4_096)
-def _topics(subscription: bytes) -> tuple[str, ...]:
-    try:
-        return tuple(sorted(Subscription.decode_topics(subscription))) if subscription else ()
-    except MalformedError:
-        return ()
-
-
-@lru_cache(maxsize=4_096)
-def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
-    try:
-        found = Assignment.decode(assignment).partitions if assignment else {}
-    except MalformedError:
-        return ()
-    return tuple(sorted((topic, number) for topic, numbers in found.items() for number in numbers))
-
-
-def _newest_ms(slots: Iterable[Slot]) -> int | None:
-    return max((slot.at_ms for slot in slots), default=None)
-
-
-def _by_id(some: Iterable[Member]) -> dict[str, Member]:
-    return {one.member_id: one for one in some}
-
-
-def _place(one: Member) -> str:
-    return f"{one.client_id}@{one.host.lstrip('/')}"
-
-
-def _taken_over(old: dict[str, Member], new: dict[str, Member]) -> dict[str, str]:
-    """Old member id -> the new one, of static members that came back."""
-    before = {one.instance_id: one.member_id for one in old.values() if one.instance_id}
-    return {
-        before[one.instance_id]: one.member_id
-        for one in new.values()
-        if one.instance_id in before and before[one.instance_id] != one.member_id
-    }
-
-
-def _counts(members: tuple[Member, ...], before: dict[str, int]) -> dict[str, int]:
-    found = dict(before)
-    for one in members:
-        for topic, number in one.assigned:
-            found[topic] = max(found.get(topic, 0), number + 1)
-    return found

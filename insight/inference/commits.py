@@ -242,6 +242,11 @@ def usual_gap_ms(slots: Iterable[Slot]) -> int | None:
     return max(gaps, default=None)
 
 
+def newest_ms(slots: Iterable[Slot]) -> int | None:
+    """Of their newest commit."""
+    return max((slot.at_ms for slot in slots), default=None)
+
+
 def checked(data: bytes) -> Any:
     """A snapshot's JSON. Raises `ValueError` for a format that is not known here."""
     said = json.loads(data)

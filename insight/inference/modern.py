@@ -571,8 +571,9 @@ class Modern:
         if self._open is not None and self._open.first_commit_ms is None:
             self._open = replace(self._open, first_commit_ms=at_ms)
         elif self._open is None and self._closed is not None:
-            self._out.append(replace(self._closed, first_commit_ms=at_ms))
-            self._closed = None
+            told, self._closed = replace(self._closed, first_commit_ms=at_ms), None
+            self._out.append(told)
+            self._joins = {one: told if made.id == told.id else made for one, made in self._joins.items()}
         else:
             return False
         return True
