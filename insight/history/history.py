@@ -31,13 +31,13 @@ MAX_AGE_MS = 30 * 24 * 3_600_000
 MAX_BYTES = 1 << 30
 """Of the file, unless a caller says otherwise. The oldest goes first."""
 MIN_BYTES = 1 << 20
-SAMPLES_LEAST_MS = 24 * 3_600_000
+SAMPLES_LEAST_MS = 3_600_000
 """Where there is too much, committed offsets and lag go first, as far as they are older."""
 STEPS = 50
 """So small a part of the time goes at once, where there is too much."""
 DEAD = "Dead"
 """The state of a group that is gone."""
-PRUNE_ROWS = 2_000
+PRUNE_ROWS = 20_000
 """Of each table, in one transaction: so that nobody waits for long."""
 
 _TIMES = {
