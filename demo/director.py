@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from demo import account, flights, plan, report
+from demo import account, flights, page, plan, report
 from demo.observe import DemoError, Observer
 from demo.picture import Picture
 from demo.processes import Cast
@@ -75,8 +75,15 @@ class Director:
             observer = Observer(picture, self._places, cast, screen, self._everybody, stage.journals)
             try:
                 bootstrap = await stage.start()
+                if not self._options.cluster:
+                    observer.say(f"the page: {page.start(cast, self._places, bootstrap)}")
                 async with asyncio.timeout(self._options.deadline_s):
                     await self._play(bootstrap, stage, cast, observer)
+                if not self._options.cluster:
+                    written = await asyncio.to_thread(
+                        page.leave_report, cast, self._places, bootstrap, self._groups()
+                    )
+                    observer.say(f"why the groups rebalanced: {written}")
             finally:
                 await stage.stop()
         return self._verdict(picture, expected)

@@ -54,4 +54,6 @@ def test_the_demo_passes_its_own_checks(tmp_path: Path, seed: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6,000 of 6,000 records acknowledged" in done.stdout
     assert "session expired: kafka-python-1" in done.stdout
+    assert "the page: http://127.0.0.1:" in done.stdout
+    assert "session expired" in (out / "rebalances.txt").read_text()
     assert (out / "aiokafka-2.jsonl").stat().st_size > 0
