@@ -10,7 +10,8 @@ import pytest
 from ringleader.insight.advice import Advice, Finding, Past, Pattern, advise
 from ringleader.insight.history import History
 from ringleader.insight.model import Cause, Confidence, EventKind, Kind, Lag
-from tests.insight.made import Group, Made
+from tests.insight.made import Made
+from tests.insight.made_group import Group
 
 NAMES = [f"app-{number}" for number in range(6)]
 DAY_MS = 24 * 3_600_000
