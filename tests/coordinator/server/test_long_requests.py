@@ -131,6 +131,8 @@ class Catalogue:
         """As `Topics.partition`, of which none is there."""
         raise KafkaError(3)
 
+    readable = partition
+
 
 def more(services: Services) -> dict[int, Handler]:
     """Handlers of topics and records."""
