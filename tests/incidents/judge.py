@@ -113,6 +113,8 @@ class _Case:
             named = {self.clients.get(member, member) for member in one.cause_members}
             if not self.incident.who or named & set(self.incident.who):
                 return True
+            if one.cause in self.incident.also:
+                return False
             if named and one.confidence in SURE:
                 self._is(Verdict.WRONG, f"{name}: {one.cause}, but of {', '.join(sorted(named))}")
             else:

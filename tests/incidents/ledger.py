@@ -53,7 +53,7 @@ class Incident:
 HEARD: dict[Cause, tuple[Cause, ...]] = {
     Cause.POLL_INTERVAL_EXCEEDED: (Cause.MEMBER_LEFT,),
     Cause.MEMBER_RESTARTED: (Cause.MEMBER_JOINED, Cause.MEMBER_LEFT),
-    Cause.TOPICS_CHANGED: (Cause.LEADER_REJOINED,),
+    Cause.TOPICS_CHANGED: (Cause.LEADER_REJOINED, Cause.MEMBER_CHANGED),
     Cause.INSTANCE_FENCED: (Cause.STATIC_MEMBER_REPLACED,),
     Cause.COORDINATOR_CHANGED: (Cause.LEADER_REJOINED,),
 }
@@ -69,7 +69,8 @@ def heard(incident: Incident) -> Incident:
     }
     # Two that take an instance id from each other, and a restart, need no rebalance.
     quiet = incident.quiet or Cause.INSTANCE_FENCED in causes
-    also = [*incident.also, Cause.REBALANCE_CONTINUED, Cause.LEADER_REJOINED]
+    # Whoever joins again says what it has now: the member's protocols are others.
+    also = [*incident.also, Cause.REBALANCE_CONTINUED, Cause.LEADER_REJOINED, Cause.MEMBER_CHANGED]
     return replace(incident, causes=causes, gone=gone, quiet=quiet, also=also, shown=True)
 
 

@@ -16,7 +16,7 @@ from ringleader.insight.model import (
     Rebalance,
 )
 from tests.incidents.judge import Score, Verdict, judge
-from tests.incidents.ledger import Incident
+from tests.incidents.ledger import Incident, heard
 
 A, B = (Member(f"{name}-id", name, "/127.0.0.1") for name in "ab")
 
@@ -109,3 +109,15 @@ def test_unknown_is_good_where_nothing_shows_it_and_a_group_without_rest_is_not_
     assert Score([hidden]).good()
     assert not Score([hidden, shown]).good()
     assert not Score([]).good()
+
+
+def test_a_coordinator_knows_what_its_clients_tell_it() -> None:
+    done = incident(
+        causes=[Cause.POLL_INTERVAL_EXCEEDED], gone={"b": [Departure.POLL_INTERVAL_EXCEEDED]}, shown=False
+    )
+    said = rebalance(Cause.MEMBER_LEFT, Confidence.EXACT, left=gone(Departure.LEFT, Confidence.EXACT))
+    again = rebalance(Cause.MEMBER_CHANGED, Confidence.EXACT, cause_members=("a-id",), at_ms=8_000)
+    assert verdict(done, said) is Verdict.WRONG
+    assert verdict(heard(done), said, again) is Verdict.RIGHT
+    assert heard(done).shown
+    assert verdict(heard(done), rebalance(Cause.SESSION_EXPIRED, Confidence.EXACT)) is Verdict.WRONG
