@@ -57,6 +57,9 @@ def test_links_to_rooms_are_relative_and_whole(room: str) -> None:
 
 ONE_CONCEPT = {
     "clients/admin.py": "calls of one class, a few lines each",
+    "coordinator/topics/log.py": "the directory of topics: one class, its calls a few lines each",
+    "insight/inference/classic.py": "what one classic group's records say, one after the other",
+    "insight/inference/modern.py": "what the records of one group say whose broker assigns",
     "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
     "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
