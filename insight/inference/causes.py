@@ -109,7 +109,8 @@ def verdict(change: Change) -> Verdict:
         return _subscribed(change)
     else:
         return _nobody(change)
-    if outage and said.cause is not Cause.MEMBER_JOINED:
+    # Who only joins needs no outage for it; who went and came back may have been put out by it.
+    if outage and (change.missing or said.cause is not Cause.MEMBER_JOINED):
         ago = seconds(change.at_ms - (change.coordinator_ms or 0))
         text = f"the coordinator was seen away or replaced {ago} before; {said.evidence[0]}"
         return Verdict(Cause.COORDINATOR_CHANGED, Confidence.LIKELY, (text, *said.evidence[1:]))
@@ -248,13 +249,16 @@ def _taken(change: Change) -> Verdict:
     if change.before is not None and change.generation == change.before.generation:
         evidence.append(f"generation {change.generation} went on as it was")
     moved = (old.client_id, old.host) != (new.client_id, new.host)
+    if change.coordinator_ms is not None:
+        ago = seconds(change.at_ms - change.coordinator_ms)
+        evidence.append(f"the coordinator was seen away or replaced {ago} before: it may have joined again")
     if moved:
         evidence.append(
             f"from {new.client_id}@{new.host.lstrip('/')}, where it was "
             f"{old.client_id}@{old.host.lstrip('/')}: "
             "another process with the same instance id would look the same"
         )
-    sure = Confidence.POSSIBLE if moved else Confidence.LIKELY
+    sure = Confidence.POSSIBLE if moved or change.coordinator_ms is not None else Confidence.LIKELY
     return Verdict(
         Cause.STATIC_MEMBER_REPLACED, sure, tuple(evidence), _ids([one for _, one in change.taken])
     )
