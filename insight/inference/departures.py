@@ -201,7 +201,8 @@ def _before_expiry(
             )
             if stuck_ms > max(_STUCK_MS, 3 * seen.gap_ms):
                 return gone(Departure.POLL_INTERVAL_EXCEEDED, Confidence.POSSIBLE, said, still)
-    doubtful = still or not left or (seen.session_assumed and seen.gap_ms is None)
+    # With rare commits a poll interval that was exceeded looks like a clean stop.
+    doubtful = still or busy or not left or (seen.session_assumed and seen.gap_ms is None)
     sure = Confidence.POSSIBLE if doubtful else Confidence.LIKELY
     static = None
     if seen.static:
