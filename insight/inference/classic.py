@@ -214,6 +214,16 @@ class Classic:
             )
             for one in missing
         }
+        coordinator_ms = self._world.coordinator_changed_ms(
+            source.partition, max(since_ms, at_ms - 120_000), at_ms
+        )
+        if coordinator_ms is not None:
+            # Nobody could commit meanwhile: their silence is the coordinator's.
+            text = "its coordinator was seen away or replaced meanwhile: that would look the same"
+            left = {
+                one: Gone(Departure.UNKNOWN, Confidence.UNKNOWN, gone.silent_ms, (*gone.evidence, text))
+                for one, gone in left.items()
+            }
         came = ("another process came with its instance id",)
         left |= {one: Gone(Departure.RESTARTED, Confidence.LIKELY, None, came) for one in taken}
         change = Change(
@@ -230,9 +240,7 @@ class Classic:
             changed=[(old[one.member_id], one) for one in changed],
             counts=self._counts,
             topic_changes=self._topic_changes(at_ms, since_ms),
-            coordinator_ms=self._world.coordinator_changed_ms(
-                source.partition, max(since_ms, at_ms - 120_000), at_ms
-            ),
+            coordinator_ms=coordinator_ms,
             returned=self._returned(joined, at_ms),
             visible_ms=self._visible_ms,
             glimpsed=[
