@@ -52,6 +52,8 @@ DEPARTED_MS = 60_000
 """Who comes within this after one of the same client id and host left has restarted."""
 
 _DEPARTED_MAX = 200
+_OUTAGE_MS = 120_000
+"""So long after its coordinator was away a group's rebalances may come of that."""
 _HEARTBEAT_MS = 3_000
 """The heartbeat interval of clients, unless a third of their session is shorter."""
 _HEARD_MS = 300
@@ -214,8 +216,10 @@ class Classic:
             )
             for one in missing
         }
+        # Static members that come back after it write a record each: it counts for the later ones, too.
+        recent_ms = at_ms - _OUTAGE_MS
         coordinator_ms = self._world.coordinator_changed_ms(
-            source.partition, max(since_ms, at_ms - 120_000), at_ms
+            source.partition, recent_ms if taken else max(since_ms, recent_ms), at_ms
         )
         if coordinator_ms is not None:
             # Nobody could commit meanwhile: their silence is the coordinator's.
@@ -225,7 +229,8 @@ class Classic:
                 for one, gone in left.items()
             }
         came = ("another process came with its instance id",)
-        left |= {one: Gone(Departure.RESTARTED, Confidence.LIKELY, None, came) for one in taken}
+        sure = Confidence.LIKELY if coordinator_ms is None else Confidence.POSSIBLE
+        left |= {one: Gone(Departure.RESTARTED, sure, None, came) for one in taken}
         change = Change(
             at_ms=at_ms,
             since_ms=since_ms,
