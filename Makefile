@@ -60,7 +60,8 @@ CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
 	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup || { [ $$? -eq 1 ] \
-		&& echo "What failed, once more and alone" && $(CLIENTS) --last-failed --last-failed-no-failures none; })
+		&& echo "What failed, once more and alone" \
+		&& $(CLIENTS) -n 1 --dist loadgroup --last-failed --last-failed-no-failures none; })
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on

@@ -14,6 +14,8 @@ from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 
 AGAIN_MS, AGAIN_MAX_MS = 20, 500
+LAST_WORD_S = 0.1
+"""So long after the deadline it is still heard why the last attempt did not work."""
 
 _DENIED = frozenset(
     {
@@ -30,7 +32,7 @@ async def until(deadline_s: float, doing: str, attempt: Callable[[], Awaitable[T
     """The result of the first attempt that works. `deadline_s`: a time of the event loop. Raises
     `StorageError`: AWAY when there was none in time, UNFIT for what another attempt does not cure."""
     try:
-        async with asyncio.timeout_at(deadline_s):
+        async with asyncio.timeout_at(deadline_s + LAST_WORD_S):
             return await retrying(deadline_s, Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random), attempt)
     except TimeoutError:
         raise StorageError(Failure.AWAY, f"{doing}: no answer in time") from None

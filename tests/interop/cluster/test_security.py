@@ -94,10 +94,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(broker, certificates)
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
     """What a daemon that is stopped has left."""
-    directory = tmp_path_factory.mktemp("daemon") / "data"
+    directory = tmp_path / "daemon" / "data"
     with Coordinator(data_dir=directory, topics={"moved": 1}) as daemon:
         asyncio.run(commit(daemon.bootstrap, "lived-alone"))
     return directory
