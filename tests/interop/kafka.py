@@ -19,6 +19,8 @@ from tests.interop.maven import InteropError, jars, java
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "4.3.0"
+OLDER_POM = Path(__file__).with_name("older") / "pom.xml"
+"""The last version before 4.0."""
 
 TEST_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Starts fast; not for measuring."""
@@ -50,16 +52,16 @@ _LOG4J = """\
 """
 
 
-def classpath() -> str:
+def classpath(pom: Path = POM) -> str:
     """All jars of Apache Kafka with its console tools, as `java -cp` takes it. Raises `InteropError`."""
-    return str(jars(POM) / "*")
+    return str(jars(pom) / "*")
 
 
 def tool(
-    main_class: str, *arguments: str, timeout_s: float = 60, stdin: str | None = None
+    main_class: str, *arguments: str, timeout_s: float = 60, stdin: str | None = None, pom: Path = POM
 ) -> subprocess.CompletedProcess[str]:
     """Run a console tool by its main class and wait for its end."""
-    command = [java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath()]
+    command = [java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath(pom)]
     return subprocess.run(
         [*command, main_class, *arguments],
         input=stdin,
@@ -77,7 +79,8 @@ class KafkaBroker:
     `properties` go over those that every broker here has. `cpus`: the processors that it may use.
     `listeners`: more of them beside the plain one, by name, with their security protocols; what each needs is
     up to `properties`. `scram_users`: whom SCRAM-SHA-256 and SCRAM-SHA-512 know, with their passwords.
-    `cluster_id`: that of a cluster of several, which also call `choose_ports` and `format`.
+    `cluster_id`: that of a cluster of several, which also call `choose_ports` and `format`. `pom`: which
+    version it is.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class KafkaBroker:
         listeners: Mapping[str, str] | None = None,
         scram_users: Mapping[str, str] | None = None,
         cluster_id: str | None = None,
+        pom: Path = POM,
     ) -> None:
         self.directory = directory
         self.host = "127.0.0.1"
@@ -105,6 +109,7 @@ class KafkaBroker:
         self._listeners = dict(listeners or {})
         self._scram_users = dict(scram_users or {})
         self._cluster_id = cluster_id or fresh_cluster_id()
+        self._pom = pom
         self._voters = ""
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
@@ -176,7 +181,7 @@ class KafkaBroker:
             "-c",
             self._properties_file(),
         )
-        done = tool(*format_it, *users)
+        done = tool(*format_it, *users, pom=self._pom)
         if done.returncode:
             raise InteropError(f"Kafka's storage could not be formatted: {done.stdout}{done.stderr}")
 
@@ -234,7 +239,7 @@ class KafkaBroker:
                 *self._jvm,
                 f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}",
                 "-cp",
-                classpath(),
+                classpath(self._pom),
                 "kafka.Kafka",
                 self._properties_file(),
             ],
