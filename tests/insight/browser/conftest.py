@@ -14,7 +14,7 @@ from tests.insight.browser.story import story
 from tools.chromium import NoChromiumError, chromium
 
 WIDE = (1360, 900)
-SERVER_ENDED = ("ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_REFUSED")
+SERVER_ENDED = ("ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
 Open = Callable[..., Page]
 
 
