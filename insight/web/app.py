@@ -19,13 +19,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ringleader.insight.history import History, HistoryError
+from ringleader.insight.plain import Json
 from ringleader.insight.web.desk import BusyError, Desk
 from ringleader.insight.web.guard import Guard, refusal
 from ringleader.insight.web.live import Live
 from ringleader.insight.web.metrics import exposition
 from ringleader.insight.web.params import AskedWronglyError, Params
 from ringleader.insight.web.questions import QUESTIONS, SLOW, NotFoundError, Question
-from ringleader.insight.web.values import Json
 
 STATIC = Path(__file__).parent / "static"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ringleader.insight.model import Cause, Confidence, Event, GroupState, Lag, Rebalance
+from ringleader.insight.plain import Json
 from ringleader.insight.web.lags import Lags
-from ringleader.insight.web.values import Json
 
 HOUR_MS = 3_600_000
 HOURS = 24

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from ringleader.insight.model import MemberSpan, Ownership, Rebalance
-from ringleader.insight.web.values import Json
+from ringleader.insight.plain import Json
 
 LANES_MAX = 200
 """In one answer; which of them is asked by number."""

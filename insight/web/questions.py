@@ -9,9 +9,10 @@ from itertools import groupby
 from ringleader.insight.advice import Past, advise
 from ringleader.insight.history import History
 from ringleader.insight.model import Lag, Rebalance, TopicPartition
+from ringleader.insight.plain import Json, plain
 from ringleader.insight.web import lanes
 from ringleader.insight.web.params import AskedWronglyError, Params
-from ringleader.insight.web.values import Json, line, plain, whole
+from ringleader.insight.web.values import line, whole
 
 REBALANCES_MAX = 2_000
 """In one answer; older ones are asked for with `until`."""

@@ -1,30 +1,9 @@
-"""What insight knows, as JSON has it: the fields by their names, enumerations as their words."""
+"""Rebalances and events as the page gets them: with the names of members, and how long it took."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
-
-from ringleader.insight.model import Event, Member, Rebalance
-
-Json = dict[str, Any]
-
-
-def plain(value: Any) -> Any:
-    """`value` of `insight.model` as JSON's own types. A member also has its `name`."""
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        made = {name: plain(item) for name, item in zip(value._fields, value, strict=True)}
-        if isinstance(value, Member):
-            made["name"] = value.name
-        return made
-    if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
-    return value
+from ringleader.insight.model import Event, Rebalance
+from ringleader.insight.plain import Json, plain
 
 
 def names(rebalance: Rebalance) -> dict[str, str]:

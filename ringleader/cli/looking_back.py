@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -275,22 +275,11 @@ def iso(at_ms: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of insight as JSON's own types: fields by their names, enumerations as their words. Unix times
-    come as ISO 8601, too; a member has its `name`."""
-    from ringleader.insight.model import Member
+    """A value of insight as JSON's own types, as `insight.plain` makes them; Unix times come as ISO 8601,
+    too."""
+    from ringleader.insight.plain import plain
 
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if is_dataclass(value):
-        return _with_times({one.name: plain(getattr(value, one.name)) for one in fields(value)})
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        made = {name: plain(item) for name, item in zip(value._fields, value, strict=True)}
-        if isinstance(value, Member):
-            made["name"] = value.name
-        return _with_times(made)
-    if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
-    return value
+    return plain(value, _with_times)
 
 
 def _with_times(made: dict[str, Any]) -> dict[str, Any]:

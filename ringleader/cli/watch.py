@@ -255,7 +255,7 @@ async def _until_told(work: Callable[[], Any]) -> None:
 
 def _as_json(one: Any) -> str:
     """All that is known, also what was said before and is known better now: the same id again."""
-    from ringleader.insight.web.values import plain
+    from ringleader.insight.plain import plain
 
     kind = {"Rebalance": "rebalance", "Event": "event", "GroupState": "group"}[type(one).__name__]
     at_ms = one.since_ms if kind == "group" else one.at_ms
