@@ -47,7 +47,7 @@ class Offsets:
         self._topics: dict[str, dict[Place, int]] = {}  # topics that go -> where that stands in the histories
         self._pending: set[tuple[int, Place]] = set()  # durable offsets of open transactions
         self._pending_landed: set[int] = set()  # offsets that have been durable in a transaction
-        self._emptied: dict[str, int] = {}  # group -> Unix time since which it is empty
+        self._emptied: dict[tuple[str, bytes], int] = {}  # group, a record without members -> Unix time
 
     # ---- requests arrive ----
 
@@ -270,11 +270,9 @@ class Offsets:
         return self._is_deleted_now(place) or place[1] in self._topics
 
     def _group_written(self, group_id: str, value: bytes | None) -> None:
-        """Since when the group is empty, if it is."""
-        if value is None or records.decode_group_value(value).members:
-            self._emptied.pop(group_id, None)
-        else:
-            self._emptied[group_id] = self._now(group_id)
+        """Since when the group is empty, if this record lands."""
+        if value is not None and not records.decode_group_value(value).members:
+            self._emptied.setdefault((group_id, value), self._now(group_id))
 
     def _check_expiry(self, place: Place) -> None:
         """O5, in true time."""
@@ -287,7 +285,8 @@ class Offsets:
         starts_ms = committed_ms
         if group.state is GroupState.EMPTY:
             if group.protocol_type:
-                starts_ms = self._emptied.get(place[0], committed_ms)
+                value = world.store.promised.get(records.group_key(place[0])) or b""
+                starts_ms = self._emptied.get((place[0], value), committed_ms)
         else:
             unread = _is_unread(group, place[1])
             self.must(unread, "O5", f"{place} expires while {group.state} and subscribed")
