@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple, TypeVar
 
 from ringleader.clients.assignors import (
@@ -104,7 +105,7 @@ class Leading:
         """Each member's partitions."""
         size = sum(len(info.metadata) for info in infos)
         members, topics = await _aside(size // 16, lambda: _read_members(infos))
-        if self._takes_over(protocol) and (kept := _owned(members)):
+        if kept := _owned(members, self._held_before(protocol)):
             assert self._machine is not None
             reason = f"the group goes over to {protocol}: all give up what they hold"
             self._machine.rejoin(reason, Driver.now_ms())
@@ -138,15 +139,16 @@ class Leading:
             self._members, self._assignments = members, assignments
         return encoded
 
-    def _takes_over(self, protocol: str) -> bool:
-        """Whether the group has just come to an eager protocol, and members may still hold what they had
-        under a cooperative one. Then everybody gets what they hold, and nobody anything else; and the group
-        rebalances once more, for which all give up everything, as an eager protocol asks of them. So no
-        partition has two owners."""
+    def _held_before(self, protocol: str) -> float:
+        """The generation before which what a member claims is still in its hands, under an eager protocol:
+        the group has just come from a cooperative one, or a member has missed the round that asked for it.
+        Then everybody gets what they hold, and nobody anything else; and the group rebalances once more, for
+        which all give up everything, as an eager protocol asks of them. So no partition has two owners."""
         machine = self._machine
         if machine is None or COOPERATIVE[protocol] or not machine.settings.cooperative:
-            return False
-        return machine.last_held is None or machine.cooperates(machine.last_held.protocol)
+            return -inf
+        last = machine.last_held
+        return inf if last is None or machine.cooperates(last.protocol) else last.generation
 
     async def _patiently(self, cluster: Cluster, topics: list[str], *, with_replicas: bool) -> Overview:
         """Until there is metadata, or the group has gone on to another round."""
@@ -425,11 +427,13 @@ def _read_member(info: MemberInfo, lists: dict[tuple[str, ...], tuple[str, ...]]
     )
 
 
-def _owned(members: Sequence[AssignorMember]) -> Assignment:
-    """What members say that they hold; of two who claim a partition, the one of the newer generation has it.
-    Empty if nobody holds anything."""
+def _owned(members: Sequence[AssignorMember], before: float) -> Assignment:
+    """What members say that they hold since before that generation; of two who claim a partition, the one of
+    the newer generation has it. Empty if nobody holds anything."""
     owners: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
+        if before < inf and not 0 <= member.generation < before:
+            continue
         claim = (member.generation, member.member_id)
         for topic, partitions in member.owned.items():
             for partition in partitions:

@@ -12,7 +12,7 @@ from ringleader.clients.group.leader import Leading
 from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.settings import SubscriptionSettings
 from ringleader.clients.group.subscription import consumer_member
-from ringleader.clients.model import MemberInfo
+from ringleader.clients.model import Assigned, MemberInfo
 from ringleader.protocol.embedded import Assignment, Subscription
 from ringleader.testing.coordinator import Coordinator
 from tests.support.beside import THEIRS, Ledger, ours_first, their, theirs_first
@@ -65,3 +65,16 @@ async def test_a_leader_of_ours_lets_nobody_have_what_is_held() -> None:
     given = await leading.lead(cluster, "range", members)
     shares = {name: Assignment.decode(share).partitions for name, share in given.items()}
     assert shares == {"a": {"t": [0]}, "b": {"t": [1, 2]}, "c": {}}
+
+
+async def test_who_missed_the_round_that_asks_for_everything_is_asked_again() -> None:
+    """`b` was too slow for the SyncGroup of generation 5: it has still not given up what it holds since 4."""
+    member = consumer_member("h:1", "g", "t")
+    leading = Leading(Choice(["t"], None), SubscriptionSettings())
+    leading.bind(member.settings, member.machine)
+    member.machine.last_held = Assigned(5, "a", "a", "roundrobin", b"")
+    members = [info("a", {}, 5), info("b", {"t": [1, 2]}, 4), info("eager claims", {"t": [3]}, 5)]
+    cluster: Any = None  # it does not have to ask
+    given = await leading.lead(cluster, "roundrobin", members)
+    shares = {name: Assignment.decode(share).partitions for name, share in given.items()}
+    assert shares == {"a": {}, "b": {"t": [1, 2]}, "eager claims": {}}
