@@ -39,12 +39,17 @@ cluster: $(READY) ## Three Kafka brokers and three nodes as processes on this ma
 # One Spark session serves all Spark tests: they share an xdist group, and a group stays on one process. Three
 # processes are right for two cores: most tests wait most of the time.
 PROCESSES := 3
+# Other libraries' clients have timeouts of their own, which run by the clock: what failed beside others is tried
+# once more, alone, and both outcomes are shown. A test that draws a seed has had its draw.
+TESTS = $(PY) -m pytest --dist loadgroup -m "not bench"
+AGAIN := --last-failed --last-failed-no-failures none
 
 test: $(READY) ## Run the tests; ARGS="-k name" chooses some
 	@echo "Running the tests on $(PROCESSES) processes"
 	@$(PY) -m tools.chromium >/dev/null || echo "The tests of the page in a browser are left out."
 	@JAVA_HOME="$$($(PY) -m tools.java_home)" && CC="$$($(PY) -m tools.c_compiler)" \
-		&& export JAVA_HOME CC && $(PY) -m pytest -n $(PROCESSES) --dist loadgroup -m "not bench" $(ARGS)
+		&& export JAVA_HOME CC && { $(TESTS) -n $(PROCESSES) $(ARGS) || { [ $$? -eq 1 ] \
+		&& echo "What failed, once more and alone" && $(TESTS) -n 1 $(AGAIN) --second-try $(ARGS); }; }
 
 # Nothing is measured here, but for who reads along: one after the other, so that no broker is in another's way.
 test-bench: $(READY) ## Run every benchmark in its smallest size; ARGS="-k name" chooses some
@@ -55,13 +60,13 @@ mutants: $(READY) ## Break the group machine on purpose, in each way that is kno
 	@$(if $(ARGS),,$(PY) -m tests.mutants)
 
 # With ARGS it is about scenarios; without, real clients (Java and its tools, the Python libraries) follow. Their own
-# timeouts run by the clock, so what failed beside others is tried once more, alone: both outcomes are shown.
+# timeouts run by the clock: see `make test`.
 CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
 	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup || { [ $$? -eq 1 ] \
 		&& echo "What failed, once more and alone" \
-		&& $(CLIENTS) -n 1 --dist loadgroup --last-failed --last-failed-no-failures none; })
+		&& $(CLIENTS) -n 1 --dist loadgroup $(AGAIN); })
 
 # Some six minutes where nothing else runs: over two hundred incidents, in an order drawn by a seed that it prints.
 incidents: $(READY) ## Make incidents in groups of real clients, then judge what insight says of them; ARGS are passed on

@@ -11,6 +11,8 @@ import pytest
 
 from tests.simulation.world import check_clocks, simulate
 
+pytestmark = pytest.mark.draws
+
 _SEEDS = 200
 _SEEDS_PER_TEST = 10
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.simulation.nodes.world import simulate
 
+pytestmark = pytest.mark.draws
+
 _SEEDS_PER_TEST = 15
 
 
