@@ -102,13 +102,11 @@ class Answers:
         if group is None or group.leader != request.member_id or request.generation_id != group.generation:
             return
         refused = call.facts.code != _OK
-        generation = self.memory.life(request.group_id).generations.get(group.generation)
-        if generation is None or group.state is not GroupState.COMPLETING or refused:
+        if group.state is not GroupState.COMPLETING or refused:
             return
         given = {self.memory.person(one.member_id): one.assignment for one in request.assignments}
-        generation.submissions.append(given)
-        parts = [part for content in given.values() for part in _partitions(content)]
-        generation.overlapping |= len(parts) != len(set(parts))
+        life = self.memory.life(request.group_id)
+        life.submissions.setdefault(group.generation, []).append(given)
 
     # ---- answers leave ----
 
@@ -255,18 +253,19 @@ class Answers:
 
     def _sync_answered(self, request: SyncGroupRequest, response: Any) -> None:
         member_id, number = request.member_id, request.generation_id
-        generation = self.memory.life(request.group_id).generations.get(number)
+        life = self.memory.life(request.group_id)
+        generation = life.generations.get(number)
         self.must(generation, "G5", f"an assignment of generation {number}, which nobody was told about")
         assert generation is not None
         person, given = self.memory.person(member_id), response.assignment
-        fitting = [one for one in generation.submissions if one.get(person, b"") == given]
+        sent = life.submissions.get(number, [])
+        fitting = [one for one in sent if one.get(person, b"") == given]
         self.must(fitting, "G5", f"{member_id} got {given!r}, the leader sent something else")
-        generation.submissions = fitting
-        self._check_owners(generation, person, given)
+        life.submissions[number] = fitting
+        if not any(map(_overlaps, sent)):
+            self._check_owners(generation, person, given)
 
     def _check_owners(self, generation: Generation, person: str, given: bytes) -> None:
-        if generation.overlapping:
-            return
         for part in _partitions(given):
             owner = generation.owners.setdefault(part, person)
             self.must(owner == person, "G7", f"{part} was given to {owner} and to {person}")
@@ -329,3 +328,9 @@ def _partitions(content: bytes) -> list[tuple[str, int]]:
     except MalformedError:
         return []
     return [(topic, partition) for topic, numbers in given.items() for partition in numbers]
+
+
+def _overlaps(assignments: dict[str, bytes]) -> bool:
+    """Whether the leader itself gave a partition to two members."""
+    parts = [part for content in assignments.values() for part in _partitions(content)]
+    return len(parts) != len(set(parts))

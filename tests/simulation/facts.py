@@ -35,11 +35,8 @@ class Generation:
     """The leader's member id, and for a static one those that it took later."""
     listed: dict[str, bytes] | None = None
     answered: set[str] = field(default_factory=set)
-    submissions: list[dict[str, bytes]] = field(default_factory=list)
     owners: dict[tuple[str, int], str] = field(default_factory=dict)
     """Partition -> who was told to read it."""
-    overlapping: bool = False
-    """The leader itself gave a partition to two members."""
 
 
 @dataclass
@@ -53,6 +50,8 @@ class Life:
     """The generation in which the group became empty last."""
     current: int = 0
     generations: dict[int, Generation] = field(default_factory=dict)
+    submissions: dict[int, list[dict[str, bytes]]] = field(default_factory=dict)
+    """Generation -> what its leader sent, or somebody in its name, perhaps before it was told."""
     begun: set[int] = field(default_factory=set)
     """Generations that members were seen in, or that nobody was left in."""
     rows: set[int] = field(default_factory=set)
