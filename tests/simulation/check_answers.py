@@ -72,6 +72,7 @@ class Answers:
 
     def before(self, call: Call, group: Group | None) -> None:
         """Note what holds when a request arrives."""
+        call.facts.fenced = getattr(call.request, "member_id", "") in self.memory.fenced
         if isinstance(call.request, JoinGroupRequest):
             self._before_join(call, call.request, group)
         elif isinstance(call.request, SyncGroupRequest):
@@ -129,7 +130,7 @@ class Answers:
             self._described(response)
             return
         self._check_code(call, response)
-        self._check_fenced(request, response)
+        self._check_fenced(call, request, response)
         self.memory.learn(request.group_id)
         if isinstance(request, JoinGroupRequest):
             self._join_answered(call, request, response)
@@ -178,11 +179,13 @@ class Answers:
             excuses.add(int(ErrorCode.UNKNOWN_SERVER_ERROR))
         return excuses
 
-    def _check_fenced(self, request: Any, response: Any) -> None:
-        """G9: for a replaced member id there is no success any more, whatever it asks for."""
+    def _check_fenced(self, call: Call, request: Any, response: Any) -> None:
+        """G9: for a replaced member id there is no success any more, whatever it asks for. A commit was taken
+        when it came: it may only have waited for the log."""
         if isinstance(request, LeaveGroupRequest):
             return
-        if getattr(request, "member_id", "") in self.memory.fenced:
+        commit = isinstance(request, OffsetCommitRequest | TxnOffsetCommitRequest)
+        if call.facts.fenced if commit else getattr(request, "member_id", "") in self.memory.fenced:
             admin = isinstance(request, OffsetCommitRequest) and request.generation_id_or_member_epoch < 0
             good = [code for code in _codes(request, response) if code == _OK]
             self.must(admin or not good, "G9", f"{request!r} of a replaced member was accepted")

@@ -110,7 +110,7 @@ class Offsets:
         """Unix time, as far as the shard can know it: it may not have been told yet of a change, or only what
         a clock shows that has jumped."""
         world = self.memory.world
-        return min(world.true_ms(), world.now_ms + world.partition(group_id).told_most_ms)
+        return min(world.true_ms(), world.now_ms + max(world.partition(group_id).told_ms))
 
     def topic_goes(self, topic: str) -> None:
         """O9: its offsets go."""
@@ -292,8 +292,8 @@ class Offsets:
             self.must(unread, "O5", f"{place} expires while {group.state} and subscribed")
         in_use = place in self._open_places()
         self.must(not in_use, "O5", f"{place} expires in an open transaction")
-        # A clock that was set back for good a moment ago counts from when the shard is told.
-        true_ms = max(world.true_ms(), world.now_ms + world.partition(place[0]).true_shift_ms)
+        # A clock that was set back for good counts when all that the shard still counts has been told since.
+        true_ms = max(world.true_ms(), world.now_ms + min(world.partition(place[0]).told_ms))
         age_ms = true_ms - starts_ms
         whole_ms = world.settings.offsets_retention_minutes * _MS_PER_MINUTE
         over = true_ms >= expires_ms if expires_ms >= 0 else age_ms >= whole_ms

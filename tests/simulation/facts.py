@@ -81,6 +81,8 @@ class Facts:
     quiet_restart: bool = False
     """A static member comes back unchanged to a stable group: no rebalance."""
     disturbed: int = 0
+    fenced: bool = False
+    """Its member id had been replaced."""
     holder: str = ""
     """Who has the request's group instance id."""
     places: dict[Place, int] = field(default_factory=dict)

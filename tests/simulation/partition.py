@@ -38,7 +38,6 @@ class Partition:
         self.number = number
         self.being = Being.LOADING
         self.life = 0
-        self.true_shift_ms = 0
         """Unix time as it was, less the monotonic clock, when this shard was told last."""
         self._told = [(0, 0)]  # when, and how far Unix time is ahead of the steady clock
         """The most that Unix time was ahead of the monotonic clock, of what this shard was told."""
@@ -113,15 +112,14 @@ class Partition:
 
     def set_wall_clock(self) -> None:
         """Tell its shard what Unix time is."""
-        self.true_shift_ms = self.world.true_shift_ms
         self._told.append((self.world.now_ms, self.world.wall_ms() - self.world.now_ms))
         self._call(self.shard.set_wall_clock, self.world.now_ms, self.world.wall_ms())
 
     @property
-    def told_most_ms(self) -> int:
-        """How far Unix time was ahead of the steady clock at most, as far as this shard still counts it."""
+    def told_ms(self) -> list[int]:
+        """How far Unix time was ahead of the steady clock, in what this shard was told and counts."""
         since_ms = self._told[-1][0] - self.world.settings.offsets_retention_check_interval_ms
-        return max(ahead_ms for when_ms, ahead_ms in self._told if when_ms >= since_ms)
+        return [ahead_ms for when_ms, ahead_ms in self._told if when_ms >= since_ms]
 
     def drain(self) -> None:
         """Do what the shard wants done."""
@@ -242,7 +240,6 @@ class Partition:
         if self._call(self.shard.loaded, world.now_ms, world.wall_ms()) is _FAILED:
             return
         self.being = Being.SERVING
-        self.true_shift_ms = world.true_shift_ms
         self._told = [(world.now_ms, world.wall_ms() - world.now_ms)]
         world.say("loaded", self.number)
         world.checks.loaded(self)
