@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from ringleader.coordinator.security.principal import Principal
 from ringleader.protocol.refusals import refusal
 
 Message = Any
@@ -24,6 +25,9 @@ NO_ANSWER: Final = NoAnswer()
 
 class Answerable(Protocol):
     """Where the answers and closings of a call go: the connection it came over."""
+
+    principal: Principal
+    """Who asks."""
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """The response of the call this connection waits for."""

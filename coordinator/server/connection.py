@@ -17,6 +17,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ringleader.coordinator.groups.shard import NOT_YET
+from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.commits import API_KEY as COMMIT_KEY
 from ringleader.coordinator.server.heartbeats import API_KEY as HEARTBEAT_KEY
@@ -110,6 +111,7 @@ class Connection(asyncio.Protocol):
         "moved_ms",
         "parked",
         "peer",
+        "principal",
     )
 
     def __init__(self, server: Server) -> None:
@@ -127,6 +129,8 @@ class Connection(asyncio.Protocol):
         """Address as `Call.client_host`."""
         self.address = ""
         """Address alone, for the limit per address."""
+        self.principal = ANONYMOUS
+        """See `Answerable`."""
         self._client_id: str | None = None
         """Of the last request, for log lines: its beginning."""
         self._header = b""

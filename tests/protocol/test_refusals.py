@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.protocol.errors import ErrorCode
@@ -51,6 +52,8 @@ def test_every_version_has_a_place_for_the_code(key: int, version: int) -> None:
 
 class Ended:
     """A connection that keeps what came of a call."""
+
+    principal = ANONYMOUS
 
     def __init__(self) -> None:
         self.response: Message | None = None

@@ -11,6 +11,7 @@ import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
+from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import LocalServices, admin, data, security, topics, transactions
 from ringleader.coordinator.topics import Topics
@@ -72,6 +73,8 @@ class Ask:
 
 class Waiting:
     """A request in progress; also the connection it came over."""
+
+    principal = ANONYMOUS
 
     def __init__(self, ask: Ask, request: Message, version: int) -> None:
         self._future: asyncio.Future[Message | NoAnswer] = asyncio.get_running_loop().create_future()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
+from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import LocalServices, admin, data, security, topics, transactions
 from ringleader.coordinator.topics import Topics
@@ -41,6 +42,8 @@ OFFSETS = {"fetch_offset", "offset", "timestamp"}
 
 class Outcome:
     """The connection of one call: how it ended."""
+
+    principal = ANONYMOUS
 
     def __init__(self) -> None:
         self.future: asyncio.Future[Message | NoAnswer | None] = asyncio.get_running_loop().create_future()
