@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups import journal_record
@@ -12,6 +14,9 @@ from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.runtime.offsets_topic import OffsetsTopic
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
+from ringleader.coordinator.security.directory import Security
+from ringleader.coordinator.security.store import FILE as SECURITY_FILE
+from ringleader.coordinator.security.store import SecurityStore
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.serving import ServingNode
@@ -75,6 +80,7 @@ class Node(ServingNode):
         if isinstance(self._storage, SqliteStorage):
             self.offsets = OffsetsTopic(settings.offsets_topic_num_partitions, self._storage, wall_ms)
             self.runtime.observe(self.offsets.durable)
+        self.security = Security(SecurityStore(settings.data_dir / SECURITY_FILE, self._stop_serving))
         self.journal = JournalWriter(wall_ms, self.log)
         self.runtime.on_journal = self.journal.add
         self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
@@ -106,7 +112,8 @@ class Node(ServingNode):
             topics.serve(offsets_topic.TOPIC, self.offsets.partitions, offsets_topic.CONFIGS)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
-        identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}"])
+        await asyncio.to_thread(self.security.store.open)
+        identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}", SECURITY_FILE])
         for name, partitions in settings.topic:
             info = self.topics.describe(name)
             if info is None:
@@ -130,6 +137,7 @@ class Node(ServingNode):
             transactions=self.transactions,
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
+            security=self.security,
         )
         self.host, self.port = await self.server.start(build(services), topics)
         services.host, services.port = self._advertised()
@@ -182,6 +190,7 @@ class Node(ServingNode):
         await self.journal.stop(cleanly=self.failure is None)
         await self._end_tasks()
         await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
+        await self.security.store.settle()
         if self._topics_open:
             self._topics_open = False
             await self.topics.close()

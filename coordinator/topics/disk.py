@@ -54,13 +54,13 @@ def sync_path(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
+def write_whole(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o666) -> None:
     """Replace a file: after a crash it has the old or the new content. Never two at once for one path.
 
-    Without `sync` a crash of the machine may leave it empty or cut off. Raises OSError.
+    Without `sync` a crash of the machine may leave it empty or cut off; `mode`: of `os.open`. Raises OSError.
     """
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as stream:
+    with open(fresh, "wb", opener=partial(os.open, mode=mode)) as stream:
         stream.write(data)
         if sync:
             stream.flush()

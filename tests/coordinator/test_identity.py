@@ -108,7 +108,7 @@ async def test_format_1_is_understood_and_learns_of_its_stores(tmp_path: Path) -
     assert json.loads(identity.read_text()) == {
         "format": 2,
         "cluster_id": cluster_id,
-        "stores": ["groups.db", "topics", "topics/topics.json", "transactions.db"],
+        "stores": ["groups.db", "security.json", "topics", "topics/topics.json", "transactions.db"],
     }
 
 

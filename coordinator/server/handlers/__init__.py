@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.runtime.transactions import TransactionRuntime
+    from ringleader.coordinator.security.directory import Security
     from ringleader.coordinator.topics import Topics
 
 __all__ = [
@@ -111,6 +112,8 @@ class Services:
     """Of several nodes; None: this one is the only one."""
     find_topics: FindTopics | None = None
     """Where topics live elsewhere. None: `topics` knows all there are."""
+    security: Security | None = None
+    """Of a node by itself."""
 
     @property
     def directory(self) -> Directory:
