@@ -25,4 +25,5 @@ VOLUME /data
 EXPOSE 9092
 # Clients are told the advertised address, so it must be one that they can reach: see docker-compose.yml.
 ENTRYPOINT ["ringleader"]
-CMD ["serve", "--listen", "0.0.0.0:9092", "--data-dir", "/data"]
+# Whoever reaches the port may do everything: publish it on loopback, or in a network that lets nobody else in.
+CMD ["serve", "--listen", "0.0.0.0:9092", "--allow-plaintext", "--data-dir", "/data"]

@@ -9,6 +9,7 @@ the file.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -23,21 +24,23 @@ from ringleader.coordinator.config_text import (
     read_settings_file,
 )
 from ringleader.coordinator.groups.settings import GroupSettings
+from ringleader.coordinator.security.listeners import (
+    DEFAULT_PROTOCOLS,
+    NOT_SAID,
+    Address,
+    Listener,
+    NamedAddress,
+    NamedProtocol,
+    listeners_of,
+    parse_address,
+    parse_named_addresses,
+    parse_named_protocols,
+)
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
-
-
-class Address(NamedTuple):
-    """Host and port; port 0 takes a free one."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class TopicSpec(NamedTuple):
@@ -48,16 +51,6 @@ class TopicSpec(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}:{self.partitions}"
-
-
-def parse_address(text: Any) -> Any:
-    """HOST:PORT, an IPv6 host in brackets. Raises ValueError."""
-    if not isinstance(text, str):
-        return text
-    host, colon, port = text.strip().rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError("give it as HOST:PORT, for example 127.0.0.1:9092 or [::1]:9092")
-    return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
 def parse_topics(value: Any) -> Any:
@@ -100,6 +93,8 @@ def parse_bootstrap(value: Any) -> Any:
 
 
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
+ListenersField = Annotated[tuple[NamedAddress, ...], BeforeValidator(parse_named_addresses)]
+ProtocolsField = Annotated[tuple[NamedProtocol, ...], BeforeValidator(parse_named_protocols)]
 BootstrapField = Annotated[tuple[Address, ...], BeforeValidator(parse_bootstrap)]
 TopicsField = Annotated[tuple[TopicSpec, ...], BeforeValidator(parse_topics), AfterValidator(_unique)]
 
@@ -118,6 +113,27 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         None,
         description="HOST:PORT that clients are told to come to; must be reachable from where they run. "
         "Default: the address that is listened on.",
+    )
+    listeners: ListenersField = Field(
+        (),
+        description="In place of `listen`: NAME://HOST:PORT of everything that is listened on, separated by "
+        "commas; without HOST on all addresses. A name is a security protocol, or "
+        "`listener.security.protocol.map` says which it has.",
+    )
+    advertised_listeners: ListenersField = Field(
+        (),
+        description="NAME://HOST:PORT that clients are told to come to who came through the listener of that "
+        "name. Default: the address that is listened on.",
+    )
+    listener_security_protocol_map: ProtocolsField = Field(
+        DEFAULT_PROTOCOLS,
+        description="NAME:PROTOCOL of every listener, separated by commas; there are PLAINTEXT, SSL, "
+        "SASL_PLAINTEXT and SASL_SSL.",
+    )
+    allow_plaintext: bool = Field(
+        False,
+        description="Other machines may come without authentication: on an address other than loopback, to a "
+        "listener that asks nobody who they are.",
     )
     data_dir: Path = Field(
         Path("ringleader-data"),
@@ -310,6 +326,39 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         57_671_680, ge=1_024, le=INT32_MAX, description="Most bytes of records in one answer to Fetch."
     )
 
+    def served(self) -> tuple[Listener, ...]:
+        """Where clients connect, the first one first. Raises ValueError: one sentence."""
+        if not self.listeners:
+            if self.advertised_listeners:
+                raise ValueError("advertised.listeners needs listeners")
+            advertised = self.advertised_address or NOT_SAID
+            found = listeners_of([NamedAddress("PLAINTEXT", self.listen)], protocols=DEFAULT_PROTOCOLS)
+            found = (replace(found[0], advertised=advertised),)
+        elif {"listen", "advertised_address"} & self.model_fields_set:
+            raise ValueError(
+                "listeners takes the place of listen and advertised.address: give listeners and "
+                "advertised.listeners alone"
+            )
+        else:
+            found = listeners_of(
+                self.listeners, self.advertised_listeners, self.listener_security_protocol_map
+            )
+        for listener in found:
+            self._check(listener)
+        if self.cluster and len(found) > 1:
+            raise ValueError("listeners: one of several nodes has one listener as yet")
+        return found
+
+    def _check(self, listener: Listener) -> None:
+        protocol = listener.security_protocol
+        if protocol.tls or protocol.sasl:
+            raise ValueError(f"listeners: {listener} has {protocol}, which is not served yet")
+        if not self.allow_plaintext and not listener.address.is_loopback:
+            raise ValueError(
+                f"whoever reaches {listener} could do everything, as it asks nobody who they are: listen on "
+                f"127.0.0.1, or give --allow-plaintext if the network lets nobody else in"
+            )
+
 
 def options() -> list[Option]:
     """Every setting with its four names, for the command line and the documentation."""
@@ -347,4 +396,8 @@ def load_settings(
         raise SettingsError("cluster needs node.id: give each node of the cluster a number of its own.")
     if settings.cluster and settings.topic:
         raise SettingsError("topic is for a node by itself: make topics of a cluster with its own tools.")
+    try:
+        settings.served()
+    except ValueError as error:
+        raise SettingsError(f"{error}.") from None
     return settings

@@ -46,6 +46,15 @@ class Option:
     """What values are allowed, as text; "" when any."""
 
 
+def shown(default: Any) -> str:
+    """A default as it would be given; "" when there is none."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, tuple) and not hasattr(default, "_fields"):
+        return ",".join(map(str, default))
+    return "" if default is None else str(default)
+
+
 def dotted(field: str) -> str:
     """The name in a file."""
     return field.replace("_", ".")

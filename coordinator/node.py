@@ -130,8 +130,6 @@ class Node(ServingNode):
             runtime=self.runtime,
             topics=self.topics,
             node_id=settings.node_id,
-            host="",
-            port=0,
             cluster_id=identity.cluster_id,
             spawn=self._spawn,
             transactions=self.transactions,
@@ -139,15 +137,9 @@ class Node(ServingNode):
             wall_ms=self._wall_ms,
             security=self.security,
         )
-        self.host, self.port = await self.server.start(build(services), topics)
-        services.host, services.port = self._advertised()
-        self.log.info(
-            "listening",
-            address=self.bootstrap,
-            advertised=f"{services.host}:{services.port}",
-            data_dir=str(settings.data_dir),
-            storage_sync=settings.storage_sync,
-        )
+        listeners = await self.server.start(build(services), topics)
+        self.host, self.port = listeners[0].address
+        self._listening(listeners, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)
 
     async def _open_journal(self, topics: Topics) -> None:
         settings = self.settings

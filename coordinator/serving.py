@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
-from ipaddress import ip_address
+from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.server.call import Call
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class ServingNode(ABC):
     def __init__(self, settings: Settings, log: Log | None) -> None:
         self.settings = settings
         self.host = ""
-        """Where it listens; set by `start`."""
+        """Where it listens, on the first of its listeners; set by `start`."""
         self.port = 0
         self.log = log or get_log()
         self.failure: Exception | None = None
@@ -80,8 +79,8 @@ class ServingNode(ABC):
 
     @property
     def bootstrap(self) -> str:
-        """HOST:PORT that it listens on."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        """HOST:PORT of its first listener."""
+        return str(Address(self.host, self.port))
 
     async def wait_failed(self) -> None:
         """Returns when the node can serve no more (`failure` says why): the process should end, so that the
@@ -131,19 +130,17 @@ class ServingNode(ABC):
         self.failure = self.failure or error
         self._failed.set()
 
-    def _advertised(self) -> tuple[str, int]:
-        """What clients are told. Everywhere ("0.0.0.0") is no address to come to: then this machine's
-        name."""
-        asked = self.settings.advertised_address
-        if asked is not None:
-            return asked.host, asked.port or self.port
-        if ip_address(self.host.partition("%")[0]).is_unspecified:
-            name = socket.gethostname()
-            self.log.warning(
-                "clients are told to come to this machine's name; see advertised.address", host=name
+    def _listening(self, listeners: Sequence[Listener], **more: object) -> None:
+        """One log line for each listener."""
+        for one in listeners:
+            self.log.info(
+                "listening",
+                address=str(one.address),
+                advertised=str(one.advertised),
+                listener=one.name,
+                protocol=str(one.security_protocol),
+                **more,
             )
-            return name, self.port
-        return self.host, self.port
 
     # ---- work that handlers start ----
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ringleader.coordinator.config import Option, options
+from ringleader.coordinator.config_text import shown
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
@@ -31,20 +31,12 @@ def render(options: Iterable[Option]) -> str:
             f"`{option.key}`",
             f"`{option.flag}`",
             f"`{option.env}`",
-            _default(option.default),
+            f"`{default}`" if (default := shown(option.default)) else "",
             option.allowed,
             option.description + (f" In {option.unit}." if option.unit else ""),
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def _default(default: Any) -> str:
-    if default is None or default == ():
-        return ""
-    if isinstance(default, bool):
-        return str(default).lower()
-    return f"`{default}`"
 
 
 if __name__ == "__main__":

@@ -153,16 +153,15 @@ class ClusterNode(ServingNode):
             runtime=self.runtime,
             topics=relay.topology,
             node_id=self._node_id,
-            host="",
-            port=0,
             cluster_id=about.cluster_id,
             spawn=self._spawn,
             cluster=self,
             find_topics=relay.topology.find,
         )
-        self.host, self.port = await self.server.start(relay.register(services), relay.topology)
-        services.host, services.port = self._advertised()  # at once: the first request is not read before
-        self._info = NodeInfo(self._node_id, services.host, services.port, version("ringleader"))
+        [listener] = await self.server.bind()
+        self.host, self.port = listener.address
+        self._info = NodeInfo(self._node_id, *listener.advertised, version("ringleader"))
+        await self.server.start(relay.register(services), relay.topology)
         self._member = True
         await self._membership.start(START_TIMEOUT_S)
         self._heard_s = time.monotonic()
@@ -177,20 +176,16 @@ class ClusterNode(ServingNode):
                 await self._until(lambda: self.ownership.settled)
         if self.failure is not None:
             raise StartError(str(self.failure))
-        self.log.info(
-            "listening",
-            address=self.bootstrap,
-            advertised=f"{services.host}:{services.port}",
-            node_id=self._node_id,
-            cluster=",".join(map(str, settings.cluster)),
-        )
+        self._listening([listener], node_id=self._node_id, cluster=",".join(map(str, settings.cluster)))
 
     def _kafka(self, brokers: Sequence[str]) -> Storage:
         settings = self.settings
-        address = settings.advertised_address or settings.listen
+        [listener] = settings.served()
+        host = listener.advertised.host or listener.address.host
+        port = listener.advertised.port or listener.address.port
         return KafkaStorage(
             brokers,
-            Claim(self._node_id, address.host, address.port, version("ringleader")),
+            Claim(self._node_id, host, port, version("ringleader")),
             topic=settings.cluster_groups_topic,
             partitions=settings.offsets_topic_num_partitions,
             replication_factor=settings.cluster_replication_factor,

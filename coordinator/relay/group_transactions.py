@@ -27,8 +27,7 @@ from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.relay.markers import Markers, end_transaction, offset_of
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.relay.transactions import Coordinated
-from ringleader.coordinator.security.principal import Principal
-from ringleader.coordinator.server.call import Call, Message, NoAnswer
+from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import Handler, Services, Slices, existing
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -54,8 +53,8 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
 class _Inner:
     """Takes the answer of a call that is made here."""
 
-    def __init__(self, principal: Principal) -> None:
-        self.principal = principal
+    def __init__(self, asker: Answerable) -> None:
+        self.principal, self.listener = asker.principal, asker.listener
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
@@ -214,7 +213,7 @@ class _GroupTransactions:
         self, call: Call, request: kafka.TxnOffsetCommitRequest
     ) -> kafka.TxnOffsetCommitResponse:
         """The group machine's answer."""
-        inner = _Inner(call.connection.principal)
+        inner = _Inner(call.connection)
         ticket = Call(inner, call.api_key, call.api_version, 0, call.client_id, call.client_host, request)
         response = await existing.sliced(existing.commit(self._runtime, ticket, request))
         if response is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from ringleader.coordinator.security.listeners import Listener
 from ringleader.coordinator.security.principal import Principal
 from ringleader.protocol.refusals import refusal
 
@@ -28,6 +29,8 @@ class Answerable(Protocol):
 
     principal: Principal
     """Who asks."""
+    listener: Listener
+    """What the asker came through."""
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """The response of the call this connection waits for."""

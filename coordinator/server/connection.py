@@ -29,6 +29,7 @@ from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.security.listeners import Listener
     from ringleader.coordinator.server.routes import Route
     from ringleader.coordinator.server.run_queue import Slices
     from ringleader.coordinator.server.server import Server
@@ -108,14 +109,17 @@ class Connection(asyncio.Protocol):
         "companion",
         "held_bytes",
         "host",
+        "listener",
         "moved_ms",
         "parked",
         "peer",
         "principal",
     )
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, listener: Listener) -> None:
         self._server = server
+        self.listener = listener
+        """See `Answerable`."""
         self._routes = server.routes
         self._heartbeats = server.heartbeats.known
         self._by_partition = server.runtime.heartbeats

@@ -1,4 +1,4 @@
-"""The listening socket, its connections, and the limits that they share."""
+"""The listening sockets, their connections, and the limits that they share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.measures import Spread
+from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, TopicDirectory
@@ -34,7 +35,7 @@ _REFUSAL = struct.Struct(">iihihhh").pack
 
 
 class Server:
-    """Accepts Kafka clients on one address."""
+    """Accepts Kafka clients on all listeners."""
 
     def __init__(
         self,
@@ -60,37 +61,71 @@ class Server:
         self.swept_ms = now_ms()
         """When idle connections were last looked for: a cheap clock for stamps that need no more."""
         self._per_address: Counter[str] = Counter()
-        self._listener: asyncio.Server | None = None
+        self.listeners: tuple[Listener, ...] = ()
+        """As bound."""
+        self._accepting: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def start(self, handlers: dict[int, Handler], topics: TopicDirectory) -> tuple[str, int]:
-        """Listen; returns host and port as bound. Raises OSError."""
-        self.commits = CommitCache(self.runtime, topics)
-        self.routes = build_routes(handlers, self.limits)
+    async def bind(self) -> tuple[Listener, ...]:
+        """Take the addresses, so that it is known where clients will come; nobody is let in before `start`.
+        Raises OSError, which names the listener."""
+        bound = []
+        for listener in self.limits.served():
+            try:
+                bound.append(await self._bind(listener))
+            except OSError as error:
+                raise OSError(error.errno, f"{listener}: {error.strerror or error}") from error
+        self.listeners = tuple(bound)
+        return self.listeners
+
+    async def _bind(self, listener: Listener) -> Listener:
         loop = asyncio.get_running_loop()
-        host, port = self.limits.listen
+        host, port = listener.address
         if port == 0:
             # A name may stand for several addresses, and each would get a free port of its own.
             [(*_, address), *_] = await loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
             host = str(address[0])
-        self._listener = await loop.create_server(
-            lambda: Connection(self), host, port, backlog=self.limits.socket_listen_backlog_size
+        bound = listener
+        accepting = await loop.create_server(
+            lambda: Connection(self, bound),
+            host,
+            port,
+            backlog=self.limits.socket_listen_backlog_size,
+            start_serving=False,
         )
-        for listening in self._listener.sockets:
+        self._accepting.append(accepting)
+        for listening in accepting.sockets:
             # A peer whose machine is gone says nothing; while it is parked, nothing else would tell. What is
             # accepted inherits it.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        bound = self._listener.sockets[0].getsockname()
+        name = accepting.sockets[0].getsockname()
+        bound = listener.bound(Address(str(name[0]), int(name[1])), socket.gethostname())
+        if bound.address.is_everywhere and not listener.advertised.host:
+            self.log.warning(
+                "clients are told to come to this machine's name; see advertised.listeners",
+                host=bound.advertised.host,
+                listener=bound.name,
+            )
+        return bound
+
+    async def start(self, handlers: dict[int, Handler], topics: TopicDirectory) -> tuple[Listener, ...]:
+        """Listen; returns the listeners as bound. Raises OSError."""
+        self.commits = CommitCache(self.runtime, topics)
+        self.routes = build_routes(handlers, self.limits)
+        if not self.listeners:
+            await self.bind()
+        for accepting in self._accepting:
+            await accepting.start_serving()
         self._sweep()
-        return str(bound[0]), int(bound[1])
+        return self.listeners
 
     def stop_accepting(self) -> None:
         """No new connections from here on."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        for accepting in self._accepting:
+            accepting.close()
+        self._accepting.clear()
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None

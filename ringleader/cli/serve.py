@@ -41,30 +41,33 @@ PARAGRAPHS = (
     "Apache Kafka has too keeps Kafka's name.",
     "Examples:",
     "  ringleader serve --topic orders:6",
-    "  ringleader serve --listen 0.0.0.0:9092 --advertised-address broker.example:9092",
+    "  ringleader serve --listen 0.0.0.0:9092 --advertised-address broker.example:9092 --allow-plaintext",
     "  ringleader serve --listen 127.0.0.1:0 --data-dir /var/lib/ringleader",
     "  ringleader serve --config ringleader.toml --num-partitions 6",
     "  ringleader serve --topic orders:6 --ui 127.0.0.1:8088",
-    "  ringleader serve --cluster k1:9092,k2:9092,k3:9092 --node-id 1 --listen 0.0.0.0:9092",
+    "  ringleader serve --cluster k1:9092,k2:9092 --node-id 1 --listen 0.0.0.0:9092 --allow-plaintext",
 )
 HELP = "\n\n".join(PARAGRAPHS)
 
 
 def _option_parameter(option: Option, panel: str) -> inspect.Parameter:
     """One flag. Everything is taken as text and checked by the settings: one kind of complaint."""
+    from ringleader.coordinator.config_text import shown
+
     metavar = {bool: "true|false", int: "NUMBER"}.get(option.kind, "WORD" if option.choices else "TEXT")
     notes = [f"{option.allowed} {option.unit}".strip()] if option.allowed else []
-    if option.default not in (None, ()):
-        default = str(option.default).lower() if option.kind is bool else str(option.default)
+    switch = option.kind is bool and option.default is False
+    default = shown(option.default)
+    if default and not switch:
         notes.append(f"default: {default}")
     info = typer.Option(
         option.flag,
-        metavar=metavar,
+        metavar=None if switch else metavar,
         help=option.description + (f" ({'; '.join(notes)})" if notes else ""),
         rich_help_panel=panel,
         show_default=False,
     )
-    kind = list[str] if option.repeatable else str
+    kind = bool if switch else list[str] if option.repeatable else str
     return inspect.Parameter(
         option.field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
     )
@@ -215,7 +218,7 @@ async def _serve(settings: Settings, page: list[str] | None) -> int:
         complain(f"{str(error).rstrip('.')}.")
         return FAILED
     except OSError as error:
-        complain(f"It cannot start on {settings.listen} with {where}: {error.strerror or error}.")
+        complain(f"It cannot start with {where}: {error.strerror or error}.")
         return FAILED
     gc.freeze()  # what was replayed stays: the collector need not walk through a million offsets again
     failed = asyncio.create_task(node.wait_failed())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from ringleader.coordinator.storage.base import Failure
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ApiVersionsRequest,
+    DescribeClusterRequest,
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
@@ -207,11 +207,35 @@ async def test_store_that_cannot_be_trusted_is_reported(tmp_path: Path) -> None:
             await node.wait_failed()
 
 
-async def test_everywhere_is_no_address_to_come_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    node = Node(settings(tmp_path))
-    node.host, node.port = "0.0.0.0", 9_092
-    assert node._advertised() == (socket.gethostname(), 9_092)
-    assert "advertised.address" in caplog.text
-    node.host = "::1"
-    assert node._advertised() == ("::1", 9_092)
-    assert node.bootstrap == "[::1]:9092"
+async def test_each_listener_tells_its_own_address(tmp_path: Path) -> None:
+    chosen = Settings(
+        listeners="ONE://127.0.0.1:0,TWO://localhost:0",
+        advertised_listeners="two://broker.example:0",
+        listener_security_protocol_map="ONE:PLAINTEXT,TWO:PLAINTEXT",
+        data_dir=tmp_path,
+    )
+    async with Node(chosen) as node:
+        one, two = (listener.address for listener in node.server.listeners)
+        assert node.bootstrap == str(one) != str(two)
+        for address, host in ((one, "127.0.0.1"), (two, "broker.example")):
+            client = Client(*await asyncio.open_connection(*address))
+            told = await client.call(FindCoordinatorRequest(key="group"), 1)
+            assert (told.host, told.port) == (host, address.port)
+            [broker] = (await client.call(MetadataRequest(topics=[]), 4)).brokers
+            assert (broker.host, broker.port) == (host, address.port)
+            [broker] = (await client.call(DescribeClusterRequest(), 0)).brokers
+            assert (broker.host, broker.port) == (host, address.port)
+            await client.close()
+
+
+async def test_a_listener_that_cannot_be_had_leaves_the_others_closed(tmp_path: Path) -> None:
+    async with Node(settings(tmp_path / "one")) as node:
+        chosen = Settings(
+            listeners=f"ONE://127.0.0.1:0,TWO://{node.bootstrap}",
+            listener_security_protocol_map="ONE:PLAINTEXT,TWO:PLAINTEXT",
+            data_dir=tmp_path / "two",
+        )
+        other = Node(chosen)
+        with pytest.raises(OSError, match=rf"TWO://{node.bootstrap}: .*in use"):
+            await other.start()
+        assert other.server.listeners == ()

@@ -22,6 +22,7 @@ from ringleader.coordinator.topics.catalog import TopicInfo
 from tests.interop.brokers import AFTER_RESTART, TOPICS, settings_of
 from tests.interop.language import Entry, Said, Scenario
 from tests.interop.play import Player, Receiver
+from tests.support.listening import told
 from tests.support.memory_store import MemoryStorage
 
 T = TypeVar("T")
@@ -159,7 +160,7 @@ class _Link:
     """The player's end."""
 
     def __init__(self, server: Server, receive: Receiver) -> None:
-        self._connection = Connection(server)
+        self._connection = Connection(server, told())
         self._receive = receive
         self._open = True
         self._connection.connection_made(_Transport(receive, self._lost))
@@ -234,8 +235,6 @@ class SimulatedWorld:
             runtime=self.runtime,
             topics=topics,
             node_id=settings.node_id,
-            host="127.0.0.1",
-            port=9092,
             cluster_id="simulated",
             spawn=self._spawn,
             transactions=self._transactions,

@@ -14,6 +14,7 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import request_class, response_class
 from ringleader.protocol.refusals import refusal
 from ringleader.protocol.schema import Message
+from tests.support.listening import told
 from tests.support.wire_reference import full
 
 KEYS = [8, 9, 11, 12, 13, 14, 15, 16, 22, 24, 25, 26, 28, 42, 47]
@@ -54,6 +55,7 @@ class Ended:
     """A connection that keeps what came of a call."""
 
     principal = ANONYMOUS
+    listener = told()
 
     def __init__(self) -> None:
         self.response: Message | None = None

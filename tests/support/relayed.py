@@ -47,7 +47,12 @@ class RelayNode:
     @property
     def bootstrap(self) -> str:
         """HOST:PORT for clients."""
-        return f"{self.services.host}:{self.services.port}"
+        return str(self.server.listeners[0].address)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self.server.listeners[0].address.port
 
     @property
     def upstreams(self) -> int:
@@ -64,8 +69,8 @@ async def relaying(bootstrap: str, count: int = 1, **settings: Any) -> AsyncIter
         for number in range(count):
             node = await stack.enter_async_context(_node(bootstrap, 101 + number, directory, settings))
             nodes.append(node)
-            services = node.services
-            directory.known.append(NodeAddress(services.node_id, services.host, services.port))
+            address = node.server.listeners[0].advertised
+            directory.known.append(NodeAddress(node.services.node_id, *address))
         yield nodes
 
 
@@ -105,14 +110,12 @@ async def _node(
             runtime=runtime,
             topics=relay.topology,
             node_id=node_id,
-            host="127.0.0.1",
-            port=0,
             cluster_id="cluster",
             spawn=spawn,
             cluster=directory,
             find_topics=relay.topology.find,
         )
-        _, services.port = await server.start(relay.register(services), relay.topology)
+        await server.start(relay.register(services), relay.topology)
         try:
             yield RelayNode(server, relay, services)
         finally:

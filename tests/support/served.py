@@ -166,7 +166,12 @@ async def serving(
     log = structlog.wrap_logger(
         None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(0)
     )
-    told = {"listen": "127.0.0.1:0", "group_initial_rebalance_delay_ms": 0, **settings}
+    told = {
+        "listen": "127.0.0.1:0",
+        "advertised_address": "advertised.example:9092",
+        "group_initial_rebalance_delay_ms": 0,
+        **settings,
+    }
     chosen = Settings(**told)
     store = storage or MemoryStorage()
     clock = Clock()
@@ -184,8 +189,6 @@ async def serving(
         runtime=runtime,
         topics=table,
         node_id=7,
-        host="advertised.example",
-        port=9_092,
         cluster_id="cluster",
         spawn=spawn,
         now_ms=clock,
@@ -195,7 +198,8 @@ async def serving(
     if handlers is not None:
         found.update(handlers(services))
     found.update(versions.register(services, tuple(found)))
-    host, port = await server.start(found, table)
+    [listener] = await server.start(found, table)
+    host, port = listener.address
     try:
         yield Served(server, runtime, store, table, lines, host, port, clock)
     finally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
+from ringleader.coordinator.security.listeners import Listener
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.run_queue import RunQueue, Slices
 from ringleader.protocol.errors import KafkaError
@@ -96,10 +97,6 @@ class Services:
     runtime: GroupRuntime
     topics: TopicDirectory
     node_id: int
-    host: str
-    """The advertised address: what Metadata and FindCoordinator answer."""
-    port: int
-    """The advertised port; set once the socket is bound, before the first request."""
     cluster_id: str
     spawn: Callable[[Call | None, Coroutine[Any, Any, None]], None]
     """Run a coroutine in the node's task group. With a call: cancelled when the call's peer goes away, and an
@@ -117,8 +114,13 @@ class Services:
 
     @property
     def directory(self) -> Directory:
-        """Who the nodes are, and who owns what."""
-        return self.cluster or _Alone(self)
+        """That of several nodes."""
+        assert self.cluster is not None
+        return self.cluster
+
+    def directory_for(self, call: Call) -> Directory:
+        """Who the nodes are, and who owns what, as the asker is told."""
+        return self.cluster or _Alone(self.node_id, call.connection.listener)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,17 +134,17 @@ class LocalServices(Services):
 class _Alone:
     """The directory of the only node."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, node_id: int, listener: Listener) -> None:
+        self._address = NodeAddress(node_id, *listener.advertised)
 
     async def mapped(self) -> None:
         pass
 
     def owner(self, partition: int) -> NodeAddress | None:
-        return self.nodes()[0]
+        return self._address
 
     def nodes(self) -> Sequence[NodeAddress]:
-        return (NodeAddress(self._services.node_id, self._services.host, self._services.port),)
+        return (self._address,)
 
 
 def once(asked: Sequence[T], key: Callable[[T], Hashable]) -> list[tuple[T, bool]]:

@@ -183,7 +183,8 @@ class _Admin:
             response.error_message = "This is a broker's endpoint."
             return response
         response.brokers = [
-            kafka.DescribeClusterResponseDescribeClusterBroker(services.node_id, services.host, services.port)
+            kafka.DescribeClusterResponseDescribeClusterBroker(*node)
+            for node in services.directory_for(call).nodes()
         ]
         if request.include_cluster_authorized_operations:
             response.cluster_authorized_operations = CLUSTER_OPERATIONS

@@ -61,7 +61,7 @@ class _Groups:
         transaction: the same one for a transactional id, whoever is asked."""
         answers = kafka.FindCoordinatorResponse(
             coordinators=[
-                self._coordinator(key, request.key_type, call.api_version)
+                self._coordinator(key, request.key_type, call)
                 for key in (request.coordinator_keys if call.api_version >= 4 else [request.key])
             ]
         )
@@ -76,11 +76,11 @@ class _Groups:
             port=one.port,
         )
 
-    def _coordinator(self, key: str, key_type: int, version: int) -> kafka.FindCoordinatorResponseCoordinator:
+    def _coordinator(self, key: str, key_type: int, call: Call) -> kafka.FindCoordinatorResponseCoordinator:
         answer = kafka.FindCoordinatorResponseCoordinator
         if key_type not in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE):
             return answer(key, -1, "", -1, ErrorCode.INVALID_REQUEST, _UNKNOWN_KEY_TYPE)
-        directory = self._services.directory
+        directory = self._services.directory_for(call)
         if key_type == GROUP_KEY_TYPE:
             node = directory.owner(self._runtime.partition_of(key))
         else:
@@ -89,7 +89,7 @@ class _Groups:
         if node is None:
             return answer(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_OWNER)
         # Before v4 Kafka answers the word NONE on success; clients show it at most.
-        return answer(key, *node, ErrorCode.NONE, "NONE" if version < 4 else "")
+        return answer(key, *node, ErrorCode.NONE, "NONE" if call.api_version < 4 else "")
 
     def join(self, call: Call, request: kafka.JoinGroupRequest | kafka.SyncGroupRequest) -> Message | None:
         """Parks until the join phase is over."""

@@ -47,18 +47,20 @@ class _Topics:
         asked = request.topics
         if asked is None or (not asked and call.api_version == 0):
             everything = list(self._topics.all())
-            return (yield from self._metadata(request, (self._found(info, request) for info in everything)))
+            return (
+                yield from self._metadata(call, request, (self._found(info, request) for info in everything))
+            )
         by_id_allowed = call.api_version >= 12
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
             code = ErrorCode.INVALID_REQUEST
             refused = (kafka.MetadataResponseTopic(error_code=code, name=topic.name or "") for topic in asked)
-            return (yield from self._metadata(request, refused))
+            return (yield from self._metadata(call, request, refused))
         create = request.allow_auto_topic_creation or call.api_version < 4
         missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
         if missing:
             self._services.spawn(call, self._create_missing(call, request, asked, missing))
             return None
-        return (yield from self._metadata(request, self._asked(asked, request, {})))
+        return (yield from self._metadata(call, request, self._asked(asked, request, {})))
 
     def _missing(self, asked: list[kafka.MetadataRequestTopic]) -> list[str]:
         names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
@@ -83,7 +85,7 @@ class _Topics:
         await gather_some(map(create, missing))
 
         def finish() -> Slices:
-            call.answer((yield from self._metadata(request, self._asked(asked, request, failed))))
+            call.answer((yield from self._metadata(call, request, self._asked(asked, request, failed))))
 
         for _ in finish():
             await asyncio.sleep(0)
@@ -131,11 +133,11 @@ class _Topics:
         return topic
 
     def _metadata(
-        self, request: kafka.MetadataRequest, topics: Iterable[kafka.MetadataResponseTopic]
+        self, call: Call, request: kafka.MetadataRequest, topics: Iterable[kafka.MetadataResponseTopic]
     ) -> Slices:
         services = self._services
         response = kafka.MetadataResponse(
-            brokers=[kafka.MetadataResponseBroker(services.node_id, services.host, services.port)],
+            brokers=[kafka.MetadataResponseBroker(*node) for node in services.directory_for(call).nodes()],
             cluster_id=services.cluster_id,
             controller_id=services.node_id,
         )

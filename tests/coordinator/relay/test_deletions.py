@@ -28,13 +28,13 @@ async def commit(node: RelayNode, topic: str) -> None:
         generation_id_or_member_epoch=-1,
         topics=[OffsetCommitRequestTopic(name=topic, partitions=[OffsetCommitRequestPartition(0, 7)])],
     )
-    async with connected("127.0.0.1", node.services.port) as client:
+    async with connected("127.0.0.1", node.port) as client:
         [answered] = (await client.call(request, 8)).topics
         assert not answered.partitions[0].error_code
 
 
 async def committed(node: RelayNode) -> set[str]:
-    async with connected("127.0.0.1", node.services.port) as client:
+    async with connected("127.0.0.1", node.port) as client:
         answer = await client.call(OffsetFetchRequest(group_id="group", topics=None), 7)
     return {topic.name for topic in answer.topics}
 
@@ -111,7 +111,7 @@ async def test_a_topic_deleted_at_a_node_is_forgotten_there_at_once() -> None:
             )
 
         cluster.on(20, delete)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             answer = await client.call(DeleteTopicsRequest(topic_names=["orders", "nowhere"]), 3)
             assert [one.error_code for one in answer.responses] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert await committed(node) == set()

@@ -68,7 +68,7 @@ async def test_records_of_one_leader_come_as_they_are(version: int, size: int) -
     records = os.urandom(size)
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(1, lambda request, *_: fetched(request, records))
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             for _ in range(2):
                 answer = await client.call(
                     ask(0, 2) if version >= 7 else ask(0, 2, session_epoch=-1), version
@@ -90,7 +90,7 @@ async def test_a_session_is_refused() -> None:
     async with (
         two_brokers() as cluster,
         relaying(cluster.bootstrap) as [node],
-        connected("127.0.0.1", node.services.port) as client,
+        connected("127.0.0.1", node.port) as client,
     ):
         answer = await client.call(ask(0, session_epoch=3), NEWEST)
         assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -104,7 +104,7 @@ async def test_brokers_are_not_named() -> None:
 
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(1, answer)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             for asked in (ask(0), ask(0, 1)):
                 for one in by_partition(await client.call(asked, NEWEST)).values():
                     assert one.preferred_read_replica == -1
@@ -117,7 +117,7 @@ async def test_what_waits_at_one_broker_is_in_nobody_elses_way() -> None:
         held = Held()
         cluster.on(1, held.fetch)
         cluster.on(2, lambda *_: ListOffsetsResponse())
-        port = node.services.port
+        port = node.port
         async with connected("127.0.0.1", port) as waiting, connected("127.0.0.1", port) as other:
             waiting.send(ask(0), NEWEST)
             await until(lambda: len(held.asked) == 1)
@@ -136,7 +136,7 @@ async def test_who_hangs_up_leaves_nothing_at_the_brokers() -> None:
         held = Held()
         cluster.on(1, held.fetch)
         before = [len(broker.writers) for broker in cluster.brokers.values()]
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             client.send(ask(0, 1), NEWEST)
             await until(lambda: len(held.asked) == 4)  # each broker: what is there, then what comes
         held.records.put_nowait(b"for nobody")
@@ -154,7 +154,7 @@ async def test_records_of_one_leader_do_not_wait_for_another() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         one, two = Held(), Held()
         cluster.on(1, one.fetch, two.fetch)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             client.send(ask(0, 1, 2), NEWEST)
             await until(lambda: len(one.asked) == len(two.asked) == 2)
             one.records.put_nowait(b"here")
@@ -180,7 +180,7 @@ async def test_another_question_takes_the_place_of_one_that_waits() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         one, two = Held(), Held()
         cluster.on(1, one.fetch, two.fetch)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             client.send(ask(0, 1), NEWEST)
             await until(lambda: len(one.asked) == len(two.asked) == 2)
             one.records.put_nowait(b"here")
@@ -202,7 +202,7 @@ async def test_nothing_comes_of_several_leaders_in_time() -> None:
             return fetched(request)
 
         cluster.on(1, wait)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             now_s = asyncio.get_running_loop().time
             begun_s = now_s()
             answer = await client.call(ask(0, 1, wait_ms=200), NEWEST)
@@ -218,7 +218,7 @@ async def test_a_leader_that_moved_is_found_again() -> None:
         cluster.on(
             1, lambda request, *_: fetched(request, error_code=6), lambda request, *_: fetched(request, b"r")
         )
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             answer = await client.call(ask(0), NEWEST)
             assert by_partition(answer)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
             cluster.leaders["orders"][0] = 2
@@ -230,7 +230,7 @@ async def test_partitions_without_a_leader_do_not_keep_the_others_back() -> None
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.leaders["orders"][3] = -1
         cluster.on(1, lambda request, *_: fetched(request, b"r"))
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             found = by_partition(await client.call(ask(0, 3, 9), NEWEST))
             assert found[0].records == b"r"
             assert found[3].error_code == ErrorCode.LEADER_NOT_AVAILABLE
@@ -243,7 +243,7 @@ async def test_partitions_without_a_leader_do_not_keep_the_others_back() -> None
 async def test_a_broker_that_is_gone_costs_its_partitions_only() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(1, lambda request, *_: fetched(request, b"r"))
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             found = by_partition(await client.call(ask(0, 1), NEWEST))
             await cluster.brokers[2].__aexit__(None, None, None)
             found = by_partition(await client.call(ask(0, 1), NEWEST))
@@ -276,7 +276,7 @@ async def test_answers_arrive_as_far_as_there_is_room(monkeypatch: pytest.Monkey
         cluster.on(1, lambda request, *_: fetched(request, records))
 
         async def fetch() -> None:
-            async with connected("127.0.0.1", node.services.port) as client:
+            async with connected("127.0.0.1", node.port) as client:
                 for _ in range(3):
                     assert by_partition(await client.call(ask(0), NEWEST))[0].records == records
 
@@ -288,6 +288,6 @@ async def test_answers_arrive_as_far_as_there_is_room(monkeypatch: pytest.Monkey
 async def test_an_answer_that_cannot_be_read_is_the_brokers_fault() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(1, lambda _request, _version, number: b"\0\0\0\x08" + number.to_bytes(4, "big") + b"\0abc")
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             found = by_partition(await client.call(ask(0), NEWEST))
             assert found[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

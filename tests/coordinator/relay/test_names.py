@@ -46,12 +46,12 @@ OWN = "__ringleader_groups"
 async def test_metadata_names_nodes(version: int) -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap, 2) as nodes:
         cluster.leaders[OWN] = [2]
-        async with connected("127.0.0.1", nodes[0].services.port) as client:
+        async with connected("127.0.0.1", nodes[0].port) as client:
             everything = MetadataRequest(topics=None if version else [])
             answer = await client.call(everything, version)
             assert [(one.node_id, one.port) for one in answer.brokers] == [
-                (101, nodes[0].services.port),
-                (102, nodes[1].services.port),
+                (101, nodes[0].port),
+                (102, nodes[1].port),
             ]
             topics = {topic.name: topic for topic in answer.topics}
             leaders = {one.partition_index: one.leader_id for one in topics["orders"].partitions}
@@ -74,7 +74,7 @@ async def test_metadata_names_nodes(version: int) -> None:
 
 async def test_without_brokers_nothing_is_said_about_topics() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             for broker in cluster.brokers.values():
                 await broker.__aexit__(None, None, None)
             answer = await client.call(MetadataRequest(topics=[MetadataRequestTopic(name="orders")]), 12)
@@ -91,7 +91,7 @@ async def test_versions_are_those_of_both() -> None:
         cluster.brokers[2].versions[1] = (4, 10)
         async with (
             relaying(cluster.bootstrap) as [node],
-            connected("127.0.0.1", node.services.port) as client,
+            connected("127.0.0.1", node.port) as client,
         ):
             asked = ApiVersionsRequest(client_software_name="a", client_software_version="1")
             answer = await client.call(asked, 3)
@@ -105,7 +105,7 @@ async def test_the_cluster_and_its_coordinators_are_nodes() -> None:
     async with (
         two_brokers() as cluster,
         relaying(cluster.bootstrap, 2) as nodes,
-        connected("127.0.0.1", nodes[1].services.port) as client,
+        connected("127.0.0.1", nodes[1].port) as client,
     ):
         answer = await client.call(DescribeClusterRequest(), 1)
         assert [one.broker_id for one in answer.brokers] == [101, 102]
@@ -135,7 +135,7 @@ async def test_the_controller_is_asked_about_topics() -> None:
 
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.brokers[2].handlers |= {19: create, 37: grow}
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             assigned = CreateTopicsRequestCreatableTopic(
                 "assigned",
                 -1,
@@ -156,7 +156,7 @@ async def test_the_controller_is_asked_about_topics() -> None:
 async def test_nobody_changes_where_the_groups_are() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.leaders[OWN] = [2]
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             code = ErrorCode.INVALID_TOPIC_EXCEPTION
             answer = await client.call(DeleteTopicsRequest(topic_names=[OWN]), 1)
             assert [one.error_code for one in answer.responses] == [code]
@@ -175,7 +175,7 @@ async def test_a_node_shows_its_own_settings() -> None:
     async with (
         two_brokers() as cluster,
         relaying(cluster.bootstrap) as [node],
-        connected("127.0.0.1", node.services.port) as client,
+        connected("127.0.0.1", node.port) as client,
     ):
         resource = DescribeConfigsRequestDescribeConfigsResource
         asked = [resource(4, "101", ["node.id"]), resource(4, "1", None), resource(32, "group", None)]
@@ -208,7 +208,7 @@ async def commit(client: Any, *partitions: tuple[str, int]) -> list[int]:
 async def test_commits_are_taken_for_topics_that_exist() -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             asked = [("orders", 3), ("orders", 4), ("nowhere", 0)]
             assert await commit(client, *asked) == [0, unknown, unknown]
             cluster.leaders["orders"].append(1)
@@ -229,7 +229,7 @@ async def test_many_unknown_names_are_one_question() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
 
         async def one(number: int) -> None:
-            async with connected("127.0.0.1", node.services.port) as client:
+            async with connected("127.0.0.1", node.port) as client:
                 assert await commit(client, (f"nowhere-{number % 5}", 0)) == [3]
 
         before = [len(broker.requests) for broker in cluster.brokers.values()]

@@ -66,7 +66,7 @@ async def test_batches_go_to_their_leaders_as_they_are(version: int) -> None:
     records = os.urandom(100_000)
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(0, written, lambda request, *_: written(request, throttle_ms=70))
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             answer = await client.call(ask(0, 1, 2, records=records), version)
             assert {one.base_offset for one in by_partition(answer).values()} == {10, 11, 12}
             assert answer.throttle_time_ms == 70
@@ -84,7 +84,7 @@ async def test_partitions_without_a_leader_and_the_nodes_own_topic_are_refused()
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.leaders |= {"orders": [1, -1], "__ringleader_groups": [1]}
         cluster.on(0, written)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             found = by_partition(await client.call(ask(0, 1, 2), NEWEST))
             assert found[0].error_code == 0
             assert found[1].error_code == ErrorCode.LEADER_NOT_AVAILABLE
@@ -98,7 +98,7 @@ async def test_what_nobody_knows_is_told_as_that() -> None:
     """The broker hangs up instead of an answer: perhaps it wrote the batch."""
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(0, lambda *_: CLOSE, written)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             found = by_partition(await client.call(ask(0, 1), NEWEST))
             assert (found[0].error_code, found[1].error_code) == (ErrorCode.REQUEST_TIMED_OUT, 0)
             await cluster.brokers[2].__aexit__(None, None, None)
@@ -113,7 +113,7 @@ async def test_what_nobody_knows_is_told_as_that() -> None:
 async def test_without_acks_all_batches_arrive_in_their_order() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(0, lambda *_: None)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
             sent = [os.urandom(50_000) for _ in range(40)]
             for number, records in enumerate(sent):
                 client.send(ask(number % 2, records=records, acks=0), NEWEST)
@@ -125,7 +125,7 @@ async def test_without_acks_all_batches_arrive_in_their_order() -> None:
 async def test_without_acks_an_error_closes_the_connection() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.on(0, lambda *_: CLOSE)
-        port = node.services.port
+        port = node.port
         for partition in (0, 9):
             async with connected("127.0.0.1", port) as client:
                 client.send(ask(partition, acks=0), NEWEST)
@@ -141,7 +141,7 @@ async def test_a_broker_that_takes_nothing_is_waited_for_without_more_memory() -
             await stop.wait()
 
         cluster.on(0, never)
-        async with connected("127.0.0.1", node.services.port) as client:
+        async with connected("127.0.0.1", node.port) as client:
 
             async def send() -> None:
                 for _ in range(200):

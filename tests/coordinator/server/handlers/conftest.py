@@ -17,6 +17,7 @@ from ringleader.coordinator.server.handlers import LocalServices, admin, data, s
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import response_class
 from tests.support.handled import handled
+from tests.support.listening import told
 from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock
 
@@ -75,6 +76,7 @@ class Waiting:
     """A request in progress; also the connection it came over."""
 
     principal = ANONYMOUS
+    listener = told(HOST, PORT)
 
     def __init__(self, ask: Ask, request: Message, version: int) -> None:
         self._future: asyncio.Future[Message | NoAnswer] = asyncio.get_running_loop().create_future()
@@ -137,8 +139,6 @@ async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[A
         runtime=Deleted(),  # type: ignore[arg-type]
         topics=log,
         node_id=NODE,
-        host=HOST,
-        port=PORT,
         cluster_id="cluster",
         spawn=spawn,
         transactions=coordinator,

@@ -23,6 +23,7 @@ from ringleader.coordinator.server.handlers import LocalServices, admin, data, s
 from ringleader.coordinator.topics import Topics
 from ringleader.protocol.frames import request_class, response_class
 from tests.support.handled import handled
+from tests.support.listening import told
 from tests.support.memory_store import MemoryStorage
 from tests.support.topiclog import WallClock, batch, produced
 from tests.support.wire_values import values
@@ -44,6 +45,7 @@ class Outcome:
     """The connection of one call: how it ended."""
 
     principal = ANONYMOUS
+    listener = told()
 
     def __init__(self) -> None:
         self.future: asyncio.Future[Message | NoAnswer | None] = asyncio.get_running_loop().create_future()
@@ -82,8 +84,6 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
         runtime=groups,
         topics=log,
         node_id=1,
-        host="host",
-        port=9092,
         cluster_id="cluster",
         spawn=spawn,
         transactions=coordinator,
