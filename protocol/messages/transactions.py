@@ -277,3 +277,33 @@ class DescribeTransactionsResponse(Message):
     transaction_states: list[DescribeTransactionsResponseTransactionState] = array(
         DescribeTransactionsResponseTransactionState, factory=list
     )
+
+
+@message(key=66, versions=(0, 0), flexible=0, kind="request")
+class ListTransactionsRequest(Message):
+    """Ask a coordinator for the transactions that it has, in these states and of these producers; empty: any
+    (ListTransactions, API 66, v0; KIP-664)."""
+
+    state_filters: list[str] = array("string", factory=list)
+    producer_id_filters: list[int] = array("int64", factory=list)
+
+
+@struct
+class ListTransactionsResponseTransactionState:
+    """One of `ListTransactionsResponse.transaction_states`."""
+
+    transactional_id: str = field("string", default="")
+    producer_id: int = field("int64", default=0)
+    transaction_state: str = field("string", default="")
+
+
+@message(key=66, versions=(0, 0), flexible=0, kind="response")
+class ListTransactionsResponse(Message):
+    """Those that the asker may describe (ListTransactions, API 66, v0; KIP-664)."""
+
+    throttle_time_ms: int = field("int32", default=0)
+    error_code: int = field("int16", default=0)
+    unknown_state_filters: list[str] = array("string", factory=list)
+    transaction_states: list[ListTransactionsResponseTransactionState] = array(
+        ListTransactionsResponseTransactionState, factory=list
+    )
