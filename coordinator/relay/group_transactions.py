@@ -10,12 +10,16 @@ it is acknowledged when the same transaction is still open afterwards. Else it i
 
 An owner that dies before it drops it leaves it to its heir, who cannot tell whose it is: the record names the
 producer, not the transaction. So the first commit of a producer after that has to write the same offsets, or
-more: then nothing is left of what was there. If it does not, its client has to abort, which drops all.
+more: then nothing is left of what was there. If it does not, its client has to abort, which drops all. If the
+producer never comes back, and its transaction is over, there is no marker to wait for: see `Unended`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -27,6 +31,7 @@ from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.relay.markers import Markers, end_transaction, offset_of
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.relay.transactions import Coordinated
+from ringleader.coordinator.relay.unended import Place, Unended
 from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import Handler, Services, Slices, existing
 from ringleader.protocol import messages as kafka
@@ -44,6 +49,8 @@ transaction's coordinator says."""
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _GroupTransactions(services, relay)
+    unended = Unended(services.runtime, family, family.topic, family.coordinated, get_log())
+    services.spawn(None, unended.watch())
     services.runtime.on_served = family.served
     for partition in services.runtime.serving:
         family.served(partition)
@@ -75,11 +82,12 @@ class _GroupTransactions:
         self._services = services
         self._relay = relay
         self._runtime = services.runtime
-        self._topic = services.settings.cluster_groups_topic
-        self._coordinated = Coordinated(relay)
+        self.topic = services.settings.cluster_groups_topic
+        self.coordinated = Coordinated(relay)
         self._markers: dict[int, Markers] = {}
-        self._turns: dict[tuple[int, int], asyncio.Lock] = {}
-        """By partition and producer id: one commit at a time."""
+        self._turns: dict[Place, asyncio.Lock] = {}
+        self._in_line: Counter[Place] = Counter()
+        """Who has a turn, or waits for it."""
         self._inherited: dict[int, set[int]] = {}
         """By partition: producers with offsets from before it was loaded, of whom nothing was heard since."""
         self._log = get_log()
@@ -97,9 +105,9 @@ class _GroupTransactions:
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,
-            [kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic(self._topic, partitions)],
+            [kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic(self.topic, partitions)],
         )
-        answer: Any = await self._coordinated.ask(call, added, request.transactional_id)
+        answer: Any = await self.coordinated.ask(call, added, request.transactional_id)
         [topic] = answer.results_by_topic_v3_and_below
         [one] = topic.results_by_partition
         return kafka.AddOffsetsToTxnResponse(answer.throttle_time_ms, one.partition_error_code)
@@ -115,7 +123,7 @@ class _GroupTransactions:
 
     def _follow(self, partition: int, begin: int | None) -> Markers:
         markers = self._markers[partition] = Markers(
-            partition, self._topic, self._runtime, self._relay.topology, self._log, begin
+            partition, self.topic, self._runtime, self._relay.topology, self._log, begin
         )
         self._services.spawn(None, self._run(partition, markers))
         return markers
@@ -126,6 +134,32 @@ class _GroupTransactions:
         finally:
             if self._markers.get(partition) is markers:
                 del self._markers[partition]
+
+    @asynccontextmanager
+    async def turn(self, place: Place) -> AsyncIterator[None]:
+        """See `Turns`."""
+        self._in_line[place] += 1
+        try:
+            async with self._turns.setdefault(place, asyncio.Lock()):
+                yield
+        finally:
+            self._in_line[place] -= 1
+            if not self._in_line[place]:
+                del self._in_line[place], self._turns[place]
+
+    @asynccontextmanager
+    async def settled(self, partition: int) -> AsyncIterator[Markers]:
+        """See `Turns`."""
+        end = await offset_of(self._relay.topology, self.topic, partition, LATEST)
+        markers = self._markers.get(partition)
+        if markers is None or not markers.alive:
+            markers = self._follow(partition, end)
+        markers.users += 1
+        try:
+            await markers.reached(end)
+            yield markers
+        finally:
+            markers.users -= 1
 
     # ---- TxnOffsetCommit ----
 
@@ -172,30 +206,19 @@ class _GroupTransactions:
         if not request.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         partition = self._runtime.partition_of(request.group_id)
-        place = partition, request.producer_id
-        turn = self._turns.setdefault(place, asyncio.Lock())
         try:
-            async with turn:
+            async with self.turn((partition, request.producer_id)):
                 if self._runtime.shards[partition].phase is not Phase.SERVING:
                     return await self._written(call, request)  # says why not
                 return await self._in_turn(call, request, partition)
         except ClientError as error:
             raise KafkaError(code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE), str(error)) from error
-        finally:
-            if not turn.locked() and self._turns.get(place) is turn:
-                del self._turns[place]
 
     async def _in_turn(
         self, call: Call, request: kafka.TxnOffsetCommitRequest, partition: int
     ) -> kafka.TxnOffsetCommitResponse:
         began_ms = await self._open_since_ms(request, partition)
-        end = await offset_of(self._relay.topology, self._topic, partition, LATEST)
-        markers = self._markers.get(partition)
-        if markers is None or not markers.alive:
-            markers = self._follow(partition, end)
-        markers.users += 1
-        try:
-            await markers.reached(end)
+        async with self.settled(partition) as markers:
             if call.done:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)  # nobody waits for it
             self._check_inherited(request, partition, markers.shard)
@@ -206,8 +229,6 @@ class _GroupTransactions:
             if ErrorCode.NONE in codes:
                 await self._check_again(request, partition, markers, began_ms)
             return response
-        finally:
-            markers.users -= 1
 
     async def _written(
         self, call: Call, request: kafka.TxnOffsetCommitRequest
@@ -266,12 +287,12 @@ class _GroupTransactions:
     async def _open_since_ms(self, request: kafka.TxnOffsetCommitRequest, partition: int) -> int:
         """When the transaction was begun, which is open, is this producer's, and has the group's partition.
         Raises KafkaError, ClientError."""
-        state = await self._coordinated.describe(request.transactional_id)
+        state = await self.coordinated.describe(request.transactional_id)
         if state.producer_id != request.producer_id:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         if state.producer_epoch != request.producer_epoch:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
-        added = any(topic.topic == self._topic and partition in topic.partitions for topic in state.topics)
+        added = any(topic.topic == self.topic and partition in topic.partitions for topic in state.topics)
         if state.transaction_state != ONGOING or not added:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE)
         return state.transaction_start_time_ms

@@ -6,6 +6,7 @@ FindCoordinator named for its transactional id, and any node passes it on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ringleader.clients.connection.requests import plain
@@ -25,6 +26,9 @@ MOVED = frozenset(
     }
 )
 """After these the transaction's coordinator is looked up again."""
+STATE_TOPIC = "__transaction_state"
+"""Who leads its partitions coordinates transactions."""
+OVER = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 DESCRIBE_MS = 3_000
 """What a coordinator may take to say how a transaction stands."""
 
@@ -80,6 +84,29 @@ class Coordinated:
             moved = state.error_code == ErrorCode.NOT_COORDINATOR  # of the transaction, not of the group
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE if moved else state.error_code)
         return state
+
+    async def under_way(self, producer_ids: Sequence[int]) -> list[str]:
+        """Transactional ids of these producers whose transaction is not over. Raises ClientError, KafkaError
+        unless all coordinators of the cluster have said so."""
+        topology = self._relay.topology
+        topology.learn(known := await topology.metadata([STATE_TOPIC]))
+        [states] = known.topics
+        if states.error_code:
+            raise KafkaError(states.error_code)
+        leaders = {one.leader_id for one in states.partitions}
+        if not leaders <= topology.brokers.keys():
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
+        request = plain(kafka.ListTransactionsRequest(producer_id_filters=list(producer_ids)))
+        found: list[str] = []
+        for leader in leaders:
+            answer: kafka.ListTransactionsResponse = await topology.ask(
+                topology.brokers[leader], request, "transactions", request_timeout_ms=DESCRIBE_MS
+            )
+            if answer.error_code:
+                raise KafkaError(answer.error_code)
+            listed = answer.transaction_states
+            found += [one.transactional_id for one in listed if one.transaction_state not in OVER]
+        return found
 
 
 class _Transactions:

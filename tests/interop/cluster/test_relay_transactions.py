@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.errors import RetriableError
+from ringleader.coordinator.groups.records import offset_key, offset_value, pending_key
+from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
 from tests.chaos import asking
 from tests.chaos.targets import ringleader_nodes
 from tests.interop.kafka_cluster import KafkaCluster
@@ -204,6 +208,62 @@ async def test_offsets_of_a_transaction_count_when_it_is_committed(
         found = await asyncio.to_thread(moved, bootstrap, name)
         assert len(found) == sum(counts)
         assert set(found.values()) == {1}
+
+
+async def written_late(cluster: KafkaCluster, name: str, group: str) -> None:
+    """What an owner leaves that dies before it drops the offsets of a transaction that was over already."""
+    store = KafkaStorage(
+        cluster.bootstrap,
+        Claim(9, "nowhere", 9092, "1.0"),
+        topic=f"__{name}",
+        transactional_id_prefix=f"__{name}",
+        partitions=PARTITIONS,
+    )
+    await store.start()
+    try:
+        partition = partition_for(group, PARTITIONS)
+        epoch = await store.open(partition, 0)
+        now_ms = time.time_ns() // 1_000_000
+        content = [
+            (offset_key(group, f"{name}-in", 0), offset_value(3, -1, "", now_ms, -1)),
+            (pending_key(group, f"{name}-in", 0, 10**9), offset_value(7, -1, "", now_ms, -1)),
+        ]
+        await store.append([(partition, epoch, content)])
+    finally:
+        await store.close()
+
+
+@pytest.mark.timeout(300)
+async def test_only_offsets_that_no_marker_will_end_are_dropped(
+    three_brokers: KafkaCluster, tmp_path: Path
+) -> None:
+    name = "eos-unended"
+    with two_nodes(tmp_path, three_brokers, name) as nodes:
+        bootstrap = ",".join(node.bootstrap for node in nodes.values())
+        await filled(three_brokers, bootstrap, name, 10)
+        producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "open"})
+        await asyncio.to_thread(producer.init_transactions, WAIT_S)
+        producer.begin_transaction()
+        offsets = [TopicPartition(f"{name}-in", 0, 1)]
+        await asyncio.to_thread(consumer.commit, offsets=offsets, asynchronous=False)
+        offsets[0].offset = 5
+        told = consumer.consumer_group_metadata()
+        await asyncio.to_thread(producer.send_offsets_to_transaction, offsets, told, WAIT_S)
+        consumer.close()
+        for node in nodes.values():
+            node.kill()
+        await written_late(three_brokers, name, "late")
+        for node in nodes.values():
+            await asyncio.to_thread(node.start)
+        with pytest.raises(RetriableError, match="UNSTABLE_OFFSET_COMMIT"):
+            await committed(bootstrap, "late")
+        await until_committed(bootstrap, "late", 3)
+        with pytest.raises(RetriableError, match="UNSTABLE_OFFSET_COMMIT"):
+            await committed(bootstrap, "open")
+        await asyncio.to_thread(producer.commit_transaction, WAIT_S)
+        await until_committed(bootstrap, "open", 5)
+        assert any("offsets dropped" in node.log() for node in nodes.values())
 
 
 @pytest.mark.timeout(600)
