@@ -108,7 +108,7 @@ class KafkaStorage:
         deadline_s = self._deadline_s()
         metadata = await self._topic.found(cluster, deadline_s)
         name = "producer.id.expiration.ms"
-        found = await self._topic.broker_setting(cluster, next(iter(metadata.brokers)), name, deadline_s)
+        found = await self._topic.broker_setting(cluster, name, deadline_s)
         if found is None:
             text = (
                 f"taken for Kafka's default; allow this node DescribeConfigs on the cluster if {name} is less"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.metadata import ClusterMetadata
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import BrokerError, RetriableError
+from ringleader.clients.model import Node
 from ringleader.coordinator.storage.base import Failure, StorageError
 from ringleader.coordinator.storage.kafka.asking import check, until
 from ringleader.protocol.errors import ErrorCode
@@ -67,13 +69,11 @@ class GroupsTopic:
         self._check(configs, min(len(part.replicas) for part in found.partitions))
         return metadata
 
-    async def broker_setting(self, cluster: Cluster, broker: int, name: str, deadline_s: float) -> str | None:
-        """A setting of a broker; None if this node may not know it. Raises `StorageError`."""
+    async def broker_setting(self, cluster: Cluster, name: str, deadline_s: float) -> str | None:
+        """A setting of any broker; None if this node may not know it. Raises `StorageError`."""
         try:
             configs = await until(
-                deadline_s,
-                f"asking for {name}",
-                lambda: self._configs(cluster, _BROKER, str(broker), deadline_s),
+                deadline_s, f"asking for {name}", lambda: self._of_a_broker(cluster, deadline_s)
             )
         except StorageError as error:
             if error.failure is Failure.UNFIT:
@@ -153,15 +153,25 @@ class GroupsTopic:
         if made.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
             check(made.error_code, made.error_message, f"Create on topic {self.name}, or make the topic")
 
+    async def _of_a_broker(self, cluster: Cluster, deadline_s: float) -> dict[str, str]:
+        """The settings of one of those that are there now: only itself knows them."""
+        nodes = list((await cluster.metadata([], deadline_s=deadline_s)).brokers.values())
+        if not nodes:
+            raise RetriableError("no broker is known")
+        node = random.choice(nodes)
+        return await self._configs(cluster, _BROKER, str(node.node_id), deadline_s, node)
+
     async def _configs(
-        self, cluster: Cluster, resource_type: int, resource: str, deadline_s: float
+        self,
+        cluster: Cluster,
+        resource_type: int,
+        resource: str,
+        deadline_s: float,
+        node: Node | None = None,
     ) -> dict[str, str]:
         request = DescribeConfigsRequest(
             [DescribeConfigsRequestDescribeConfigsResource(resource_type, resource, None)]
         )
-        node = None
-        if resource_type == _BROKER:
-            node = (await cluster.metadata([], deadline_s=deadline_s)).brokers[int(resource)]
         answer: DescribeConfigsResponse = await cluster.send(node, plain(request), deadline_s=deadline_s)
         [found] = answer.results
         check(found.error_code, found.error_message, f"DescribeConfigs on {resource}")
