@@ -1,4 +1,4 @@
-"""An aiokafka consumer with its default settings. ``python -m tests.chaos.clients.aio``."""
+"""An aiokafka consumer that commits by hand. ``python -m tests.chaos.clients.aio``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ async def run(place: Place, history: History) -> None:
     [group] = place.groups
     stop, notes = stopped_by_signal(), Notes(history, group)
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=place.bootstrap, group_id=group, auto_offset_reset="earliest"
+        bootstrap_servers=place.bootstrap,
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,  # the history has to have all commits
     )
     consumer.subscribe([TOPIC], listener=_Noted(consumer, notes))
     await consumer.start()

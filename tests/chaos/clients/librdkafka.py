@@ -1,4 +1,4 @@
-"""A confluent-kafka consumer with its default settings. ``python -m tests.chaos.clients.librdkafka``."""
+"""A confluent-kafka consumer that commits by hand. ``python -m tests.chaos.clients.librdkafka``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,13 @@ def run(place: Place, history: History) -> None:
         notes.assigned(generation, member, [one.partition for one in given])
 
     consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": place.bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+        {
+            "bootstrap.servers": place.bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            # It waits for a coordinator and then overtakes, and turns back, what was committed by hand since.
+            "enable.auto.commit": False,
+        }
     )
     consumer.subscribe([TOPIC], on_assign=on_assign)
     processed: dict[int, int] = {}

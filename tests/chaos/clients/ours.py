@@ -1,4 +1,4 @@
-"""A `GroupConsumer` with its default settings. ``python -m tests.chaos.clients.ours``."""
+"""A `GroupConsumer` that commits by hand. ``python -m tests.chaos.clients.ours``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ async def run(place: Place, history: History) -> None:
     addresses: dict[str, Any] = {"bootstrap": place.bootstrap}
     if place.straight:
         addresses = {"bootstrap": place.brokers, "coordinator_bootstrap": place.bootstrap}
-    consumer = GroupConsumer(group_id=group, topics=[TOPIC], auto_offset_reset="earliest", **addresses)
+    consumer = GroupConsumer(
+        group_id=group, topics=[TOPIC], auto_offset_reset="earliest", auto_commit=False, **addresses
+    )
     async with consumer:
         processed: dict[tuple[str, int], int] = {}
         due_s = 0.0
