@@ -40,6 +40,8 @@ from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
+SASL_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
 
 
@@ -79,6 +81,19 @@ def _unique(topics: tuple[TopicSpec, ...]) -> tuple[TopicSpec, ...]:
     return topics
 
 
+def parse_mechanisms(value: Any) -> Any:
+    """A comma separated text or a sequence of SASL mechanisms. Raises ValueError."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        return value
+    names = [name.strip().upper() for entry in value for name in str(entry).split(",") if name.strip()]
+    for name in names:
+        if name not in SASL_MECHANISMS:
+            raise ValueError(f"there are {', '.join(SASL_MECHANISMS)}, not {name}")
+    return tuple(dict.fromkeys(names))
+
+
 def parse_bootstrap(value: Any) -> Any:
     """HOST:PORT, or a comma separated text or a sequence of these. Raises ValueError."""
     if isinstance(value, str):
@@ -93,6 +108,7 @@ def parse_bootstrap(value: Any) -> Any:
 
 
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
+MechanismsField = Annotated[tuple[str, ...], BeforeValidator(parse_mechanisms)]
 ListenersField = Annotated[tuple[NamedAddress, ...], BeforeValidator(parse_named_addresses)]
 ProtocolsField = Annotated[tuple[NamedProtocol, ...], BeforeValidator(parse_named_protocols)]
 BootstrapField = Annotated[tuple[Address, ...], BeforeValidator(parse_bootstrap)]
@@ -285,6 +301,43 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         "next requests wait, and it is not read from.",
     )
 
+    # --- who clients are: SASL ---
+    sasl_enabled_mechanisms: MechanismsField = Field(
+        ("SCRAM-SHA-512", "SCRAM-SHA-256"),
+        description="How clients may prove who they are at listeners with SASL, separated by commas: "
+        "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN.",
+    )
+    sasl_plain_without_tls: bool = Field(
+        False,
+        description="PLAIN is offered at SASL_PLAINTEXT listeners, too: whoever is on the way reads "
+        "passwords.",
+    )
+    sasl_server_max_receive_size: int = Field(
+        524_288,
+        ge=1_024,
+        le=INT32_MAX,
+        description="Largest request, in bytes, of a client that has not authenticated.",
+    )
+    sasl_authentication_timeout_ms: int = Field(
+        30_000,
+        ge=100,
+        le=INT32_MAX,
+        description="A connection that has not authenticated in this time is closed.",
+    )
+    connection_failed_authentication_delay_ms: int = Field(
+        100,
+        ge=0,
+        le=60_000,
+        description="A failed authentication is answered, and its connection closed, after this time.",
+    )
+    connections_max_reauth_ms: int = Field(
+        0,
+        ge=0,
+        le=INT64_MAX,
+        description="How long an authentication counts at most; clients authenticate again before (KIP-368). "
+        "A connection that does not is closed at its next request. 0: as long as the connection lives.",
+    )
+
     # --- groups, besides those of `GroupSettings` ---
     offsets_topic_num_partitions: int = Field(
         50,
@@ -351,13 +404,30 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
 
     def _check(self, listener: Listener) -> None:
         protocol = listener.security_protocol
-        if protocol.tls or protocol.sasl:
+        if protocol.tls:
             raise ValueError(f"listeners: {listener} has {protocol}, which is not served yet")
+        if protocol.sasl:
+            self._check_sasl(listener)
+            return
         if not self.allow_plaintext and not listener.address.is_loopback:
             raise ValueError(
                 f"whoever reaches {listener} could do everything, as it asks nobody who they are: listen on "
                 f"127.0.0.1, or give --allow-plaintext if the network lets nobody else in"
             )
+
+    def _check_sasl(self, listener: Listener) -> None:
+        if self.cluster:
+            raise ValueError(f"{listener}: one of several nodes does not know users as yet")
+        if not self.mechanisms(listener):
+            raise ValueError(
+                f"{listener}: sasl.enabled.mechanisms has none that may be offered without TLS; PLAIN is one "
+                f"with sasl.plain.without.tls"
+            )
+
+    def mechanisms(self, listener: Listener) -> list[str]:
+        """By which SASL mechanisms clients may prove who they are there."""
+        hidden = listener.security_protocol.tls or self.sasl_plain_without_tls
+        return [name for name in self.sasl_enabled_mechanisms if name != "PLAIN" or hidden]
 
 
 def options() -> list[Option]:

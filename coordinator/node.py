@@ -18,6 +18,7 @@ from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FILE as SECURITY_FILE
 from ringleader.coordinator.security.store import SecurityStore
 from ringleader.coordinator.server.handlers import LocalServices, build
+from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.serving import ServingNode
 from ringleader.coordinator.storage.base import Storage, StorageError
@@ -112,7 +113,7 @@ class Node(ServingNode):
             topics.serve(offsets_topic.TOPIC, self.offsets.partitions, offsets_topic.CONFIGS)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
-        await asyncio.to_thread(self.security.store.open)
+        await asyncio.to_thread(self.security.open)
         identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}", SECURITY_FILE])
         for name, partitions in settings.topic:
             info = self.topics.describe(name)
@@ -137,6 +138,7 @@ class Node(ServingNode):
             wall_ms=self._wall_ms,
             security=self.security,
         )
+        self.server.sasl = Sasl(self.security.users, self._wall_ms)
         listeners = await self.server.start(build(services), topics)
         self.host, self.port = listeners[0].address
         self._listening(listeners, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)

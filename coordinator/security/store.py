@@ -75,6 +75,10 @@ class SecurityStore:
             _size(key, value) for entries in self._sections.values() for key, value in entries.items()
         )
 
+    def damaged(self, what: str) -> DamagedError:
+        """To be raised by who cannot read an entry at the start."""
+        return DamagedError(f"{self._path}: {what} cannot be read: put the last copy of the file back")
+
     def entries(self, section: Section) -> Mapping[str, Any]:
         """What is in a section now: to be read, and only before the next `await`."""
         return self._sections[section]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.security.listeners import Listener
     from ringleader.coordinator.server.routes import Route
     from ringleader.coordinator.server.run_queue import Slices
+    from ringleader.coordinator.server.sasl import Login
     from ringleader.coordinator.server.server import Server
 
 LEAVE_KEY = 13
@@ -110,6 +111,7 @@ class Connection(asyncio.Protocol):
         "held_bytes",
         "host",
         "listener",
+        "login",
         "moved_ms",
         "parked",
         "peer",
@@ -135,6 +137,8 @@ class Connection(asyncio.Protocol):
         """Address alone, for the limit per address."""
         self.principal = ANONYMOUS
         """See `Answerable`."""
+        self.login: Login | None = None
+        """Of a listener with SASL; see `sasl`."""
         self._client_id: str | None = None
         """Of the last request, for log lines: its beginning."""
         self._header = b""

@@ -18,6 +18,7 @@ from ringleader.coordinator.server.handlers import Handler, TopicDirectory
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.routes import Route, build_routes
 from ringleader.coordinator.server.run_queue import RunQueue
+from ringleader.coordinator.server.sasl import Sasl, SaslConnection
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY
 
@@ -54,6 +55,8 @@ class Server:
         self.run_queue = RunQueue()
         self.routes: dict[int, Route] = {}
         self.connections: set[Connection] = set()
+        self.sasl: Sasl | None = None
+        """How clients prove who they are; None: no listener asks them."""
         self.waits: dict[int, Spread] | None = None
         """By API: how long requests waited that were not answered at once; None: nobody wants to know."""
         self.held_bytes = 0
@@ -88,8 +91,9 @@ class Server:
             [(*_, address), *_] = await loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
             host = str(address[0])
         bound = listener
+        kind = SaslConnection if listener.security_protocol.sasl else Connection
         accepting = await loop.create_server(
-            lambda: Connection(self, bound),
+            lambda: kind(self, bound),
             host,
             port,
             backlog=self.limits.socket_listen_backlog_size,
@@ -140,6 +144,8 @@ class Server:
             for connection in list(self.connections):
                 connection.abort()
             await self._empty.wait()
+        if self.sasl is not None:
+            self.sasl.close()
 
     def measure(self) -> None:
         """Note from now on how long requests wait."""

@@ -19,6 +19,7 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Directory, Handler, Services, groups, offsets, versions
+from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.base import Storage
 from ringleader.protocol.frames import decode_response, encode_request, response_class
@@ -151,6 +152,7 @@ async def serving(
     handlers: Callable[[Services], dict[int, Handler]] | None = None,
     directory: Directory | None = None,
     acquired: Iterable[int] | None = None,
+    sasl: Sasl | None = None,
     **settings: Any,
 ) -> AsyncIterator[Served]:
     """A server on a free port. `handlers` adds to those of groups and offsets. `acquired`: the only
@@ -166,9 +168,9 @@ async def serving(
     log = structlog.wrap_logger(
         None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(0)
     )
+    listening = {"listen": "127.0.0.1:0", "advertised_address": "advertised.example:9092"}
     told = {
-        "listen": "127.0.0.1:0",
-        "advertised_address": "advertised.example:9092",
+        **({} if "listeners" in settings else listening),
         "group_initial_rebalance_delay_ms": 0,
         **settings,
     }
@@ -183,6 +185,7 @@ async def serving(
         for partition in acquired:
             await runtime.acquire(partition)
     server = Server(chosen, runtime, now_ms=clock, log=log)
+    server.sasl = sasl
     table = TopicTable()
     services = Services(
         settings=chosen,

@@ -1,9 +1,10 @@
-"""SASL: there is none here. SaslHandshake (17) v0-1 and SaslAuthenticate (36) v0-2 on a port without SASL are
-answered as by Kafka's broker."""
+"""SASL of who is known already, or asked by nobody who they are: SaslHandshake (17) v0-1 and SaslAuthenticate
+(36) v0-2 are answered as by Kafka's broker. What comes before that: `server.sasl`."""
 
 from __future__ import annotations
 
 from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.sasl import SessionConnection
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 
@@ -13,8 +14,16 @@ def register(services: Services) -> dict[int, Handler]:
     return {17: handshake, 36: authenticate}
 
 
-def handshake(call: Call, request: kafka.SaslHandshakeRequest) -> kafka.SaslHandshakeResponse:
-    """There is no mechanism to choose."""
+def handshake(call: Call, request: kafka.SaslHandshakeRequest) -> kafka.SaslHandshakeResponse | None:
+    """Where sessions end, the beginning of the next one (KIP-368); else there is no mechanism to choose."""
+    connection = call.connection
+    if isinstance(connection, SessionConnection):
+        if connection.renews():
+            connection.renew(call, request)
+            return None
+        if connection.is_over:
+            call.close("the session is over, and it was renewed less than a second ago")
+            return None
     return kafka.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 

@@ -15,10 +15,12 @@ import pytest
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.security import store as store_module
+from ringleader.coordinator.security.scram import SHA_512
 from ringleader.coordinator.security.store import FILE, SecurityStore
 from ringleader.coordinator.serving import StartError
 from ringleader.coordinator.topics.disk import DamagedError, SyncError, write_whole
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from tests.support.registered import ALICE, credential
 
 
 def opened(path: Path) -> SecurityStore:
@@ -176,9 +178,9 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
 async def test_a_node_does_not_start_without_its_file(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, listen="127.0.0.1:0")
     async with Node(settings) as node:
-        await node.security.store.change("users", {"alice": 1})
+        await node.security.users.change({ALICE: {SHA_512.name: credential(SHA_512)}})
     async with Node(settings) as node:
-        assert node.security.store.entries("users") == {"alice": 1}
+        assert set(node.security.users.known()) == {ALICE}
     (tmp_path / FILE).rename(tmp_path / "away")
     with pytest.raises(StartError, match=r"security\.json is gone"):
         await Node(settings).start()
