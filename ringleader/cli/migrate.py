@@ -57,6 +57,17 @@ def migrate(
     cluster_groups_topic: Annotated[
         str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
     ] = None,
+    cluster_group_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="As the nodes will have it: while one is a member, this is refused.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster_transactional_id_prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
+    ] = None,
     cluster_replication_factor: Annotated[
         int | None,
         typer.Option(
@@ -100,6 +111,8 @@ def migrate(
         "cluster": cluster,
         "cluster_properties": None if cluster_properties is None else str(cluster_properties),
         "cluster_groups_topic": cluster_groups_topic,
+        "cluster_group_id": cluster_group_id,
+        "cluster_transactional_id_prefix": cluster_transactional_id_prefix,
         "cluster_replication_factor": cluster_replication_factor,
         "data_dir": str(source),
         "node_id": 1,

@@ -253,7 +253,7 @@ def test_what_is_in_the_way_is_said_and_nothing_is_changed(one_broker: KafkaClus
     assert f"there are records already in {topic}" in refused.err
     assert not (daemon.directory / "migration.json").exists()
 
-    node = confluent_kafka.Consumer({**options, "group.id": "__ringleader_nodes", "client.id": "node"})
+    node = confluent_kafka.Consumer({**options, "group.id": daemon.nodes_group, "client.id": "node"})
     node.subscribe([topic])
     while not node.assignment():
         node.poll(0.1)
