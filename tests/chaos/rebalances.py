@@ -11,6 +11,10 @@ AFTER_S = 15.0
 """A fault may show so long after its end: a member may have to give up a request before it looks for another
 coordinator."""
 
+SESSION_S = 40.0
+"""Who waits so long for a coordinator that stands still gives its membership up: librdkafka and Java
+have sessions of 45 s. It joins anew, which lasts until nothing more goes wrong for as long."""
+
 _REASON = re.compile(
     r"rebalance: group '(?P<group>[^']*)' generation (?P<generation>\d+) [^\n]*?because (?P<why>[^;\n]*);"
 )
@@ -78,19 +82,19 @@ def rebalances(
         if one.at_s <= settled_s:
             before[one.group] = max(before[one.group], one.generation)
         first.setdefault((one.group, one.generation), one.at_s)
-    return [
-        Rebalance(
-            group,
-            generation,
-            at_s,
-            tuple(
-                sorted(
-                    (fault for fault in faults if fault.began_s <= at_s <= fault.ended_s + AFTER_S),
-                    key=lambda fault: -fault.began_s,
-                )
-            ),
-            why.get((group, generation), ""),
-        )
-        for (group, generation), at_s in sorted(first.items(), key=lambda item: item[1])
-        if generation > before[group]
-    ]
+    found: list[Rebalance] = []
+    last: dict[str, float] = defaultdict(lambda: settled_s)
+    for (group, generation), at_s in sorted(first.items(), key=lambda item: item[1]):
+        if generation > before[group]:
+            struck = [fault for fault in faults if _may_cause(fault, last[group], at_s)]
+            struck.sort(key=lambda fault: -fault.began_s)
+            found.append(Rebalance(group, generation, at_s, tuple(struck), why.get((group, generation), "")))
+            last[group] = at_s
+    return found
+
+
+def _may_cause(fault: Struck, last_s: float, at_s: float) -> bool:
+    """A rebalance then, of a group whose last one was at `last_s`."""
+    if fault.how == "pause" and fault.ended_s - fault.began_s >= SESSION_S and fault.ended_s > last_s:
+        return fault.began_s <= at_s
+    return fault.began_s <= at_s <= fault.ended_s + AFTER_S

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_rebalances_are_counted_once_and_have_their_faults() -> None:
         [Seen("g", 1, "a", 0), Seen("g", 2, "a", 103 + AFTER_S + 1)], [fault(98, "kill")], 10, {}
     )
     assert late.cause == "no fault"
+
+
+def test_a_pause_longer_than_a_session_is_why_the_group_rebalances_next() -> None:
+    pause = Struck(1, "node", "owner", "pause", "node 1", 100, 151)
+    seen = [Seen("g", generation, "a", at_s) for generation, at_s in enumerate((0, 300, 400))]
+    assert [one.cause for one in rebalances(seen, [pause], 10, {})] == ["pause of a node", "no fault"]
+    short = replace(pause, ended_s=130.0)
+    assert [one.cause for one in rebalances(seen, [short], 10, {})] == ["no fault", "no fault"]
 
 
 def test_the_time_without_an_acknowledged_commit_is_that_of_the_group_which_waits_longest() -> None:
