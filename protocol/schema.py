@@ -180,6 +180,10 @@ def _dataclass(cls: type[_T]) -> type[_T]:
     return made
 
 
+SECRETS = frozenset(("auth_bytes", "salted_password"))
+"""Fields that are never shown."""
+
+
 def _equal(self: Any, other: Any) -> Any:
     if type(other) is not type(self):
         return NotImplemented
@@ -187,7 +191,9 @@ def _equal(self: Any, other: Any) -> Any:
 
 
 def _shown(self: Any) -> str:
-    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+    values = ", ".join(
+        f"{name}={'...' if name in SECRETS else repr(getattr(self, name))}" for name in self.__slots__
+    )
     return f"{type(self).__qualname__}({values})"
 
 

@@ -168,10 +168,11 @@ def build(services: LocalServices) -> dict[int, Handler]:
     from ringleader.coordinator.server.handlers.security import register as security
     from ringleader.coordinator.server.handlers.topics import register as topics
     from ringleader.coordinator.server.handlers.transactions import register as transactions
+    from ringleader.coordinator.server.handlers.users import register as users
     from ringleader.coordinator.server.handlers.versions import register as versions
 
     table: dict[int, Handler] = {}
-    for family in (groups, offsets, topics, data, transactions, admin, security):
+    for family in (groups, offsets, topics, data, transactions, admin, security, users):
         table.update(family(services))
     table.update(versions(services, tuple(table)))
     return table
