@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
+from ringleader.clients import users
 from ringleader.clients.checks import check_options
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import retrying
@@ -38,6 +39,7 @@ from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, 
 from ringleader.clients.options import CoordinatorOptions, check_bootstraps, cluster_of
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
+    AlterUserScramCredentialsRequest,
     ConsumerGroupDescribeRequest,
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
@@ -50,6 +52,7 @@ from ringleader.protocol.messages import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     DescribeGroupsRequest,
+    DescribeUserScramCredentialsRequest,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
@@ -421,6 +424,36 @@ class Admin:
     def _deadline_s(self) -> float:
         """When a call that begins now has to be over, as a time of the event loop."""
         return min(self._until_s, asyncio.get_running_loop().time() + self._timeout_s)
+
+    # ---- users ----
+
+    async def scram_users(self) -> dict[str, dict[str, int]]:
+        """All users with SCRAM credentials: for each its hashes ("SHA-512"), and the iterations of each."""
+        deadline_s = self._deadline_s()
+        request = plain(DescribeUserScramCredentialsRequest(users=None))
+        response = await self._to_controller(request, deadline_s)
+        _check(response.error_code, "describe users", response.error_message)
+        return users.described(response)
+
+    async def set_scram_user(
+        self, name: str, password: str, *, hash_name: str = "SHA-512", iterations: int = users.ITERATIONS
+    ) -> None:
+        """Make a user, or give it another password, for one hash: what it has for the other stays. The
+        password itself is not sent.
+
+        Raises ValueError for what no broker takes.
+        """
+        request = await asyncio.to_thread(users.upsertion, name, password, hash_name, iterations)
+        await self._alter_user(request, f"set user {name!r}")
+
+    async def delete_scram_user(self, name: str, *, hash_name: str = "SHA-512") -> None:
+        """Remove a user's credential for one hash. Raises BrokerError RESOURCE_NOT_FOUND."""
+        await self._alter_user(users.deletion(name, hash_name), f"delete user {name!r}")
+
+    async def _alter_user(self, request: AlterUserScramCredentialsRequest, doing: str) -> None:
+        response = await self._to_controller(plain(request), self._deadline_s())
+        for result in response.results:
+            _check(result.error_code, doing, result.error_message)
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]], deadline_s: float) -> T:
         return await retrying(deadline_s, Backoff(50, 1_000, random.random), attempt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import secrets
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -90,6 +91,11 @@ class Users:
         self._typical_iterations = {name: number for (name, number), _ in reversed(counts.most_common())}
         strongest = Counter((one.mechanism, one.iterations) for one in map(_strongest, users.values()))
         [(self._typical, _)] = strongest.most_common(1) or [((SHA_512, MIN_ITERATIONS), 0)]
+
+
+def fresh_salt() -> bytes:
+    """A random one."""
+    return salt_of(secrets.randbits(256))
 
 
 def salt_of(number: int) -> bytes:

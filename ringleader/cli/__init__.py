@@ -11,7 +11,7 @@ import typer
 from ringleader.cli import advise as _advise
 from ringleader.cli import consume as _consume
 from ringleader.cli import explain as _explain
-from ringleader.cli import groups, nodes, topics
+from ringleader.cli import groups, nodes, topics, users
 from ringleader.cli import history as _history
 from ringleader.cli import migrate as _migrate
 from ringleader.cli import owners as _owners
@@ -48,6 +48,7 @@ app.command("serve", help=_serve.HELP, cls=_serve.ServeCommand)(_serve.serve)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(nodes.app, name="nodes")
+app.add_typer(users.app, name="users")
 app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("consume", help=_consume.HELP)(_consume.consume)
 app.command("migrate", help=_migrate.HELP)(_migrate.migrate)
