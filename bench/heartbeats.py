@@ -12,6 +12,7 @@ from bench.plan import DEPTHS, KAFKA, KFAKE, RINGLEADER, TOPIC, YARDSTICK, Plan
 from bench.processes import Pins, daemon, work_dir, yardstick
 from bench.report import Goal, print_goals, save, say, table
 from ringleader.protocol.messages import HeartbeatRequest
+from tests.interop.kafka import free_ports
 from tests.support.rawclient import Address, address_of
 from tests.support.rawgroup import FormedGroup, form_group
 
@@ -19,6 +20,9 @@ VERSION = 4
 # A Heartbeat v4 answer: size, correlation id, tags, throttle time, error code, tags.
 ERROR_AT = 13
 # By depth: how many times the rate of each peer is wanted.
+WITH_PAGE = "ringleader --ui"
+"""The same with its page beside it, a process that reads its journal on the same CPU."""
+PAGE_BOUND = 1.05
 GOALS = {1: {YARDSTICK: 0.45, KAFKA: 2.0, KFAKE: 1.5}, 16: {YARDSTICK: 0.08, KAFKA: 4.0, KFAKE: 4.0}}
 
 
@@ -54,6 +58,12 @@ def run(plan: Plan) -> dict[str, Any]:
         pins.aside(),
         work_dir(plan.data_dir) as directory,
         daemon(directory, pins.server, topics=[f"{TOPIC}:{plan.members}"]) as server,
+        daemon(
+            directory / "with-page",
+            pins.server,
+            topics=[f"{TOPIC}:{plan.members}"],
+            options=["--ui", f"127.0.0.1:{free_ports(1)[0]}"],
+        ) as watched,
         yardstick(pins.server) as (port, pid),
         brokers(
             plan.brokers, directory, pins.server, partitions=plan.members, warmup_s=plan.jvm_warmup_s
@@ -65,8 +75,10 @@ def run(plan: Plan) -> dict[str, Any]:
             return heartbeat_frames(directory / f"frames {name}", group, plan.connections)
 
         own = frames(RINGLEADER, address_of(server.bootstrap))
+        with_page = frames(WITH_PAGE, address_of(watched.bootstrap))
         peers = [
             Peer(RINGLEADER, server.port, server.pid, own, ERROR_AT),
+            Peer(WITH_PAGE, watched.port, watched.pid, with_page, ERROR_AT),
             Peer(YARDSTICK, port, pid, own, ERROR_AT),
         ]
         for one in others.running.values():
@@ -78,6 +90,9 @@ def run(plan: Plan) -> dict[str, Any]:
             goals += goals_against(
                 f"heartbeats per CPU second, depth {depth}", medians, "per_cpu_s", GOALS[depth]
             )
+            ratio = medians[RINGLEADER]["per_cpu_s"] / medians[WITH_PAGE]["per_cpu_s"]
+            name = f"heartbeats per CPU second, depth {depth}, over those with a page"
+            goals.append(Goal(name, WITH_PAGE, ratio, PAGE_BOUND, is_time=True))
             results[f"depth {depth}"] = {"medians": medians, "rounds": rounds}
     rows = [
         [f"{name}, {depth}", *(float(values[key]) for key in ("per_s", "per_cpu_s", "p50_us", "p99_us"))]

@@ -116,7 +116,7 @@ def test_rebalances_are_measured_with_every_peer_that_can_run(tmp_path: Path) ->
 def test_heartbeats_are_measured_beside_kfake(tmp_path: Path) -> None:
     saved = heartbeats.run(quick_plan(tmp_path / "data", tmp_path / "out").without([KAFKA]))
     ran = saved["results"]["depth 1"]["medians"].keys()
-    assert ran == {RINGLEADER, YARDSTICK} | ({KFAKE} if can_run(KFAKE) else set())
+    assert ran == {RINGLEADER, heartbeats.WITH_PAGE, YARDSTICK} | ({KFAKE} if can_run(KFAKE) else set())
 
 
 @pytest.mark.bench
