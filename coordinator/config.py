@@ -307,7 +307,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         description="How clients may prove who they are at listeners with SASL, separated by commas: "
         "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN.",
     )
-    sasl_plain_without_tls: bool = Field(
+    sasl_cleartext_without_tls: bool = Field(
         False,
         description="PLAIN is offered at SASL_PLAINTEXT listeners, too: whoever is on the way reads "
         "passwords.",
@@ -421,12 +421,12 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         if not self.mechanisms(listener):
             raise ValueError(
                 f"{listener}: sasl.enabled.mechanisms has none that may be offered without TLS; PLAIN is one "
-                f"with sasl.plain.without.tls"
+                f"with sasl.cleartext.without.tls"
             )
 
     def mechanisms(self, listener: Listener) -> list[str]:
         """By which SASL mechanisms clients may prove who they are there."""
-        hidden = listener.security_protocol.tls or self.sasl_plain_without_tls
+        hidden = listener.security_protocol.tls or self.sasl_cleartext_without_tls
         return [name for name in self.sasl_enabled_mechanisms if name != "PLAIN" or hidden]
 
 
