@@ -27,6 +27,11 @@ class BoundedCache(dict[_Key, _Value]):
         self._max_bytes = max_bytes
         self._bytes = 0
 
+    def forget(self) -> None:
+        """Everything."""
+        self.clear()
+        self._bytes = 0
+
     def remember(self, key: _Key, value: _Value, *parts: object) -> None:
         """`parts`: objects that the entry keeps alive, besides key and value; each is counted once, by
         itself."""
@@ -34,8 +39,7 @@ class BoundedCache(dict[_Key, _Value]):
         if taken > self._max_bytes // LARGEST_SHARE:
             return
         if self._bytes + taken > self._max_bytes:
-            self.clear()
-            self._bytes = 0
+            self.forget()
         if key not in self:
             self._bytes += taken
         self[key] = value

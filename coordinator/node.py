@@ -14,9 +14,11 @@ from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.runtime.offsets_topic import OffsetsTopic
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
+from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FILE as SECURITY_FILE
 from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
@@ -36,6 +38,16 @@ JOURNAL_FILE_MAX_BYTES = 67_108_864
 JOURNAL_FILE_MAX_MS = 86_400_000
 STORES = (GROUPS_FILE, TOPICS_DIRECTORY, TRANSACTIONS_FILE)
 """In the order in which a start opens them."""
+
+
+def authorizer_of(settings: Settings) -> Authorizer | None:
+    """With no ACL yet; None: everybody may do everything."""
+    if settings.authorizer == "none":
+        return None
+    return Authorizer(
+        filter(None, map(str.strip, settings.super_users.split(";"))),
+        allow_everyone_if_no_acl_found=settings.allow_everyone_if_no_acl_found,
+    )
 
 
 class Node(ServingNode):
@@ -81,10 +93,14 @@ class Node(ServingNode):
         if isinstance(self._storage, SqliteStorage):
             self.offsets = OffsetsTopic(settings.offsets_topic_num_partitions, self._storage, wall_ms)
             self.runtime.observe(self.offsets.durable)
-        self.security = Security(SecurityStore(settings.data_dir / SECURITY_FILE, self._stop_serving))
+        self.security = Security(
+            SecurityStore(settings.data_dir / SECURITY_FILE, self._stop_serving), authorizer_of(settings)
+        )
         self.journal = JournalWriter(wall_ms, self.log)
         self.runtime.on_journal = self.journal.add
-        self.server = Server(settings, self.runtime, now_ms=now_ms, log=self.log)
+        self.server = Server(
+            settings, self.runtime, now_ms=now_ms, log=self.log, authorizer=self.security.authorizer
+        )
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._topics_open = False
@@ -137,11 +153,12 @@ class Node(ServingNode):
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
             security=self.security,
+            audit=Audit(self.log, self._now_ms),
         )
         self.server.sasl = Sasl(self.security.users, self._wall_ms)
         listeners = await self.server.start(build(services), topics)
         self.host, self.port = listeners[0].address
-        self._listening(self.server, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)
+        self._listening(listeners, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)
 
     async def _open_journal(self, topics: Topics) -> None:
         settings = self.settings

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.security.acls import Authorizer, from_key
+from ringleader.coordinator.security.store import Changed, SecurityStore
 from ringleader.coordinator.security.users import Users
 
 
 class Security:
     """Users, ACLs and quotas of a node, as of now. Changes go through the store."""
 
-    def __init__(self, store: SecurityStore) -> None:
+    def __init__(self, store: SecurityStore, authorizer: Authorizer | None = None) -> None:
         self.store = store
         self.users = Users(store)
-        self.authorizer: None = None
+        self.authorizer = authorizer
         """None: everybody may everything."""
 
     def open(self) -> None:
         """Read the file, or make it. Raises OSError (DamagedError among them)."""
         self.store.open()
         self.users.load()
+        if self.authorizer is None:
+            return
+        try:
+            acls = [from_key(key) for key in self.store.entries("acls")]
+        except (ValueError, KeyError, TypeError):
+            raise self.store.damaged("an ACL") from None
+        self.authorizer.apply(acls)
+        self.store.observe("acls", self._follow_acls)
+
+    def _follow_acls(self, changed: Changed) -> None:
+        assert self.authorizer is not None
+        gone = {key for key, value in changed.items() if value is None}
+        self.authorizer.apply(map(from_key, changed.keys() - gone), map(from_key, gone))

@@ -11,6 +11,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
 from ringleader.protocol.codec import encoder
 from ringleader.protocol.messages import (
@@ -22,6 +23,7 @@ from ringleader.protocol.messages import (
 
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
+    from ringleader.coordinator.security.acls import Authorizer
     from ringleader.coordinator.server.handlers import TopicDirectory
 
 API_KEY = OffsetCommitRequest.API_KEY
@@ -123,7 +125,10 @@ class PlainCommit(Call):
 class CommitCache:
     """What is remembered of plain commits, for all connections of a server."""
 
-    def __init__(self, runtime: GroupRuntime, topics: TopicDirectory) -> None:
+    def __init__(
+        self, runtime: GroupRuntime, topics: TopicDirectory, authorizer: Authorizer | None = None
+    ) -> None:
+        self._authorizer = authorizer
         self._runtime = runtime
         self._topics = topics
         self._known: tuple[BoundedCache[bytes, Plan], ...] = tuple(
@@ -137,6 +142,8 @@ class CommitCache:
         at = len(frame) - FROM_OFFSET[version]
         plan = self._known[version].get(frame[8:at] + frame[at + 8 :]) if at > 8 else None
         if plan is None:
+            return None
+        if self._authorizer is not None and not self._may(connection, host, plan):
             return None
         info = self._topics.describe(plan.topic)
         if info is None or plan.partition >= info.partitions:
@@ -165,6 +172,15 @@ class CommitCache:
         runtime.pending[number][call] = None
         runtime.touch(number)
         return call
+
+    def _may(self, connection: Answerable, host: str, plan: Plan) -> bool:
+        """Asked for each commit: what is remembered is another's request, perhaps. The authorizer remembers
+        its verdicts."""
+        assert self._authorizer is not None
+        may, who, address = self._authorizer.authorize, connection.principal, host[1:]
+        return may(who, address, Operation.READ, ResourceType.GROUP, plan.group_id) and may(
+            who, address, Operation.READ, ResourceType.TOPIC, plan.topic
+        )
 
     def learn(self, frame: bytes, version: int, end: int, client_id: str | None, request: Any) -> None:
         """Remember a decoded request if it is a plain one; `end`: where its body ended in the frame."""

@@ -322,7 +322,7 @@ class Connection(asyncio.Protocol):
                     position = after
                     continue
                 try:
-                    self._server.heartbeats.learn(data[position + 4 : stop], version)
+                    self._heartbeats = self._server.heartbeats.learn(self, data[position + 4 : stop], version)
                 except MalformedError as error:
                     reason = str(error)
                     break

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.protocol.codec import Decoder, decoder
 from ringleader.protocol.frames import decode_request_header
 from ringleader.protocol.messages import HeartbeatRequest
 
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
+    from ringleader.coordinator.security.acls import Authorizer
+    from ringleader.coordinator.server.connection import Connection
 
 API_KEY = HeartbeatRequest.API_KEY
 MAX_VERSION = HeartbeatRequest.MAX_VERSION
@@ -48,25 +51,69 @@ PACK: tuple[Callable[[int, int], bytes], ...] = (_pack_v0, _pack_v1, _pack_v1, _
 """By version: whole response frame from correlation id and error code. Throttle time is 0."""
 
 
-class HeartbeatCache:
-    """What is remembered of heartbeats, for all connections of a server."""
+Known = tuple[BoundedCache[bytes, Heartbeat], ...]
+"""By version: what follows the correlation id -> the decoded request."""
 
-    def __init__(self, runtime: GroupRuntime) -> None:
-        self.known: tuple[BoundedCache[bytes, Heartbeat], ...] = tuple(
-            BoundedCache(REMEMBERED_BYTES // len(PACK)) for _ in PACK
-        )
-        """By version: what follows the correlation id -> the decoded request."""
+NOTHING: Known = tuple(BoundedCache(0) for _ in PACK)
+OWN_HEARTBEATS = 20_000
+"""What connections remember each for itself, all together; when it is more, all forget."""
+
+
+class HeartbeatCache:
+    """What is remembered of heartbeats, for all connections of a server. With an authorizer each connection
+    remembers those that its principal was allowed: to look one up needs no other check then, and all of them
+    are forgotten when an ACL changes."""
+
+    def __init__(self, runtime: GroupRuntime, authorizer: Authorizer | None = None) -> None:
+        self.known = _empty() if authorizer is None else NOTHING
+        """What a new connection knows."""
+        self._authorizer = authorizer
+        self._own: dict[Connection, Known] = {}
+        self._remembered = 0
+        if authorizer is not None:
+            authorizer.observe(self._forget)
         self._partition_of = runtime.partition_of
         self._decoders: tuple[Decoder, ...] = tuple(
             decoder(HeartbeatRequest, version) for version in range(MAX_VERSION + 1)
         )
 
-    def learn(self, frame: bytes, version: int) -> Heartbeat:
-        """Decode a frame (without its size) and remember it. Raises `MalformedError`."""
+    def learn(self, connection: Connection, frame: bytes, version: int) -> Known:
+        """Decode a frame (without its size) and remember it, if it may be. Returns what the connection knows
+        from now on. Raises `MalformedError`."""
         _, position = decode_request_header(frame)
         request, _ = self._decoders[version](frame, position)
         group_id, member_id = request.group_id, request.member_id
         instance_id, generation = request.group_instance_id, request.generation_id
         heartbeat = (self._partition_of(group_id), group_id, generation, member_id, instance_id)
-        self.known[version].remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
-        return heartbeat
+        known = self.known
+        if self._authorizer is not None:
+            if not self._authorizer.authorize(
+                connection.principal, connection.host[1:], Operation.READ, ResourceType.GROUP, group_id
+            ):
+                return self._own.get(connection, NOTHING)
+            known = self._own_of(connection)
+        known[version].remember(frame[8:], heartbeat, group_id, generation, member_id, instance_id)
+        return known
+
+    def left(self, connection: Connection) -> None:
+        """The connection is gone."""
+        self._own.pop(connection, None)
+
+    def _own_of(self, connection: Connection) -> Known:
+        self._remembered += 1
+        if self._remembered > OWN_HEARTBEATS:
+            self._forget()
+        known = self._own.get(connection)
+        if known is None:
+            known = self._own[connection] = _empty()
+        return known
+
+    def _forget(self) -> None:
+        for known in self._own.values():
+            for cache in known:
+                cache.forget()
+        self._remembered = 0
+
+
+def _empty() -> Known:
+    return tuple(BoundedCache(REMEMBERED_BYTES // len(PACK)) for _ in PACK)

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
+from ringleader.coordinator.security.acls import CLUSTER_NAME, Authorizer, Operation, ResourceType
 from ringleader.coordinator.security.listeners import Listener
+from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
+from ringleader.coordinator.server.gather import Part
 from ringleader.coordinator.server.run_queue import RunQueue, Slices
 from ringleader.protocol.errors import KafkaError
 
@@ -111,6 +114,58 @@ class Services:
     """Where topics live elsewhere. None: `topics` knows all there are."""
     security: Security | None = None
     """Of a node by itself."""
+    audit: Audit | None = None
+    """Where refusals are noted."""
+
+    def may(
+        self,
+        call: Call | Part,
+        operation: Operation,
+        kind: ResourceType,
+        name: str = CLUSTER_NAME,
+        *,
+        quietly: bool = False,
+    ) -> bool:
+        """Whether who asks may do that to the resource; without an authorizer all may. A refusal is noted,
+        unless `quietly`: where Kafka passes over what somebody may not see, or asks for something else."""
+        authorizer = self._authorizer
+        if authorizer is None:
+            return True
+        principal, host = call.connection.principal, call.client_host[1:]
+        if authorizer.authorize(principal, host, operation, kind, name):
+            return True
+        if self.audit is not None and not quietly:
+            self.audit.refused(call, operation, kind, name)
+        return False
+
+    def operations(self, call: Call, kind: ResourceType, name: str, everything: int) -> int:
+        """What who asks may do with the resource, as bits (KIP-430); without an authorizer `everything`."""
+        authorizer = self._authorizer
+        if authorizer is None:
+            return everything
+        principal, host = call.connection.principal, call.client_host[1:]
+        return authorizer.authorized_operations(principal, host, kind, name)
+
+    def cluster_operations(self, call: Call, everything: int) -> int:
+        """Likewise of the cluster; nothing for whom it is not described to."""
+        if not self.may(call, Operation.DESCRIBE, ResourceType.CLUSTER):
+            return 0
+        return self.operations(call, ResourceType.CLUSTER, CLUSTER_NAME, everything)
+
+    def may_some(self, call: Call, operation: Operation, kind: ResourceType) -> bool:
+        """Whether who asks may do that to any resource of the kind."""
+        authorizer = self._authorizer
+        principal, host = call.connection.principal, call.client_host[1:]
+        return authorizer is None or authorizer.authorize_by_resource_type(principal, host, operation, kind)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all may do everything."""
+        return self._authorizer is None
+
+    @property
+    def _authorizer(self) -> Authorizer | None:
+        return None if self.security is None else self.security.authorizer
 
     @property
     def directory(self) -> Directory:
@@ -161,6 +216,7 @@ def tell(result: Any, error: KafkaError) -> None:
 def build(services: LocalServices) -> dict[int, Handler]:
     """All handlers of a node by itself, by API key. ApiVersions answers with exactly these."""
     # Here, as these modules need the names above.
+    from ringleader.coordinator.server.handlers.acls import register as acls
     from ringleader.coordinator.server.handlers.admin import register as admin
     from ringleader.coordinator.server.handlers.data import register as data
     from ringleader.coordinator.server.handlers.groups import register as groups
@@ -172,7 +228,7 @@ def build(services: LocalServices) -> dict[int, Handler]:
     from ringleader.coordinator.server.handlers.versions import register as versions
 
     table: dict[int, Handler] = {}
-    for family in (groups, offsets, topics, data, transactions, admin, security, users):
+    for family in (groups, offsets, topics, data, transactions, admin, security, users, acls):
         table.update(family(services))
     table.update(versions(services, tuple(table)))
     return table

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, tell
 from ringleader.coordinator.server.handlers.configs import broker_entries, shown, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
@@ -20,8 +21,11 @@ from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Resource types."""
+_TOPIC_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+_GROUP_REFUSED = (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
+_CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 BROKERS, CONTROLLERS = 1, 2
 """Endpoint types."""
 
@@ -29,7 +33,7 @@ DESCRIBED_RESOURCES = 10
 """How many resources, with all their configurations, are described in one go."""
 
 
-class Operation(IntEnum):
+class ConfigOperation(IntEnum):
     """What IncrementalAlterConfigs does with a key."""
 
     SET = 0
@@ -61,13 +65,25 @@ class _Admin:
         """Topics, and the node's own settings."""
         results = []
         for resource in request.resources:
-            results.append(self._describe(resource, request))
+            results.append(self._describe(call, resource, request))
             if not len(results) % DESCRIBED_RESOURCES:
                 yield
         return kafka.DescribeConfigsResponse(results=results)
 
+    def _check(self, call: Call, operation: Operation, resource_type: int, name: str) -> None:
+        """Raises KafkaError for who may not do that with the configurations of the resource."""
+        may = self._services.may
+        if resource_type == TOPIC and not may(call, operation, ResourceType.TOPIC, name):
+            raise KafkaError(*_TOPIC_REFUSED)
+        if resource_type == GROUP and not may(call, operation, ResourceType.GROUP, name):
+            raise KafkaError(*_GROUP_REFUSED)
+        of_cluster = resource_type in (BROKER, BROKER_LOGGER, CLIENT_METRICS)
+        if of_cluster and not may(call, operation, ResourceType.CLUSTER):
+            raise KafkaError(*_CLUSTER_REFUSED)
+
     def _describe(
         self,
+        call: Call,
         resource: kafka.DescribeConfigsRequestDescribeConfigsResource,
         request: kafka.DescribeConfigsRequest,
     ) -> kafka.DescribeConfigsResponseDescribeConfigsResult:
@@ -75,6 +91,7 @@ class _Admin:
             error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
+            self._check(call, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
             entries = self._entries(resource.resource_type, resource.resource_name)
         except KafkaError as error:
             tell(result, error)
@@ -125,6 +142,7 @@ class _Admin:
             try:
                 if counts[kind, name] > 1:
                     raise _refused("The resource is in the request more than once.")
+                self._check(call, Operation.ALTER_CONFIGS, kind, name)
                 if kind != TOPIC:
                     raise _refused("Only topics' configurations can be changed while the node runs.")
                 if len({config.name for config in configs}) < len(configs):
@@ -148,15 +166,18 @@ class _Admin:
     async def _delete_records(self, call: Call, request: kafka.DeleteRecordsRequest) -> None:
         topics = []
         for topic in request.topics:
-            results = await gather_some(self._truncate(topic.name, asked) for asked in topic.partitions)
+            may = self._services.may(call, Operation.DELETE, ResourceType.TOPIC, topic.name)
+            results = await gather_some(self._truncate(topic.name, asked, may) for asked in topic.partitions)
             topics.append(kafka.DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, results))
         call.answer(kafka.DeleteRecordsResponse(topics=topics))
 
     async def _truncate(
-        self, topic: str, asked: kafka.DeleteRecordsRequestDeleteRecordsPartition
+        self, topic: str, asked: kafka.DeleteRecordsRequestDeleteRecordsPartition, may: bool
     ) -> kafka.DeleteRecordsResponseDeleteRecordsPartitionResult:
         result = kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(asked.partition_index, -1)
         try:
+            if not may:
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             refuse_internal(topic, "delete records of")
             result.low_watermark = await self._topics.truncate(topic, asked.partition_index, asked.offset)
         except KafkaError as error:
@@ -187,7 +208,7 @@ class _Admin:
             for node in services.directory_for(call).nodes()
         ]
         if request.include_cluster_authorized_operations:
-            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+            response.cluster_authorized_operations = services.cluster_operations(call, CLUSTER_OPERATIONS)
         return response
 
 
@@ -210,11 +231,11 @@ def _changed(
         key = KEYS.get(change.name)
         if key is None:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {change.name}")
-        if change.config_operation == Operation.SET:
+        if change.config_operation == ConfigOperation.SET:
             after[change.name] = change.value
-        elif change.config_operation == Operation.DELETE:
+        elif change.config_operation == ConfigOperation.DELETE:
             after.pop(change.name, None)
-        elif change.config_operation not in (Operation.APPEND, Operation.SUBTRACT):
+        elif change.config_operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
             raise _refused(f"There is no config operation {change.config_operation}.")
         elif key.type != ConfigType.LIST or change.value is None:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list.")
@@ -224,7 +245,7 @@ def _changed(
             if change.name == "cleanup.policy" and change.name not in present:
                 entries = ["delete"]
             given = [entry.strip() for entry in change.value.split(",")]
-            if change.config_operation == Operation.APPEND:
+            if change.config_operation == ConfigOperation.APPEND:
                 entries += [entry for entry in given if entry not in entries]
             else:
                 entries = [entry for entry in entries if entry not in given]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import NO_ANSWER
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
@@ -32,6 +33,7 @@ EPOCH_VERSION = 4
 
 _ATTRIBUTES_LOW = 22
 _CODEC_MASK = 7
+_TRANSACTIONAL = 16
 
 
 def register(services: LocalServices) -> dict[int, Handler]:
@@ -70,8 +72,9 @@ class _Data:
         count = 0
         for topic in request.topics:
             partitions = []
+            may = self._may_describe(call, topic.name)
             for found in _once(topic.partitions):
-                partitions.append(self._offset_now(topic.name, found, call.api_version, committed))
+                partitions.append(self._offset_now(topic.name, found, call.api_version, committed, may))
                 count += 1
                 if not count % SLICE_ELEMENTS:
                     yield
@@ -82,19 +85,25 @@ class _Data:
         topics = []
         committed = request.isolation_level == READ_COMMITTED
         for topic in request.topics:
+            may = self._may_describe(call, topic.name)
             partitions = await gather_some(
-                self._offset(topic.name, found, call.api_version, committed)
+                self._offset(topic.name, found, call.api_version, committed, may)
                 for found in _once(topic.partitions)
             )
             topics.append(kafka.ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
         call.answer(kafka.ListOffsetsResponse(topics=topics))
 
+    def _may_describe(self, call: Call, topic: str) -> bool:
+        return self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
     def _offset_now(
-        self, topic: str, asked: _AskedOffset, version: int, committed: bool
+        self, topic: str, asked: _AskedOffset, version: int, committed: bool, may: bool
     ) -> kafka.ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
         response = kafka.ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
+            if not may:
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             if duplicate:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
             partition = self._topics.readable(topic, request.partition_index)
@@ -115,12 +124,12 @@ class _Data:
         return response
 
     async def _offset(
-        self, topic: str, asked: _AskedOffset, version: int, committed: bool
+        self, topic: str, asked: _AskedOffset, version: int, committed: bool, may: bool
     ) -> kafka.ListOffsetsResponseListOffsetsPartitionResponse:
         request, duplicate = asked
         largest = request.timestamp == MAX_TIMESTAMP and version >= MAX_TIMESTAMP_VERSION
-        if duplicate or not (request.timestamp >= 0 or largest):
-            return self._offset_now(topic, asked, version, committed)
+        if not may or duplicate or not (request.timestamp >= 0 or largest):
+            return self._offset_now(topic, asked, version, committed, may)
         response = kafka.ListOffsetsResponseListOffsetsPartitionResponse(request.partition_index)
         try:
             check_epoch(request.current_leader_epoch)
@@ -143,10 +152,13 @@ class _Data:
         """The one epoch ends where the partition ends; no other is known."""
         topics = []
         count = 0
+        # Brokers that follow ask, too: they may as brokers.
+        as_broker = self._services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
         for topic in request.topics:
             partitions = []
+            may = as_broker or self._may_describe(call, topic.topic)
             for asked in topic.partitions:
-                partitions.append(self._epoch_end(topic.topic, asked))
+                partitions.append(self._epoch_end(topic.topic, asked, may))
                 count += 1
                 if not count % SLICE_ELEMENTS:
                     yield
@@ -156,10 +168,12 @@ class _Data:
         return kafka.OffsetForLeaderEpochResponse(topics=topics)
 
     def _epoch_end(
-        self, topic: str, asked: kafka.OffsetForLeaderEpochRequestOffsetForLeaderPartition
+        self, topic: str, asked: kafka.OffsetForLeaderEpochRequestOffsetForLeaderPartition, may: bool
     ) -> kafka.OffsetForLeaderEpochResponseEpochEndOffset:
         response = kafka.OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
         try:
+            if not may:
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             partition = self._topics.readable(topic, asked.partition)
             check_epoch(asked.current_leader_epoch)
         except KafkaError as error:
@@ -192,6 +206,10 @@ def check_epoch(current_leader_epoch: int) -> None:
         raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
+def _is_transactional(batch: bytes) -> bool:
+    return len(batch) > _ATTRIBUTES_LOW and bool(batch[_ATTRIBUTES_LOW] & _TRANSACTIONAL)
+
+
 BATCHES = 100
 """How many batches of a request are handed over in one go."""
 
@@ -199,9 +217,10 @@ BATCHES = 100
 class _Produce:
     """One Produce request in progress."""
 
-    __slots__ = ("_call", "_left", "_request", "_response", "_topics", "_transactions")
+    __slots__ = ("_call", "_left", "_request", "_response", "_services", "_topics", "_transactions")
 
     def __init__(self, services: LocalServices, call: Call, request: kafka.ProduceRequest) -> None:
+        self._services = services
         self._topics = services.topics
         self._transactions = services.transactions
         self._call = call
@@ -212,24 +231,48 @@ class _Produce:
     def begin(self) -> Slices:
         """Hand all batches over; the last result answers."""
         begun = 0
+        refused = 0
+        if not self._may_be_transactional():
+            refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         for topic in self._request.topic_data:
+            error = refused
+            if not error and not self._services.may(
+                self._call, Operation.WRITE, ResourceType.TOPIC, topic.name
+            ):
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             answers = kafka.ProduceResponseTopicProduceResponse(topic.name)
             self._response.responses.append(answers)
             for asked in topic.partition_data:
                 answer = kafka.ProduceResponsePartitionProduceResponse(asked.index, base_offset=-1)
                 answers.partition_responses.append(answer)
                 self._left += 1
-                self._append(topic.name, asked, answer)
+                self._append(topic.name, asked, answer, error)
                 begun += 1
                 if not begun % BATCHES:
                     yield
         self._finished()
+
+    def _may_be_transactional(self) -> bool:
+        """Records of a transaction need its id, and leave to write under it. As in Kafka the first batch of
+        each partition tells."""
+        if not any(
+            _is_transactional(asked.records or b"")
+            for topic in self._request.topic_data
+            for asked in topic.partition_data
+        ):
+            return True
+        found = self._request.transactional_id
+        may, kind = self._services.may, ResourceType.TRANSACTIONAL_ID
+        if found is None:
+            return self._services.is_open
+        return may(self._call, Operation.WRITE, kind, found)
 
     def _append(
         self,
         topic: str,
         asked: kafka.ProduceRequestPartitionProduceData,
         answer: kafka.ProduceResponsePartitionProduceResponse,
+        refused: int,
     ) -> None:
         def done(result: AppendResult | KafkaError) -> None:
             if isinstance(result, KafkaError):
@@ -240,6 +283,8 @@ class _Produce:
 
         batch = asked.records or b""
         try:
+            if refused:
+                raise KafkaError(refused)
             if self._request.acks not in ACKS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             refuse_internal(topic, "append to")

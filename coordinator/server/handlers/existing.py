@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.gather import Gather
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices
@@ -26,6 +27,25 @@ NAME_MAX_CHARACTERS = 249
 
 Refused = dict[str, list[Any]]
 """Answers of refused entries, by topic."""
+
+
+def take_forbidden(services: Services, call: Call, request: Any, refused_class: type[Any]) -> Refused:
+    """Take the topics out of a request that who asks may not read; a refusal for each of their partitions."""
+    forbidden = [
+        topic
+        for topic in request.topics
+        if not services.may(call, Operation.READ, ResourceType.TOPIC, topic.name)
+    ]
+    if not forbidden:
+        return {}
+    refused: Refused = {}
+    for topic in forbidden:
+        refused.setdefault(topic.name, []).extend(
+            refused_class(entry.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            for entry in topic.partitions
+        )
+    request.topics = [topic for topic in request.topics if topic.name not in refused]
+    return refused
 
 
 def found_first(

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, LocalServices, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Waiter
@@ -22,6 +23,10 @@ ANSWER_MAX_BYTES = 8 * 1024 * 1024
 """Most bytes of records in one answer, whatever the client and `fetch.max.bytes` allow: an answer is put
 together in one turn of the loop. One batch larger than that still comes whole."""
 READ_COMMITTED = 1
+
+_WITHOUT_A_LOG = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""With these Kafka has not looked, and says that there are no aborted transactions, not that none were asked
+for."""
 
 
 def fetch(services: LocalServices, call: Call, request: kafka.FetchRequest) -> kafka.FetchResponse | None:
@@ -148,16 +153,23 @@ class _Fetch:
         for topic in request.topics:
             answers = kafka.FetchResponseFetchableTopicResponse(topic.topic)
             response.responses.append(answers)
+            may = self._may_read(topic.topic)
             for asked in topic.partitions:
                 data = kafka.FetchResponsePartitionData(asked.partition, high_watermark=-1, records=b"")
                 if request.isolation_level != READ_COMMITTED:
                     data.aborted_transactions = None
                 answers.partitions.append(data)
-                left -= self._look_at(topic.topic, asked, data, left)
+                left -= self._look_at(topic.topic, asked, data, left, may)
                 looked_at += 1
                 if not looked_at % SLICE_ELEMENTS:
                     yield
         return response
+
+    def _may_read(self, topic: str) -> bool:
+        """Who says to be a broker that follows needs leave for that instead."""
+        if self._request.replica_id >= 0:
+            return self._services.may(self._call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+        return self._services.may(self._call, Operation.READ, ResourceType.TOPIC, topic)
 
     def _look_at(
         self,
@@ -165,9 +177,12 @@ class _Fetch:
         asked: kafka.FetchRequestFetchPartition,
         data: kafka.FetchResponsePartitionData,
         left: int,
+        may: bool,
     ) -> int:
         """One partition; how many bytes it takes of what the answer may have."""
         try:
+            if not may:
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             partition = self._topics.readable(topic, asked.partition)
             if asked.current_leader_epoch > LEADER_EPOCH:
                 raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
@@ -175,7 +190,7 @@ class _Fetch:
             records = partition.read_tail(asked.fetch_offset, max_bytes)
         except KafkaError as error:
             data.error_code = error.code
-            data.aborted_transactions = None
+            data.aborted_transactions = [] if error.code in _WITHOUT_A_LOG else None
             self._urgent = True
             return 0
         self._partitions.append(partition)

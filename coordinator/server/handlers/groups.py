@@ -13,11 +13,13 @@ from functools import partial
 from typing import Any
 
 from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.refusals import join_refusal, refusal
 
 GROUPS_AT_A_TIME = 10
 """How many groups, with all their members, are described or deleted in one go."""
@@ -34,6 +36,19 @@ _UNKNOWN_KEY_TYPE = (
     "sent to an incompatible broker. See the broker logs for more details."
 )
 _NO_OWNER = "The coordinator is not available."
+_KEYS = {
+    GROUP_KEY_TYPE: (
+        ResourceType.GROUP,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        "Group authorization failed.",
+    ),
+    TRANSACTION_KEY_TYPE: (
+        ResourceType.TRANSACTIONAL_ID,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "Transactional Id authorization failed.",
+    ),
+}
+"""By type of key: what it names, and what is told to whom it is not described to."""
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -78,8 +93,11 @@ class _Groups:
 
     def _coordinator(self, key: str, key_type: int, call: Call) -> kafka.FindCoordinatorResponseCoordinator:
         answer = kafka.FindCoordinatorResponseCoordinator
-        if key_type not in (GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE):
+        if key_type not in _KEYS:
             return answer(key, -1, "", -1, ErrorCode.INVALID_REQUEST, _UNKNOWN_KEY_TYPE)
+        kind, code, text = _KEYS[key_type]
+        if not self._services.may(call, Operation.DESCRIBE, kind, key):
+            return answer(key, -1, "", -1, code, text if call.api_version < 4 else "")
         directory = self._services.directory_for(call)
         if key_type == GROUP_KEY_TYPE:
             node = directory.owner(self._runtime.partition_of(key))
@@ -91,8 +109,16 @@ class _Groups:
         # Before v4 Kafka answers the word NONE on success; clients show it at most.
         return answer(key, *node, ErrorCode.NONE, "NONE" if call.api_version < 4 else "")
 
-    def join(self, call: Call, request: kafka.JoinGroupRequest | kafka.SyncGroupRequest) -> Message | None:
+    def join(self, call: Call, request: kafka.JoinGroupRequest) -> Message | None:
         """Parks until the join phase is over."""
+        if not self._may_read(call, request.group_id):
+            return join_refusal(call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED, "")
+        return self._park(call, request)
+
+    def _may_read(self, call: Call, group_id: str) -> bool:
+        return self._services.may(call, Operation.READ, ResourceType.GROUP, group_id)
+
+    def _park(self, call: Call, request: kafka.JoinGroupRequest | kafka.SyncGroupRequest) -> Message | None:
         response = self._runtime.handle(request, call)
         if response is None:
             call.on_closed = partial(self._runtime.ticket_closed, request.group_id, call)
@@ -102,11 +128,15 @@ class _Groups:
         """Parks until the leader's assignment is durable."""
         if call.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             return kafka.SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        return self.join(call, request)
+        if not self._may_read(call, request.group_id):
+            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return self._park(call, request)
 
     def handle(self, call: Call, request: kafka.HeartbeatRequest | kafka.LeaveGroupRequest) -> Message | None:
         """Most heartbeats take the connection's shorter way (see `heartbeats`), unless they have to wait. The
         last member's leave is answered when its record is durable."""
+        if not self._may_read(call, request.group_id):
+            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         return self._runtime.handle(request, call)
 
     def describe(self, call: Call, request: kafka.DescribeGroupsRequest) -> Slices:
@@ -116,10 +146,14 @@ class _Groups:
             if request.include_authorized_operations:
                 for group in groups:
                     if not group.error_code:
-                        group.authorized_operations = ALL_GROUP_OPERATIONS
+                        group.authorized_operations = self._services.operations(
+                            call, ResourceType.GROUP, group.group_id, ALL_GROUP_OPERATIONS
+                        )
             return kafka.DescribeGroupsResponse(groups=groups)
 
         def ask(group_id: str, part: Part) -> Any:
+            if not self._services.may(part, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+                return refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
             return self._runtime.describe(group_id, call.api_version, part)
 
         def refused(group_id: str, error: int) -> Any:
@@ -132,7 +166,13 @@ class _Groups:
         gather = Gather(call, lambda results: kafka.DeleteGroupsResponse(results=results))
         names = dict.fromkeys(request.groups_names)
         refused = kafka.DeleteGroupsResponseDeletableGroupResult
-        return self._each(gather, names, self._runtime.delete_group, refused)
+
+        def ask(group_id: str, part: Part) -> Any:
+            if not self._services.may(part, Operation.DELETE, ResourceType.GROUP, group_id):
+                return refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            return self._runtime.delete_group(group_id, part)
+
+        return self._each(gather, names, ask, refused)
 
     def _each(
         self,
@@ -152,7 +192,8 @@ class _Groups:
         return gather.answer()
 
     def list(self, call: Call, request: kafka.ListGroupsRequest) -> Slices:
-        """All groups, or those in the asked states and of the asked types. May wait, as `describe`."""
+        """All groups that who asks may see, or those in the asked states and of the asked types. May wait, as
+        `describe`."""
         found = 0
 
         def ask(partition: int, part: Part) -> Any:
@@ -161,7 +202,20 @@ class _Groups:
             found += len(listed or ())
             return listed
 
-        gather = Gather(call, _listed)
+        may = self._services.may
+        everything = may(call, Operation.DESCRIBE, ResourceType.CLUSTER, quietly=True)
+
+        def finish(shards: list[Any]) -> kafka.ListGroupsResponse:
+            response = _listed(shards)
+            if not everything:
+                response.groups = [
+                    group
+                    for group in response.groups
+                    if may(call, Operation.DESCRIBE, ResourceType.GROUP, group.group_id, quietly=True)
+                ]
+            return response
+
+        gather = Gather(call, finish)
         for partition in range(self._runtime.partitions):
             try:
                 gather.add(partial(ask, partition), int)

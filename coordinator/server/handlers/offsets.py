@@ -14,7 +14,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
-from ringleader.coordinator.server.gather import Gather
+from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices, existing
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
@@ -39,21 +40,28 @@ class _Offsets:
 
     def commit(self, call: Call, request: kafka.OffsetCommitRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
-        if existing.missing_topics(self._topics, request):
-            then = partial(self._commit_apart, call, request)
+        if not self._services.may(call, Operation.READ, ResourceType.GROUP, request.group_id):
+            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        forbidden = existing.take_forbidden(
+            self._services, call, request, kafka.OffsetCommitResponsePartition
+        )
+        if forbidden or existing.missing_topics(self._topics, request):
+            then = partial(self._commit_apart, call, request, forbidden)
             return existing.found_first(self._services, call, request, then)
         if existing.is_long(request.topics):
             return existing.commit(self._runtime, call, request)
         return self._runtime.handle(request, call)
 
-    def _commit_apart(self, call: Call, request: kafka.OffsetCommitRequest) -> Message | Slices:
+    def _commit_apart(
+        self, call: Call, request: kafka.OffsetCommitRequest, forbidden: existing.Refused
+    ) -> Message | Slices:
         unknown = self._unknown(request.group_id)
         accepted, refused = existing.split(
             self._topics, request, kafka.OffsetCommitResponsePartition, unknown
         )
 
         def merged(response: kafka.OffsetCommitResponse) -> kafka.OffsetCommitResponse:
-            existing.merge(response.topics, refused, kafka.OffsetCommitResponseTopic)
+            existing.merge(response.topics, {**refused, **forbidden}, kafka.OffsetCommitResponseTopic)
             return response
 
         if not accepted:
@@ -73,11 +81,17 @@ class _Offsets:
 
     def delete(self, call: Call, request: kafka.OffsetDeleteRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
-        return existing.found_first(
-            self._services, call, request, partial(self._delete_existing, call, request)
+        if not self._services.may(call, Operation.DELETE, ResourceType.GROUP, request.group_id):
+            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        forbidden = existing.take_forbidden(
+            self._services, call, request, kafka.OffsetDeleteResponsePartition
         )
+        then = partial(self._delete_existing, call, request, forbidden)
+        return existing.found_first(self._services, call, request, then)
 
-    def _delete_existing(self, call: Call, request: kafka.OffsetDeleteRequest) -> Message | None:
+    def _delete_existing(
+        self, call: Call, request: kafka.OffsetDeleteRequest, forbidden: existing.Refused
+    ) -> Message | None:
         unknown = self._unknown(request.group_id, deleting=True)
         accepted, refused = existing.split(
             self._topics, request, kafka.OffsetDeleteResponsePartition, unknown
@@ -85,7 +99,7 @@ class _Offsets:
 
         def merged(response: kafka.OffsetDeleteResponse) -> kafka.OffsetDeleteResponse:
             if not response.error_code:
-                existing.merge(response.topics, refused, kafka.OffsetDeleteResponseTopic)
+                existing.merge(response.topics, {**refused, **forbidden}, kafka.OffsetDeleteResponseTopic)
             return response
 
         request.topics = accepted  # perhaps nothing: whether there is such a group is told in any case
@@ -103,10 +117,17 @@ class _Offsets:
             groups = [kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
+        hidden: list[list[kafka.OffsetFetchResponseTopics] | None] = []
+        """Of each group, refusals of topics that who asks may not see; None: it names no topics."""
 
         def finish(parts: list[kafka.OffsetFetchResponseGroup]) -> Message:
             left = iter(parts)
             found = [_joined(some, list(islice(left, len(some)))) for some in asked]
+            for group, refused in zip(found, hidden, strict=True):
+                if not group.error_code:
+                    group.topics = (
+                        self._seen(call, group.topics) if refused is None else group.topics + refused
+                    )
             if version >= SEVERAL_GROUPS_VERSION:
                 return kafka.OffsetFetchResponse(groups=found)
             if found[0].error_code:
@@ -117,6 +138,11 @@ class _Offsets:
         work = 0
         for group in groups:
             asked.append([])
+            hidden.append(self._take_hidden(call, group))
+            if not self._services.may(call, Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
+                asked[-1].append(None)
+                gather.add(partial(_not_seen, group.group_id), int)
+                continue
             for wanted in self._wanted(group):
                 asked[-1].append(wanted)
                 if work > SLICE_ELEMENTS:
@@ -130,6 +156,29 @@ class _Offsets:
                 work += 10 + sum(1 + len(partitions) for _, partitions in wanted or ())
         return gather.answer()
 
+    def _take_hidden(
+        self, call: Call, group: kafka.OffsetFetchRequestGroup
+    ) -> list[kafka.OffsetFetchResponseTopics] | None:
+        """Take topics out of a request that who asks may not see; a refusal for each. None: it names none."""
+        if group.topics is None:
+            return None
+        hidden = [
+            topic
+            for topic in group.topics
+            if not self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        ]
+        if hidden:
+            names = {topic.name for topic in hidden}
+            group.topics = [topic for topic in group.topics if topic.name not in names]
+        return [_hidden(topic) for topic in hidden]
+
+    def _seen(
+        self, call: Call, topics: list[kafka.OffsetFetchResponseTopics]
+    ) -> list[kafka.OffsetFetchResponseTopics]:
+        """Those of all topics that who asks may see."""
+        may = partial(self._services.may, call, Operation.DESCRIBE, ResourceType.TOPIC, quietly=True)
+        return [topic for topic in topics if may(topic.name)]
+
     def _wanted(self, group: kafka.OffsetFetchRequestGroup) -> Iterable[existing.Slice | None]:
         """What to ask the group machine for, in slices; None: for all there is."""
         if group.topics is not None:
@@ -142,6 +191,23 @@ class _Offsets:
 
 def _refused(group_id: str, error: int) -> kafka.OffsetFetchResponseGroup:
     return kafka.OffsetFetchResponseGroup(group_id=group_id, error_code=error)
+
+
+def _not_seen(group_id: str, part: Part) -> kafka.OffsetFetchResponseGroup:
+    return _refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+
+def _hidden(topic: kafka.OffsetFetchRequestTopics) -> kafka.OffsetFetchResponseTopics:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return kafka.OffsetFetchResponseTopics(
+        name=topic.name,
+        partitions=[
+            kafka.OffsetFetchResponsePartitions(
+                partition_index=index, committed_offset=-1, metadata="", error_code=code
+            )
+            for index in topic.partition_indexes
+        ],
+    )
 
 
 def _joined(

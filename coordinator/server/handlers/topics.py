@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
 from ringleader.coordinator.server.handlers.configs import topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
@@ -25,6 +26,7 @@ REPLICATION_FACTOR = 1
 TOPIC_OPERATIONS = 0b1101_1111_1000
 """What everybody may do with a topic, as bits: read, write, create, delete, alter, describe and both of its
 configurations (KIP-430)."""
+REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
 CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """Likewise for the cluster: create, alter, describe, cluster action, configurations, idempotent write."""
 
@@ -46,9 +48,9 @@ class _Topics:
         """Topics that are asked for by name are created first, if that is allowed and they are missing."""
         asked = request.topics
         if asked is None or (not asked and call.api_version == 0):
-            everything = list(self._topics.all())
+            seen = [info for info in self._topics.all() if self._may_describe(call, info.name, quietly=True)]
             return (
-                yield from self._metadata(call, request, (self._found(info, request) for info in everything))
+                yield from self._metadata(call, request, (self._found(call, info, request) for info in seen))
             )
         by_id_allowed = call.api_version >= 12
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
@@ -57,10 +59,27 @@ class _Topics:
             return (yield from self._metadata(call, request, refused))
         create = request.allow_auto_topic_creation or call.api_version < 4
         missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
+        failed = self._not_to_create(call, missing)
+        missing = [name for name in missing if name not in failed]
         if missing:
-            self._services.spawn(call, self._create_missing(call, request, asked, missing))
+            self._services.spawn(call, self._create_missing(call, request, asked, missing, failed))
             return None
-        return (yield from self._metadata(call, request, self._asked(asked, request, {})))
+        return (yield from self._metadata(call, request, self._asked(call, asked, request, failed)))
+
+    def _may_describe(self, call: Call, name: str, *, quietly: bool = False) -> bool:
+        return self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
+
+    def _not_to_create(self, call: Call, names: list[str]) -> dict[str, int]:
+        """Why some of these are not created, for who asks may not."""
+        services = self._services
+        if not names or services.may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True):
+            return {}
+        return {
+            name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            for name in names
+            if not self._may_describe(call, name, quietly=True)
+            or not services.may(call, Operation.CREATE, ResourceType.TOPIC, name)
+        }
 
     def _missing(self, asked: list[kafka.MetadataRequestTopic]) -> list[str]:
         names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
@@ -72,9 +91,8 @@ class _Topics:
         request: kafka.MetadataRequest,
         asked: list[kafka.MetadataRequestTopic],
         missing: list[str],
+        failed: dict[str, int],
     ) -> None:
-        failed: dict[str, int] = {}
-
         async def create(name: str) -> None:
             try:
                 await self._topics.create(name)
@@ -85,24 +103,43 @@ class _Topics:
         await gather_some(map(create, missing))
 
         def finish() -> Slices:
-            call.answer((yield from self._metadata(call, request, self._asked(asked, request, failed))))
+            call.answer((yield from self._metadata(call, request, self._asked(call, asked, request, failed))))
 
         for _ in finish():
             await asyncio.sleep(0)
 
     def _asked(
-        self, asked: list[kafka.MetadataRequestTopic], request: kafka.MetadataRequest, failed: dict[str, int]
+        self,
+        call: Call,
+        asked: list[kafka.MetadataRequestTopic],
+        request: kafka.MetadataRequest,
+        failed: dict[str, int],
     ) -> Iterator[kafka.MetadataResponseTopic]:
         for topic in {(topic.name, topic.topic_id): topic for topic in asked}.values():
             name = topic.name
             info = self._described(topic)
-            if info is not None:
-                yield self._found(info, request)
+            hidden = name if info is None else info.name
+            if hidden is not None and not self._may_describe(call, hidden):
+                # Whether it exists is not told; an id says nothing by itself.
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                yield kafka.MetadataResponseTopic(error_code=code, name=name, topic_id=topic.topic_id)
+            elif info is not None:
+                yield self._found(call, info, request)
             elif name is None:
                 code = ErrorCode.UNKNOWN_TOPIC_ID
                 yield kafka.MetadataResponseTopic(error_code=code, name=None, topic_id=topic.topic_id)
             else:
-                yield kafka.MetadataResponseTopic(error_code=failed.get(name) or _missing(name), name=name)
+                yield self._not_found(call, name, request, failed.get(name, ErrorCode.NONE))
+
+    def _not_found(
+        self, call: Call, name: str, request: kafka.MetadataRequest, failed: int
+    ) -> kafka.MetadataResponseTopic:
+        topic = kafka.MetadataResponseTopic(error_code=failed or _missing(name), name=name)
+        if request.include_topic_authorized_operations and failed != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            topic.topic_authorized_operations = self._services.operations(
+                call, ResourceType.TOPIC, name, topic.topic_authorized_operations
+            )
+        return topic
 
     def _described(
         self, topic: kafka.MetadataRequestTopic | kafka.DeleteTopicsRequestDeleteTopicState
@@ -111,7 +148,9 @@ class _Topics:
             return self._topics.describe_id(topic.topic_id)
         return self._topics.describe(topic.name)
 
-    def _found(self, info: TopicInfo, request: kafka.MetadataRequest) -> kafka.MetadataResponseTopic:
+    def _found(
+        self, call: Call, info: TopicInfo, request: kafka.MetadataRequest
+    ) -> kafka.MetadataResponseTopic:
         node = [self._services.node_id]
         topic = kafka.MetadataResponseTopic(
             name=info.name,
@@ -129,7 +168,9 @@ class _Topics:
             ],
         )
         if request.include_topic_authorized_operations:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+            topic.topic_authorized_operations = self._services.operations(
+                call, ResourceType.TOPIC, info.name, TOPIC_OPERATIONS
+            )
         return topic
 
     def _metadata(
@@ -142,7 +183,7 @@ class _Topics:
             controller_id=services.node_id,
         )
         if request.include_cluster_authorized_operations:
-            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+            response.cluster_authorized_operations = services.cluster_operations(call, CLUSTER_OPERATIONS)
         partitions = 0
         for topic in topics:
             response.topics.append(topic)
@@ -160,20 +201,26 @@ class _Topics:
 
     async def _create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
         results = await gather_some(
-            self._create_one(topic, twice, call.api_version, request.validate_only)
+            self._create_one(call, topic, twice, request.validate_only)
             for topic, twice in once(request.topics, lambda topic: topic.name)
         )
         call.answer(kafka.CreateTopicsResponse(topics=results))
 
     async def _create_one(
-        self, topic: kafka.CreateTopicsRequestCreatableTopic, twice: bool, version: int, validate_only: bool
+        self, call: Call, topic: kafka.CreateTopicsRequestCreatableTopic, twice: bool, validate_only: bool
     ) -> kafka.CreateTopicsResponseCreatableTopicResult:
         result = kafka.CreateTopicsResponseCreatableTopicResult(name=topic.name, error_message=None)
         configs = {config.name: config.value for config in topic.configs}
         try:
             if twice:
                 raise _duplicate(topic.name)
-            partitions = self._partitions_asked(topic, version)
+            may = self._services.may
+            if not (
+                may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True)
+                or may(call, Operation.CREATE, ResourceType.TOPIC, topic.name)
+            ):
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+            partitions = self._partitions_asked(topic, call.api_version)
             if len(configs) < len(topic.configs):
                 raise KafkaError(ErrorCode.INVALID_CONFIG, "A config is given twice.")
             info = await self._topics.create(topic.name, partitions, configs, validate_only=validate_only)
@@ -181,6 +228,9 @@ class _Topics:
             tell(result, error)
             return result
         result.topic_id = ZERO_UUID if validate_only else info.id
+        if not may(call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name, quietly=True):
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return result
         result.num_partitions = info.partitions
         result.replication_factor = REPLICATION_FACTOR
         result.configs = [
@@ -236,35 +286,48 @@ class _Topics:
         ]
         once = list({(topic.name, topic.topic_id): topic for topic in asked}.values())
         try:
-            results = await asyncio.gather(*(self._delete_one(topic, call.api_version) for topic in once))
+            results = await asyncio.gather(*(self._delete_one(call, topic) for topic in once))
         except Exception:
             call.close("failed")
             raise
         call.answer(kafka.DeleteTopicsResponse(responses=list(results)))
 
     async def _delete_one(
-        self, topic: kafka.DeleteTopicsRequestDeleteTopicState, version: int
+        self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState
     ) -> kafka.DeleteTopicsResponseDeletableTopicResult:
         result = kafka.DeleteTopicsResponseDeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
-            info = self._to_delete(topic, version)
+            info = self._to_delete(call, topic)
+            if self._may_delete(call, Operation.DESCRIBE, info.name, quietly=True):
+                result.name = info.name
+            if not self._may_delete(call, Operation.DELETE, info.name):
+                raise KafkaError(*REFUSED)
             result.name, result.topic_id = info.name, info.id
+            refuse_internal(info.name, "delete")
             await self._topics.delete(info.name, self._services.runtime.forget_topic)
         except KafkaError as error:
             tell(result, error)
         return result
 
-    def _to_delete(self, topic: kafka.DeleteTopicsRequestDeleteTopicState, version: int) -> TopicInfo:
+    def _may_delete(self, call: Call, operation: Operation, name: str, *, quietly: bool = False) -> bool:
+        """Who may delete in the cluster may delete every topic, and see it."""
+        may = self._services.may
+        return may(call, Operation.DELETE, ResourceType.CLUSTER, quietly=True) or may(
+            call, operation, ResourceType.TOPIC, name, quietly=quietly
+        )
+
+    def _to_delete(self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState) -> TopicInfo:
         if not self._services.settings.delete_topic_enable:
-            code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
+            code = ErrorCode.TOPIC_DELETION_DISABLED if call.api_version >= 3 else ErrorCode.INVALID_REQUEST
             raise KafkaError(code, "Topics cannot be deleted here (delete.topic.enable).")
         if (topic.name is None) == (topic.topic_id == ZERO_UUID):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Give a name or an id, and not both.")
         info = self._described(topic)
         if info is None:
             by_id = topic.name is None
+            if topic.name is not None and not self._may_delete(call, Operation.DESCRIBE, topic.name):
+                raise KafkaError(*REFUSED)
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        refuse_internal(info.name, "delete")
         return info
 
     # ---- CreatePartitions ----
@@ -275,18 +338,24 @@ class _Topics:
 
     async def _create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
         results = await gather_some(
-            self._grow(topic, twice, request.validate_only)
+            self._grow(call, topic, twice, request.validate_only)
             for topic, twice in once(request.topics, lambda topic: topic.name)
         )
         call.answer(kafka.CreatePartitionsResponse(results=results))
 
     async def _grow(
-        self, topic: kafka.CreatePartitionsRequestCreatePartitionsTopic, twice: bool, validate_only: bool
+        self,
+        call: Call,
+        topic: kafka.CreatePartitionsRequestCreatePartitionsTopic,
+        twice: bool,
+        validate_only: bool,
     ) -> kafka.CreatePartitionsResponseCreatePartitionsTopicResult:
         result = kafka.CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
         try:
             if twice:
                 raise _duplicate(topic.name)
+            if not self._services.may(call, Operation.ALTER, ResourceType.TOPIC, topic.name):
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             info = self._topics.describe(topic.name)
             if info is not None:
                 refuse_internal(info.name, "add partitions to")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Message, Slices, existing
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
@@ -67,6 +68,11 @@ class _Transactions:
         self, call: Call, request: kafka.InitProducerIdRequest
     ) -> kafka.InitProducerIdResponse | None:
         """A fresh id for every request without a transactional id."""
+        if request.transactional_id is None:
+            if not self._may_produce(call):
+                return _producer(Result(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        elif not self._may_write(call, request.transactional_id):
+            return _producer(Result(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         if (request.producer_id == -1) != (request.producer_epoch == -1):
             return _producer(Result(ErrorCode.INVALID_REQUEST))
         if request.transactional_id is None:
@@ -85,6 +91,19 @@ class _Transactions:
         )
         return None
 
+    def _may_produce(self, call: Call) -> bool:
+        """Who may write to any topic may do so idempotently (KIP-679)."""
+        services = self._services
+        return services.may_some(call, Operation.WRITE, ResourceType.TOPIC) or services.may(
+            call, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER
+        )
+
+    def _may_write(self, call: Call, transactional_id: str) -> bool:
+        return self._services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+    def _may_read(self, call: Call, group_id: str) -> bool:
+        return self._services.may(call, Operation.READ, ResourceType.GROUP, group_id)
+
     async def _new_producer_id(self, call: Call) -> None:
         try:
             producer_id = await self._topics.new_producer_id()
@@ -95,14 +114,14 @@ class _Transactions:
 
     # ---- AddPartitionsToTxn ----
 
-    def add_partitions(
-        self, call: Call, request: kafka.AddPartitionsToTxnRequest
-    ) -> kafka.AddPartitionsToTxnResponse | None:
+    def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message | None:
         """All of them or none: if one does not exist, the others were not attempted."""
+        if not self._may_write(call, request.v3_and_below_transactional_id):
+            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         asked = [
             (topic.name, partition) for topic in request.v3_and_below_topics for partition in topic.partitions
         ]
-        refused = {partition: code for partition in asked if (code := self._refusal(partition))}
+        refused = {partition: code for partition in asked if (code := self._refusal(call, partition))}
         if refused:
             return _added({one: refused.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in asked})
         producer = Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
@@ -111,8 +130,10 @@ class _Transactions:
         self._transactions.add_partitions(request.v3_and_below_transactional_id, producer, asked, ticket)
         return None
 
-    def _refusal(self, partition: Partition) -> int:
-        """Why nobody may produce to it; 0: everybody may."""
+    def _refusal(self, call: Call, partition: Partition) -> int:
+        """Why who asks may not produce to it; 0: nothing is against it."""
+        if not self._services.may(call, Operation.WRITE, ResourceType.TOPIC, partition[0]):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         info = self._topics.describe(partition[0])
         if info is None or not 0 <= partition[1] < info.partitions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -120,26 +141,42 @@ class _Transactions:
 
     # ---- AddOffsetsToTxn, EndTxn ----
 
-    def add_offsets(self, call: Call, request: kafka.AddOffsetsToTxnRequest) -> None:
+    def add_offsets(self, call: Call, request: kafka.AddOffsetsToTxnRequest) -> Message | None:
         """Take the offsets of a group in."""
+        if not self._may_write(call, request.transactional_id):
+            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not self._may_read(call, request.group_id):
+            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         producer = Producer(request.producer_id, request.producer_epoch)
         ticket = _Ticket(
             call, FENCED_VERSION, lambda result: kafka.AddOffsetsToTxnResponse(error_code=result.error)
         )
         self._transactions.add_group(request.transactional_id, producer, request.group_id, ticket)
+        return None
 
-    def end(self, call: Call, request: kafka.EndTxnRequest) -> None:
+    def end(self, call: Call, request: kafka.EndTxnRequest) -> Message | None:
         """Answered when it is decided; readers see it when the markers are written, soon after."""
+        if not self._may_write(call, request.transactional_id):
+            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         producer = Producer(request.producer_id, request.producer_epoch)
         ticket = _Ticket(call, FENCED_VERSION, lambda result: kafka.EndTxnResponse(error_code=result.error))
         self._transactions.end(request.transactional_id, producer, request.committed, ticket)
+        return None
 
     # ---- TxnOffsetCommit ----
 
     def commit_offsets(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices:
         """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
         in the open transaction of this producer."""
+        if not self._may_write(call, request.transactional_id):
+            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not self._may_read(call, request.group_id):
+            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        forbidden = existing.take_forbidden(
+            self._services, call, request, kafka.TxnOffsetCommitResponsePartition
+        )
         accepted, refused = existing.split(self._topics, request, kafka.TxnOffsetCommitResponsePartition)
+        refused.update(forbidden)
 
         def finish(response: kafka.TxnOffsetCommitResponse) -> kafka.TxnOffsetCommitResponse:
             if call.api_version < LOADING_VERSION:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.exchange import told_name
 from ringleader.coordinator.security.scram import (
@@ -53,6 +54,13 @@ class _Users:
         self, call: Call, request: kafka.DescribeUserScramCredentialsRequest
     ) -> kafka.DescribeUserScramCredentialsResponse:
         """Mechanisms and iterations; nothing that a password could be guessed from."""
+        if not self._services.may(call, Operation.DESCRIBE, ResourceType.CLUSTER):
+            code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            # Kafka names nobody, but counts.
+            refused = [_Described("", code, error_message=None) for _ in request.users or ()]
+            return kafka.DescribeUserScramCredentialsResponse(
+                error_code=code, error_message=None, results=refused
+            )
         known = self._security.users.known()
         asked = Counter(one.name for one in request.users or ())
         results = [
@@ -78,10 +86,20 @@ class _Users:
         ]
         return _Described(user, error_message=None, credential_infos=infos)
 
-    def alter(self, call: Call, request: kafka.AlterUserScramCredentialsRequest) -> None:
+    def alter(
+        self, call: Call, request: kafka.AlterUserScramCredentialsRequest
+    ) -> kafka.AlterUserScramCredentialsResponse | None:
         """Answered when it is durable. What is wrong with one user is no matter for the others."""
+        if not self._services.may(call, Operation.ALTER, ResourceType.CLUSTER):
+            refused = KafkaError(
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "The request needs ALTER permission."
+            )
+            names = {one.name for one in request.deletions} | {one.name for one in request.upsertions}
+            results = [_altered(name, refused) for name in sorted(names)]
+            return kafka.AlterUserScramCredentialsResponse(results=results)
         self._services.spawn(call, self._alter(call, request))
         call.on_closed = None  # what was begun goes on when its asker is gone
+        return None
 
     async def _alter(self, call: Call, request: kafka.AlterUserScramCredentialsRequest) -> None:
         async with self._altering:

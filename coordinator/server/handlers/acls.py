@@ -1,0 +1,214 @@
+"""ACLs: DescribeAcls (29), CreateAcls (30), DeleteAcls (31), all v1-3: v2 flexible, v3 users as resources.
+
+What is changed is durable before it is answered, and counts from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from ringleader.coordinator.security.acls import (
+    MAX_ACLS,
+    AclBinding,
+    AclFilter,
+    Authorizer,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    check,
+    to_key,
+)
+from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, tell
+from ringleader.protocol import messages as kafka
+from ringleader.protocol.errors import ErrorCode, KafkaError
+
+
+def register(services: LocalServices) -> dict[int, Handler]:
+    """Handlers of this family."""
+    family = _Acls(services)
+    return {29: family.describe, 30: family.create, 31: family.delete}
+
+
+class _Acls:
+    def __init__(self, services: LocalServices) -> None:
+        self._services = services
+
+    def _find(self, call: Call, operation: Operation, disabled: str) -> tuple[Authorizer, SecurityStore]:
+        """Raises KafkaError: who asks may not, or there are no ACLs here."""
+        if not self._services.may(call, operation, ResourceType.CLUSTER):
+            text = f"The request needs {operation.name} permission."
+            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
+        security = self._services.security
+        if security is None or security.authorizer is None:
+            raise KafkaError(ErrorCode.SECURITY_DISABLED, disabled)
+        return security.authorizer, security.store
+
+    def describe(self, call: Call, request: kafka.DescribeAclsRequest) -> kafka.DescribeAclsResponse | None:
+        """The ACLs that the filter means, by pattern."""
+        response = kafka.DescribeAclsResponse()
+        try:
+            authorizer, _ = self._find(call, Operation.DESCRIBE, "No Authorizer is configured on the broker")
+            wanted = _filter(request)
+        except KafkaError as error:
+            tell(response, error)
+            return response
+        except ValueError as error:
+            call.close(str(error))
+            return None
+        response.resources = [
+            kafka.DescribeAclsResponseDescribeAclsResource(
+                kind,
+                name,
+                pattern_type,
+                [kafka.DescribeAclsResponseAclDescription(*acl[3:]) for acl in acls],
+            )
+            for (kind, name, pattern_type), acls in groupby(authorizer.matching(wanted), lambda acl: acl[:3])
+        ]
+        return response
+
+    def create(self, call: Call, request: kafka.CreateAclsRequest) -> kafka.CreateAclsResponse | None:
+        """Each by itself; what is there already stays."""
+        results = [kafka.CreateAclsResponseAclCreationResult(error_message=None) for _ in request.creations]
+        response = kafka.CreateAclsResponse(results=results)
+        try:
+            authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
+            asked = [_binding(creation) for creation in request.creations]
+        except KafkaError as error:
+            for result in results:
+                tell(result, error)
+            return response
+        except ValueError as error:
+            call.close(str(error))
+            return None
+        self._services.spawn(None, self._create(call, response, authorizer, store, asked))
+        return None
+
+    async def _create(
+        self,
+        call: Call,
+        response: kafka.CreateAclsResponse,
+        authorizer: Authorizer,
+        store: SecurityStore,
+        asked: Sequence[AclBinding],
+    ) -> None:
+        added: dict[AclBinding, list[Any]] = {}
+        for acl, result in zip(asked, response.results, strict=True):
+            try:
+                check(acl)
+                if acl in authorizer:
+                    continue
+                if len(authorizer) + len(added) >= MAX_ACLS and acl not in added:
+                    raise KafkaError(ErrorCode.POLICY_VIOLATION, f"There are {MAX_ACLS:,} ACLs at most.")
+            except KafkaError as error:
+                tell(result, error)
+            else:
+                added.setdefault(acl, []).append(result)
+        try:
+            if added:
+                await store.change("acls", {to_key(acl): {} for acl in added})
+        except KafkaError as error:
+            for result in [result for results in added.values() for result in results]:
+                tell(result, error)
+        else:
+            self._note(call, "ACL created", added)
+        call.answer(response)
+
+    def delete(self, call: Call, request: kafka.DeleteAclsRequest) -> kafka.DeleteAclsResponse | None:
+        """Whatever any of the filters means, all of it or nothing."""
+        results = [
+            kafka.DeleteAclsResponseDeleteAclsFilterResult(error_message=None) for _ in request.filters
+        ]
+        response = kafka.DeleteAclsResponse(filter_results=results)
+        try:
+            authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
+            found = [authorizer.matching(_filter(wanted)) for wanted in request.filters]
+        except KafkaError as error:
+            for result in results:
+                tell(result, error)
+            return response
+        except ValueError as error:
+            call.close(str(error))
+            return None
+        self._services.spawn(None, self._delete(call, response, store, found))
+        return None
+
+    async def _delete(
+        self,
+        call: Call,
+        response: kafka.DeleteAclsResponse,
+        store: SecurityStore,
+        found: Sequence[Sequence[AclBinding]],
+    ) -> None:
+        removed = {acl for acls in found for acl in acls}
+        try:
+            if removed:
+                await store.change("acls", {to_key(acl): None for acl in removed})
+        except KafkaError as error:
+            for result in response.filter_results:
+                tell(result, error)
+        else:
+            self._note(call, "ACL deleted", removed)
+            for result, acls in zip(response.filter_results, found, strict=True):
+                result.matching_acls = [_matching(acl) for acl in acls]
+        call.answer(response)
+
+    def _note(self, call: Call, event: str, acls: Iterable[AclBinding]) -> None:
+        audit = self._services.audit
+        if audit is not None:
+            for acl in acls:
+                audit.acl_changed(call, event, acl)
+
+
+def _filter(request: kafka.DescribeAclsRequest | kafka.DeleteAclsRequestDeleteAclsFilter) -> AclFilter:
+    """Raises ValueError for numbers that mean nothing: as in Kafka such a request cannot be read."""
+    return AclFilter(
+        _known(ResourceType, request.resource_type_filter),
+        request.resource_name_filter,
+        _known(PatternType, request.pattern_type_filter),
+        request.principal_filter,
+        request.host_filter,
+        _known(Operation, request.operation),
+        _known(Permission, request.permission_type),
+    )
+
+
+def _binding(asked: kafka.CreateAclsRequestAclCreation) -> AclBinding:
+    """Raises ValueError likewise, and KafkaError for what is for filters only."""
+    acl = AclBinding(
+        _known(ResourceType, asked.resource_type),
+        asked.resource_name,
+        _known(PatternType, asked.resource_pattern_type),
+        asked.principal,
+        asked.host,
+        _known(Operation, asked.operation),
+        _known(Permission, asked.permission_type),
+    )
+    if {ResourceType.ANY} & {acl.resource_type} or acl.pattern_type in (PatternType.ANY, PatternType.MATCH):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if acl.operation == Operation.ANY or acl.permission == Permission.ANY:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return acl
+
+
+def _known(kind: Any, number: int) -> Any:
+    if number not in kind.__members__.values() or number == 0:
+        raise ValueError(f"{kind.__name__} {number} is not known")
+    return kind(number)
+
+
+def _matching(acl: AclBinding) -> kafka.DeleteAclsResponseDeleteAclsMatchingAcl:
+    kind, name, pattern_type, principal, host, operation, permission = acl
+    return kafka.DeleteAclsResponseDeleteAclsMatchingAcl(
+        error_message=None,
+        resource_type=kind,
+        resource_name=name,
+        pattern_type=pattern_type,
+        principal=principal,
+        host=host,
+        operation=operation,
+        permission_type=permission,
+    )
