@@ -16,9 +16,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ringleader.coordinator.config_text import (
+    ENV_PREFIX,
+    LISTENER_NAME,
     Option,
     SettingsError,
     dotted,
+    of_listener,
     one_sentence,
     options_of,
     read_settings_file,
@@ -36,6 +39,7 @@ from ringleader.coordinator.security.listeners import (
     parse_named_addresses,
     parse_named_protocols,
 )
+from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
@@ -114,6 +118,8 @@ def parse_bootstrap(value: Any) -> Any:
     return addresses
 
 
+ENV_LISTENER_NAME = ENV_PREFIX + "LISTENER_NAME_"
+
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
 MechanismsField = Annotated[tuple[str, ...], BeforeValidator(parse_mechanisms)]
 ListenersField = Annotated[tuple[NamedAddress, ...], BeforeValidator(parse_named_addresses)]
@@ -122,7 +128,11 @@ BootstrapField = Annotated[tuple[Address, ...], BeforeValidator(parse_bootstrap)
 TopicsField = Annotated[tuple[TopicSpec, ...], BeforeValidator(parse_topics), AfterValidator(_unique)]
 
 
-class Settings(GroupSettings, TransactionSettings, TopicSettings):
+OF_LISTENERS = tuple(TlsSettings.model_fields)
+"""What one listener may have for itself."""
+
+
+class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     """Everything an operator may change. The descriptions are the documentation (docs/settings.md)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -158,6 +168,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         description="Other machines may come without authentication: on an address other than loopback, to a "
         "listener that asks nobody who they are.",
     )
+    listener_name: dict[str, dict[str, Any]] = Field({}, exclude=True)
+    """By listener, in lower case: what it has for itself, as `listener.name.NAME.SETTING` says."""
     data_dir: Path = Field(
         Path("ringleader-data"),
         description="Directory of everything that must outlive the process. One daemon at a time.",
@@ -293,6 +305,20 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         description="A connection on which nothing moved for this long is closed. Waiting for a rebalance or "
         "for records is not idling.",
     )
+    tls_handshake_timeout_ms: int = Field(
+        10_000,
+        ge=100,
+        le=600_000,
+        description="A TLS handshake that is not over in this time, waiting for its turn included, ends the "
+        "connection.",
+    )
+    tls_max_handshakes: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        description="TLS handshakes under way at a time; more wait. Who comes from another address than most "
+        "of them need not: the oldest one of that address ends.",
+    )
     socket_listen_backlog_size: int = Field(
         4_096,
         ge=1,
@@ -329,7 +355,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         description="How clients may prove who they are at listeners with SASL, separated by commas: "
         "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN.",
     )
-    sasl_plain_without_tls: bool = Field(
+    sasl_cleartext_without_tls: bool = Field(
         False,
         description="PLAIN is offered at SASL_PLAINTEXT listeners, too: whoever is on the way reads "
         "passwords.",
@@ -426,15 +452,15 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
 
     def _check(self, listener: Listener) -> None:
         protocol = listener.security_protocol
-        if protocol.tls:
-            raise ValueError(f"listeners: {listener} has {protocol}, which is not served yet")
         if protocol.sasl:
             self._check_sasl(listener)
             return
-        if not self.allow_plaintext and not listener.address.is_loopback:
+        asks = protocol.tls and self.for_listener(listener).ssl_client_auth == "required"
+        if not asks and not self.allow_plaintext and not listener.address.is_loopback:
             raise ValueError(
                 f"whoever reaches {listener} could do everything, as it asks nobody who they are: listen on "
-                f"127.0.0.1, or give --allow-plaintext if the network lets nobody else in"
+                f"127.0.0.1, set ssl.client.auth to required where it is SSL, or give --allow-plaintext if "
+                f"the network lets nobody else in"
             )
 
     def _check_sasl(self, listener: Listener) -> None:
@@ -443,13 +469,22 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings):
         if not self.mechanisms(listener):
             raise ValueError(
                 f"{listener}: sasl.enabled.mechanisms has none that may be offered without TLS; PLAIN is one "
-                f"with sasl.plain.without.tls"
+                f"with sasl.cleartext.without.tls"
             )
 
     def mechanisms(self, listener: Listener) -> list[str]:
         """By which SASL mechanisms clients may prove who they are there."""
-        hidden = listener.security_protocol.tls or self.sasl_plain_without_tls
+        hidden = listener.security_protocol.tls or self.sasl_cleartext_without_tls
         return [name for name in self.sasl_enabled_mechanisms if name != "PLAIN" or hidden]
+
+    def for_listener(self, listener: Listener) -> Settings:
+        """The settings as this listener has them: its own before those of all."""
+        own = self.listener_name.get(listener.name.lower(), {})
+        read = Settings(**own)
+        more = {field: getattr(read, field) for field in own}
+        if listener.security_protocol.sasl and "ssl_client_auth" not in own:
+            more["ssl_client_auth"] = "none"  # as in Kafka: who it is, SASL says
+        return self.model_copy(update=more)
 
 
 def options() -> list[Option]:
@@ -469,9 +504,18 @@ def load_settings(
     """
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
+    listeners: dict[str, dict[str, Any]] = {}
     if file is not None:
         for name, value in read_settings_file(file, [option.field for option in options()]).items():
-            values[name], origin[name] = value, f"{dotted(name)} in {file}"
+            if name.startswith(LISTENER_NAME):
+                _keep(listeners, name.removeprefix(LISTENER_NAME), ".", value, f"{name} in {file}")
+            else:
+                values[name], origin[name] = value, f"{dotted(name)} in {file}"
+    for name, value in (environ or {}).items():
+        if name.startswith(ENV_LISTENER_NAME):
+            _keep(listeners, name.removeprefix(ENV_LISTENER_NAME), "_", value, f"environment {name}")
+    if listeners:
+        values["listener_name"] = listeners
     for option in options():
         if environ is not None and option.env in environ:
             values[option.field], origin[option.field] = environ[option.env], f"environment {option.env}"
@@ -493,7 +537,37 @@ def load_settings(
     if settings.cluster and settings.topic:
         raise SettingsError("topic is for a node by itself: make topics of a cluster with its own tools.")
     try:
-        settings.served()
+        _check_listeners(settings)
     except ValueError as error:
         raise SettingsError(f"{error}.") from None
     return settings
+
+
+def _keep(listeners: dict[str, dict[str, Any]], rest: str, separator: str, value: Any, origin: str) -> None:
+    """One setting that a listener has for itself. Raises `SettingsError`."""
+    found = of_listener(rest, OF_LISTENERS, separator)
+    if found is None:
+        raise SettingsError(f"{origin}: there is no such setting of a listener.")
+    listener, field = found
+    try:
+        Settings(**{field: value})
+    except ValidationError as error:
+        raise SettingsError(one_sentence(error, {field: origin})) from None
+    listeners.setdefault(listener, {})[field] = value
+
+
+def _check_listeners(settings: Settings) -> None:
+    """Raises ValueError: one sentence."""
+    found = settings.served()
+    names = [listener.name.lower() for listener in found]
+    for name in settings.listener_name:
+        if name not in names:
+            raise ValueError(f"listener.name.{name} is of no listener; there are {', '.join(names)}")
+    for listener in found:
+        if listener.security_protocol.tls:
+            from ringleader.coordinator.security.tls import context_of
+
+            try:
+                context_of(settings.for_listener(listener))
+            except ValueError as error:
+                raise ValueError(f"{listener}: {error}") from None

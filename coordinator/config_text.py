@@ -17,6 +17,9 @@ ENV_PREFIX = "RINGLEADER_"
 FILE_MAX_BYTES = 1_048_576
 """A settings file larger than this is a mistake."""
 
+SECRETS = ("_key", "_password")
+"""Ends of names of settings whose values nobody is shown."""
+
 _UNITS = {"_ms": "milliseconds", "_bytes": "bytes", "_minutes": "minutes"}
 
 
@@ -98,11 +101,25 @@ def one_sentence(error: ValidationError, origin: Mapping[str, str]) -> str:
     if first["type"] == "extra_forbidden":
         return f"{origin.get(name, dotted(name))}: there is no such setting."
     problem = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return f"{origin.get(name, dotted(name))}: {problem}, got {first['input']!r}."
+    got = "" if name.endswith(SECRETS) else f", got {first['input']!r}"
+    return f"{origin.get(name, dotted(name))}: {problem}{got}."
+
+
+LISTENER_NAME = "listener.name."
+
+
+def of_listener(rest: str, fields: Iterable[str], separator: str) -> tuple[str, str] | None:
+    """Listener, in lower case, and field of what stands behind `listener.name.`; None: of no field."""
+    for field in sorted(fields, key=len, reverse=True):
+        end = separator + field.replace("_", separator)
+        if len(rest) > len(end) and rest.lower().endswith(end):
+            return rest[: -len(end)].lower(), field
+    return None
 
 
 def read_settings_file(path: Path, known: Iterable[str]) -> dict[str, Any]:
-    """Field name -> value as written. Raises `SettingsError`, for an unknown name too."""
+    """Field name -> value as written; what is of one listener as `listener.name.NAME.SETTING`. Raises
+    `SettingsError`, for an unknown name too."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(FILE_MAX_BYTES + 1)
@@ -118,6 +135,9 @@ def read_settings_file(path: Path, known: Iterable[str]) -> dict[str, Any]:
     fields = {dotted(name): name for name in known}
     result = {}
     for key, value in pairs.items():
+        if key.startswith(LISTENER_NAME):
+            result[key] = value
+            continue
         if key not in fields:
             near = difflib.get_close_matches(key, fields, 1)
             hint = f"; did you mean {near[0]}?" if near else "."
@@ -143,12 +163,17 @@ def _toml(text: str) -> dict[str, Any]:
 
 def _properties(text: str, path: Path) -> dict[str, Any]:
     pairs: dict[str, Any] = {}
+    begun = ""
     for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
+        line = begun + line.strip()
+        begun = ""
         if not line or line[0] in "#!":
             continue
+        if line.endswith("\\"):  # as in Java's files it goes on
+            begun = line[:-1]
+            continue
         key, equals, value = line.partition("=")
-        if not equals:
-            raise SettingsError(f"{path}, line {number}: expected NAME=VALUE, got {line!r}.")
+        if not equals:  # what it says instead may be a part of a secret
+            raise SettingsError(f"{path}, line {number}: expected NAME=VALUE.")
         pairs[key.strip()] = value.strip()
     return pairs

@@ -158,7 +158,7 @@ class Node(ServingNode):
         self.server.sasl = Sasl(self.security.users, self._wall_ms)
         listeners = await self.server.start(build(services), topics)
         self.host, self.port = listeners[0].address
-        self._listening(listeners, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)
+        self._listening(self.server, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)
 
     async def _open_journal(self, topics: Topics) -> None:
         settings = self.settings

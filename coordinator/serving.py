@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log, get_log
-from ringleader.coordinator.security.listeners import Address, Listener
+from ringleader.coordinator.security.listeners import Address
 from ringleader.coordinator.server.call import Call
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ringleader.coordinator.runtime.groups import GroupRuntime
     from ringleader.coordinator.runtime.journal import JournalWriter
     from ringleader.coordinator.server.server import Server
+
+
+CERTIFICATES_LOOK_S = 3.0
+"""So often it is looked whether the files of certificates have changed."""
 
 
 class StartError(OSError):
@@ -130,9 +134,11 @@ class ServingNode(ABC):
         self.failure = self.failure or error
         self._failed.set()
 
-    def _listening(self, listeners: Sequence[Listener], **more: object) -> None:
-        """One log line for each listener."""
-        for one in listeners:
+    def _listening(self, server: Server, **more: object) -> None:
+        """One log line for each listener; from now on their certificates are those in the files."""
+        if server.tls:
+            self._spawn(None, self._watch_certificates(server))
+        for one in server.listeners:
             self.log.info(
                 "listening",
                 address=str(one.address),
@@ -141,6 +147,19 @@ class ServingNode(ABC):
                 protocol=str(one.security_protocol),
                 **more,
             )
+
+    # ---- certificates ----
+
+    def reread_certificates(self) -> None:
+        """New TLS handshakes get what the files hold now; nobody is cut off. Returns at once."""
+        server: Server | None = getattr(self, "server", None)
+        if server is not None and self._started:
+            self._spawn(None, asyncio.to_thread(server.reload_certificates, unchanged=True))
+
+    async def _watch_certificates(self, server: Server) -> None:
+        while True:
+            await asyncio.sleep(CERTIFICATES_LOOK_S)
+            await asyncio.to_thread(server.reload_certificates)
 
     # ---- work that handlers start ----
 

@@ -176,7 +176,7 @@ class ClusterNode(ServingNode):
                 await self._until(lambda: self.ownership.settled)
         if self.failure is not None:
             raise StartError(str(self.failure))
-        self._listening([listener], node_id=self._node_id, cluster=",".join(map(str, settings.cluster)))
+        self._listening(self.server, node_id=self._node_id, cluster=",".join(map(str, settings.cluster)))
 
     def _kafka(self, brokers: Sequence[str]) -> Storage:
         settings = self.settings

@@ -12,9 +12,11 @@ from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.security.listeners import Address, Listener
+from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, TopicDirectory
+from ringleader.coordinator.server.handshakes import Handshakes, TlsListener
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.routes import Route, build_routes
 from ringleader.coordinator.server.run_queue import RunQueue
@@ -69,7 +71,10 @@ class Server:
         self._per_address: Counter[str] = Counter()
         self.listeners: tuple[Listener, ...] = ()
         """As bound."""
-        self._accepting: list[asyncio.Server] = []
+        self.handshakes = Handshakes(self)
+        self.tls: dict[str, Tls] = {}
+        """By listener that speaks it."""
+        self._accepting: list[asyncio.Server | TlsListener] = []
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
         self._empty.set()
@@ -81,8 +86,9 @@ class Server:
         for listener in self.limits.served():
             try:
                 bound.append(await self._bind(listener))
-            except OSError as error:
-                raise OSError(error.errno, f"{listener}: {error.strerror or error}") from error
+            except (OSError, ValueError) as error:
+                number, text = getattr(error, "errno", None), getattr(error, "strerror", None) or error
+                raise OSError(number, f"{listener}: {text}") from error
         self.listeners = tuple(bound)
         return self.listeners
 
@@ -94,14 +100,20 @@ class Server:
             [(*_, address), *_] = await loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
             host = str(address[0])
         bound = listener
-        kind = SaslConnection if listener.security_protocol.sasl else Connection
-        accepting = await loop.create_server(
-            lambda: kind(self, bound),
-            host,
-            port,
-            backlog=self.limits.socket_listen_backlog_size,
-            start_serving=False,
-        )
+        accepting: asyncio.Server | TlsListener
+        if listener.security_protocol.tls:
+            settings = self.limits.for_listener(listener)
+            tls = self.tls[listener.name] = Tls(settings)
+            accepting = TlsListener(self.handshakes, listener, tls, await _sockets(host, port))
+        else:
+            kind = SaslConnection if listener.security_protocol.sasl else Connection
+            accepting = await loop.create_server(
+                lambda: kind(self, bound),
+                host,
+                port,
+                backlog=self.limits.socket_listen_backlog_size,
+                start_serving=False,
+            )
         self._accepting.append(accepting)
         for listening in accepting.sockets:
             # A peer whose machine is gone says nothing; while it is parked, nothing else would tell. What is
@@ -115,6 +127,8 @@ class Server:
                 host=bound.advertised.host,
                 listener=bound.name,
             )
+        if isinstance(accepting, TlsListener):
+            accepting.listener = bound
         return bound
 
     async def start(self, handlers: dict[int, Handler], topics: TopicDirectory) -> tuple[Listener, ...]:
@@ -133,12 +147,14 @@ class Server:
         for accepting in self._accepting:
             accepting.close()
         self._accepting.clear()
+        self.handshakes.stop()
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
 
     async def close_connections(self, grace_s: float) -> None:
         """Close all; those that have not taken their last answers after `grace_s` are cut off."""
+        await self.handshakes.stopped()
         for connection in list(self.connections):
             connection.close(quietly=True)
         try:
@@ -154,7 +170,34 @@ class Server:
         """Note from now on how long requests wait."""
         self.waits = {key: Spread() for key in range(API_KEYS)}
 
+    def reload_certificates(self, *, unchanged: bool = False) -> None:
+        """New handshakes get what the files hold now; connections stay as they are. A file that cannot be
+        used changes nothing, but for a line in the log. `unchanged`: also where no file has changed. Reads
+        files."""
+        for name, tls in self.tls.items():
+            if not unchanged and not tls.changed():
+                continue
+            try:
+                tls.reload()
+            except ValueError as error:
+                self.log.error(
+                    "certificates cannot be read; those from before stay", listener=name, reason=str(error)
+                )
+            else:
+                self.log.info("certificates read again", listener=name)
+
     # ---- what connections ask ----
+
+    def refusal(self, address: str) -> str:
+        """Why one connection more from this address is too many, or ""."""
+        if len(self.connections) + len(self.handshakes) >= self.limits.max_connections:
+            return "too many connections (max.connections)"
+        if (
+            self._per_address.get(address, 0) + self.handshakes.from_address(address)
+            >= self.limits.max_connections_per_ip
+        ):
+            return "too many connections from this address (max.connections.per.ip)"
+        return ""
 
     def joined(self, connection: Connection) -> str:
         """A connection was made. Returns why it must go again, or ""."""
@@ -214,3 +257,24 @@ class Server:
                 connection.close(quietly=True)
         loop = asyncio.get_running_loop()
         self._sweeper = loop.call_later(idle_ms / SWEEPS_PER_IDLE_TIME / 1000, self._sweep)
+
+
+async def _sockets(host: str, port: int) -> list[socket.socket]:
+    """Bound to all addresses of `host`. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            one = socket.socket(family, kind, protocol)
+            sockets.append(one)
+            one.setblocking(False)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+    except OSError:
+        for one in sockets:
+            one.close()
+        raise
+    return sockets

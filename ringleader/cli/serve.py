@@ -30,12 +30,15 @@ PANELS = {
     "socket_request_max_bytes": "Connections",
     "group_min_session_timeout_ms": "Groups",
     "auto_create_topics_enable": "Topics",
+    "ssl_keystore_type": "TLS",
+    "num_partitions": "Topics",
 }
 
 PARAGRAPHS = (
     "Run the coordinator until it is told to stop.",
     "Prints one line on standard output, `ready HOST:PORT`, once clients can come; log lines go to standard "
-    "error. SIGTERM or Ctrl-C stops it cleanly, a second one at once.",
+    "error. SIGTERM or Ctrl-C stops it cleanly, a second one at once. SIGHUP reads the files of certificates "
+    "again.",
     "Every setting can also be given in the environment (`--data-dir` is RINGLEADER_DATA_DIR) and in a file "
     "(`data.dir = /var/lib/ringleader`); flags win over the environment, the environment over the file. What "
     "Apache Kafka has too keeps Kafka's name.",
@@ -206,6 +209,8 @@ async def _serve(settings: Settings, page: list[str] | None) -> int:
     except ValueError as error:
         complain(f"cluster.properties: {str(error).rstrip('.')}.")
         return WRONG_INPUT
+    # Also where there is no certificate: who sends it to all daemons means no harm.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, node.reread_certificates)
     where = "the cluster" if settings.cluster else settings.data_dir
     # Requests and answers are freed by reference counting; looking for cycles as often as Python does by
     # default costs a twelfth of a commit. The second generation is looked through before a long request has

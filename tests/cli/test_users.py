@@ -11,7 +11,7 @@ import pytest
 from ringleader.cli import run
 from ringleader.coordinator.security.store import FILE
 from tests.support.command import Done, run_command, run_here
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, SaslDaemon
 
 PASSWORD = "open sesame"
 ADMIN = """\
@@ -41,19 +41,6 @@ def daemon(tmp_path_factory: pytest.TempPathFactory, secret: Path) -> Iterator[D
     with SaslDaemon(directory) as started:
         yield started
     assert PASSWORD not in started.log()
-
-
-class SaslDaemon(Daemon):
-    """Its only listener has SASL."""
-
-    def command(self) -> list[str]:
-        """See `Daemon`."""
-        command = super().command()
-        command[command.index("--listen") : command.index("--listen") + 2] = [
-            "--listeners",
-            f"SASL_PLAINTEXT://{self.bootstrap}",
-        ]
-        return command
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def test_every_setting_has_kafkas_form_in_all_four_places() -> None:
 def test_what_only_tests_change_is_no_setting(tmp_path: Path) -> None:
     assert {name for name, field in Settings.model_fields.items() if field.exclude} == {
         "group_full_retry_ms",
+        "listener_name",  # not only tests: `listener.name.NAME.SETTING`
         "log_silence_ms",
         "new_member_join_timeout_ms",
         "proof_interval_ms",

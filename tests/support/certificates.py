@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import datetime
 from pathlib import Path
 
 import trustme
@@ -23,10 +24,16 @@ class Certificates:
         self.server = self.issued("server", *HOSTS)
         """Key and certificate of the server, in one file."""
 
-    def issued(self, name: str, *hosts: str) -> Path:
+    def issued(self, name: str, *hosts: str, until: datetime | None = None) -> Path:
         """A file with key and certificate for these host names, or for a client of that name."""
         # Java reads no certificate without a name of its owner.
-        made = self._authority.issue_cert(*(hosts or [f"{name}.example"]), common_name=name)
+        made = self._authority.issue_cert(
+            *(hosts or [f"{name}.example"]),
+            common_name=name,
+            organization_name="org",
+            organization_unit_name="unit",
+            not_after=until,
+        )
         key = serialization.load_pem_private_key(made.private_key_pem.bytes(), None)
         # Java reads keys as PKCS #8 only.
         pem = key.private_bytes(

@@ -201,7 +201,7 @@ async def serving(
     if handlers is not None:
         found.update(handlers(services))
     found.update(versions.register(services, tuple(found)))
-    [listener] = await server.start(found, table)
+    listener, *_ = await server.start(found, table)
     host, port = listener.address
     try:
         yield Served(server, runtime, store, table, lines, host, port, clock)

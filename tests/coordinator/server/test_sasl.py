@@ -39,7 +39,7 @@ async def guarded(directory: Path, *users: str, **settings: Any) -> AsyncIterato
     chosen = {
         "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
         "sasl_enabled_mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256,PLAIN",
-        "sasl_plain_without_tls": True,
+        "sasl_cleartext_without_tls": True,
         "connection_failed_authentication_delay_ms": DELAY_MS,
         **settings,
     }
@@ -210,7 +210,7 @@ async def test_an_unknown_mechanism_is_told_the_known_ones(tmp_path: Path) -> No
 
 
 async def test_plain_is_not_offered_without_tls(tmp_path: Path) -> None:
-    async with guarded(tmp_path, sasl_plain_without_tls=False) as served, served.connect() as client:
+    async with guarded(tmp_path, sasl_cleartext_without_tls=False) as served, served.connect() as client:
         answer = await handshake(client, "PLAIN")
         assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
         assert answer.mechanisms == ["SCRAM-SHA-512", "SCRAM-SHA-256"]

@@ -1,0 +1,67 @@
+"""Alerts: a peer is told why its TLS handshake fails. Event loops hang up before the alert has left, and a
+client that is not told tries again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Peer:
+    """Who is at the other end."""
+
+    socket: socket.socket
+    spoke: bool = False
+    """Whether it has said anything."""
+
+
+PEER: ContextVar[Peer] = ContextVar("PEER")
+"""Of the handshake that is about to begin."""
+
+
+class TellingObject(ssl.SSLObject):
+    """See the module."""
+
+    outgoing: ssl.MemoryBIO
+    peer: Peer | None
+    begun = False
+
+    def do_handshake(self) -> None:
+        """As always, but that the alert leaves."""
+        if self.begun and self.peer is not None:
+            self.peer.spoke = True
+        self.begun = True
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError:
+            if self.peer is not None:
+                with contextlib.suppress(OSError):
+                    self.peer.socket.send(self.outgoing.read())
+            raise
+        self.peer = None
+
+
+class TellingContext(ssl.SSLContext):
+    """Makes these."""
+
+    sslobject_class = TellingObject
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """For the peer of `PEER`."""
+        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        assert isinstance(made, TellingObject)
+        made.outgoing, made.peer = outgoing, PEER.get(None)
+        return made

@@ -1,0 +1,108 @@
+"""Settings of TLS, in Kafka's names. A listener may have its own: `listener.name.NAME.ssl...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from ringleader.coordinator.security.mapping import PrincipalMapper
+
+CONVERT = (
+    "only PEM is read: convert with `keytool -importkeystore -deststoretype PKCS12` and `openssl pkcs12 -in "
+    "STORE -out FILE.pem`, and set the type to PEM"
+)
+TLS_1_2_CIPHERS = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+}
+"""Those that can be chosen: Java's name -> OpenSSL's."""
+
+TlsVersion = Literal["TLSv1.2", "TLSv1.3"]
+
+
+def _pem_store(kind: str) -> str:
+    if kind.upper() != "PEM":
+        raise ValueError(CONVERT)
+    return "PEM"
+
+
+def _words(value: Any) -> Any:
+    """A comma separated text, or a sequence of these."""
+    parts = [value] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        return value
+    return tuple(word.strip() for part in parts for word in str(part).split(",") if word.strip())
+
+
+def _known_suites(suites: tuple[str, ...]) -> tuple[str, ...]:
+    for suite in suites:
+        if suite not in TLS_1_2_CIPHERS:
+            raise ValueError(
+                f"{suite} cannot be chosen (those of TLS 1.3 are always there); there are "
+                f"{', '.join(TLS_1_2_CIPHERS)}"
+            )
+    return suites
+
+
+def _rules(rules: str) -> str:
+    PrincipalMapper(rules)
+    return rules
+
+
+Words = BeforeValidator(_words)
+Store = Annotated[str, AfterValidator(_pem_store)]
+
+
+class TlsSettings(BaseModel):
+    """What a listener of SSL or SASL_SSL shows and asks for. The descriptions are the documentation
+    (docs/settings.md)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ssl_keystore_type: Store = Field("PEM", description="Only PEM is read.")
+    ssl_keystore_location: Path | None = Field(
+        None,
+        description="File with the private key and the certificates of this listener, its own first (PEM). "
+        "Read again when it changes, and on SIGHUP.",
+    )
+    ssl_keystore_certificate_chain: str | None = Field(
+        None, description="In place of the file: the certificates themselves (PEM)."
+    )
+    ssl_keystore_key: SecretStr | None = Field(
+        None, description="In place of the file: the private key itself (PEM)."
+    )
+    ssl_key_password: SecretStr | None = Field(
+        None, description="What the private key is encrypted with. Not for the command line: others see it."
+    )
+    ssl_truststore_type: Store = Field("PEM", description="Only PEM is read.")
+    ssl_truststore_location: Path | None = Field(
+        None,
+        description="File with the certificates of those who may issue clients' certificates (PEM). Read "
+        "again when it changes, and on SIGHUP.",
+    )
+    ssl_truststore_certificates: str | None = Field(
+        None, description="In place of the file: these certificates themselves (PEM)."
+    )
+    ssl_client_auth: Literal["none", "requested", "required"] = Field(
+        "none",
+        description="Whether clients have to show a certificate. Who shows none where it is requested is "
+        "User:ANONYMOUS. For SASL_SSL only as `listener.name.NAME.ssl.client.auth`, as in Kafka.",
+    )
+    ssl_enabled_protocols: Annotated[tuple[TlsVersion, ...], Words] = Field(
+        ("TLSv1.2", "TLSv1.3"), min_length=1, description="Versions of TLS; there are no older ones."
+    )
+    ssl_cipher_suites: Annotated[tuple[str, ...], Words, AfterValidator(_known_suites)] = Field(
+        (), description="Cipher suites of TLS 1.2, in Java's names. Default: all that are safe."
+    )
+    ssl_principal_mapping_rules: Annotated[str, AfterValidator(_rules)] = Field(
+        "DEFAULT",
+        description="Who a client with a certificate is, from its distinguished name: "
+        "RULE:pattern/replacement/ with L or U behind it for lower or upper case, or DEFAULT (the whole "
+        "name), separated by commas; the first one that matches counts.",
+    )

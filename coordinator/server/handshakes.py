@@ -1,0 +1,303 @@
+"""TLS before a connection begins: handshakes under way, bounded in time and number.
+
+A handshake costs a thousand times what a heartbeat does, and whoever reaches the port may begin one. So only
+so many are under way at a time, and the others wait for their turn, in the order in which they came; but who
+comes from elsewhere than most of them is not kept waiting by these. What fails is told in the log, seldom
+enough that nobody fills it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ringleader.coordinator.security.alerts import PEER, Peer
+from ringleader.coordinator.security.listeners import Listener
+from ringleader.coordinator.security.mapping import NoMatchingRuleError, PrincipalMapper
+from ringleader.coordinator.security.names import subject_of
+from ringleader.coordinator.security.principal import ANONYMOUS, Principal
+from ringleader.coordinator.security.tls import Tls
+from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.server.sasl import SaslConnection
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.server.server import Server
+
+SHUTDOWN_TIMEOUT_S = 5.0
+"""So long a peer has to say goodbye when a connection is closed."""
+LOG_INTERVAL_S = 5.0
+"""One line tells of a failure; those within this time after it are counted in one more."""
+ACCEPTED_PER_TURN = 100
+ACCEPT_AGAIN_S = 1.0
+"""After the process or the machine had no socket left."""
+
+_PLAINTEXT = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UNKNOWN_PROTOCOL")
+
+
+class TlsConnection(Connection):
+    """One whose handshake is over, and says who it is."""
+
+    __slots__ = ("_mapper",)
+
+    def __init__(self, server: Server, listener: Listener, mapper: PrincipalMapper) -> None:
+        super().__init__(server, listener)
+        self._mapper = mapper
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A peer came through."""
+        reason = ""
+        try:
+            self.principal = self._principal(transport.get_extra_info("ssl_object"))
+        except NoMatchingRuleError as error:
+            reason = str(error)
+        except ValueError:
+            reason = "its certificate cannot be read"
+        super().connection_made(transport)
+        if reason:
+            self.close(reason)
+
+    def _principal(self, tls: ssl.SSLObject) -> Principal:
+        """Raises ValueError."""
+        certificate = tls.getpeercert(binary_form=True)
+        if certificate is None:
+            return ANONYMOUS
+        return Principal("User", self._mapper.name(subject_of(certificate)))
+
+
+@dataclass(eq=False, slots=True)
+class Arrival:
+    """A peer whose handshake is not over."""
+
+    said: Peer
+    address: str
+    peer: str
+    listener: TlsListener
+    task: asyncio.Task[None] | None = None
+    begun: bool = False
+    """From then on the socket is the event loop's."""
+
+
+class TlsListener:
+    """Listening sockets whose peers begin with a handshake; in the form of `asyncio.Server`."""
+
+    def __init__(
+        self,
+        handshakes: Handshakes,
+        listener: Listener,
+        tls: Tls,
+        sockets: list[socket.socket],
+    ) -> None:
+        self._handshakes = handshakes
+        self.listener = listener
+        """Set to what is bound before it serves."""
+        self.tls = tls
+        self.mapper = PrincipalMapper(tls.settings.ssl_principal_mapping_rules)
+        self.sockets = sockets
+
+    def connection(self) -> Connection:
+        """For who came through a handshake: SASL says who it is, or its certificate."""
+        server = self._handshakes.server
+        if self.listener.security_protocol.sasl:
+            return SaslConnection(server, self.listener)
+        return TlsConnection(server, self.listener, self.mapper)
+
+    async def start_serving(self) -> None:
+        """Accept."""
+        for listening in self.sockets:
+            listening.listen(self._handshakes.server.limits.socket_listen_backlog_size)
+            self._read(listening)
+
+    def close(self) -> None:
+        """Accept no more."""
+        for listening in self.sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
+        self.sockets = []
+
+    def _read(self, listening: socket.socket) -> None:
+        if listening in self.sockets:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTED_PER_TURN):
+            try:
+                accepted, peer = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._handshakes.server.log.error("nobody can be let in", reason=error.strerror)
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listening)
+                loop.call_later(ACCEPT_AGAIN_S, self._read, listening)
+                return
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._handshakes.arrived(Arrival(Peer(accepted), str(peer[0]), f"{peer[0]}:{peer[1]}", self))
+
+
+class Handshakes:
+    """Those of all listeners."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._most = server.limits.tls_max_handshakes
+        self._timeout_s = server.limits.tls_handshake_timeout_ms / 1000
+        self.failed = 0
+        """How many so far."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """One for each that is not over."""
+        self._per_address: Counter[str] = Counter()
+        self._under_way: dict[str, dict[Arrival, None]] = {}
+        """By address, oldest first."""
+        self._busy = 0
+        self._waiting: dict[Arrival, asyncio.Future[None]] = {}
+        self._untold = 0
+        self._quiet: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def from_address(self, address: str) -> int:
+        """How many there are from one address."""
+        return self._per_address.get(address, 0)
+
+    def stop(self) -> None:
+        """End all."""
+        for task in self._tasks:
+            task.cancel()
+        if self._quiet is not None:
+            self._quiet.cancel()
+            self._quiet = None
+
+    async def stopped(self) -> None:
+        """Returns when all are over."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ---- one after the other ----
+
+    def arrived(self, arrival: Arrival) -> None:
+        """A peer connected: begin, or wait."""
+        refusal = self.server.refusal(arrival.address)
+        if refusal:
+            self._tell(arrival, refusal)
+            arrival.said.socket.close()
+            return
+        self._per_address[arrival.address] += 1
+        arrival.task = asyncio.get_running_loop().create_task(self._work(arrival))
+        self._tasks.add(arrival.task)
+        arrival.task.add_done_callback(partial(self._ended, arrival))
+
+    def _ended(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._per_address[arrival.address] -= 1
+        if not self._per_address[arrival.address]:
+            del self._per_address[arrival.address]
+        self._over(arrival)
+        if not arrival.begun:
+            arrival.said.socket.close()
+
+    async def _work(self, arrival: Arrival) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._turn(arrival)
+                await self._shake(arrival)
+        except TimeoutError:
+            self._tell(arrival, "not over in time (tls.handshake.timeout.ms)")
+        except ssl.SSLError as error:
+            self._tell(arrival, _reason(error))
+        except OSError:
+            if arrival.said.spoke:
+                self._tell(arrival, "the peer hung up in the middle of it; it may not trust the certificate")
+            else:
+                self.failed += 1  # as quiet as on a plaintext port
+
+    async def _turn(self, arrival: Arrival) -> None:
+        """Wait until this one may begin."""
+        if self._busy < self._most or self._give_way(arrival.address):
+            self._begin(arrival)
+            return
+        turn = self._waiting[arrival] = asyncio.get_running_loop().create_future()
+        try:
+            await turn
+        finally:
+            self._waiting.pop(arrival, None)
+
+    async def _shake(self, arrival: Arrival) -> None:
+        come_in = arrival.listener
+        arrival.begun = True
+        PEER.set(arrival.said)
+        await asyncio.get_running_loop().connect_accepted_socket(
+            come_in.connection,
+            arrival.said.socket,
+            ssl=come_in.tls.context,
+            ssl_handshake_timeout=2 * self._timeout_s,  # ours ends it
+            ssl_shutdown_timeout=SHUTDOWN_TIMEOUT_S,
+        )
+
+    def _begin(self, arrival: Arrival) -> None:
+        self._busy += 1
+        self._under_way.setdefault(arrival.address, {})[arrival] = None
+
+    def _give_way(self, address: str) -> bool:
+        """End the oldest one of the address that most come from, if `address` has clearly fewer."""
+        most = max(self._under_way.values(), key=len)
+        if len(most) <= len(self._under_way.get(address, ())) + 1:
+            return False
+        oldest = next(iter(most))
+        self._tell(oldest, "ended for somebody from another address (tls.max.handshakes)")
+        self._leave(oldest)
+        assert oldest.task is not None
+        oldest.task.cancel()
+        return True
+
+    def _over(self, arrival: Arrival) -> None:
+        """Its place, if it has one, is the next one's."""
+        if self._leave(arrival) and self._waiting:
+            following = next(iter(self._waiting))
+            self._begin(following)
+            turn = self._waiting.pop(following)
+            if not turn.done():
+                turn.set_result(None)
+
+    def _leave(self, arrival: Arrival) -> bool:
+        """Whether it had a place."""
+        same = self._under_way.get(arrival.address, {})
+        if arrival not in same:
+            return False
+        del same[arrival]
+        if not same:
+            del self._under_way[arrival.address]
+        self._busy -= 1
+        return True
+
+    # ---- log ----
+
+    def _tell(self, arrival: Arrival, reason: str) -> None:
+        self.failed += 1
+        if self._quiet is not None:
+            self._untold += 1
+            return
+        name = arrival.listener.listener.name
+        self.server.log.warning("TLS handshake failed", reason=reason, peer=arrival.peer, listener=name)
+        self._quiet = asyncio.get_running_loop().call_later(LOG_INTERVAL_S, self._tell_rest)
+
+    def _tell_rest(self) -> None:
+        self._quiet = None
+        if self._untold:
+            self.server.log.warning("more TLS handshakes failed", count=self._untold)
+            self._untold = 0
+            self._quiet = asyncio.get_running_loop().call_later(LOG_INTERVAL_S, self._tell_rest)
+
+
+def _reason(error: ssl.SSLError) -> str:
+    reason = error.reason or ""
+    if reason in _PLAINTEXT:
+        return "plaintext on a TLS port"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is not accepted: {error.verify_message}"
+    return reason.replace("_", " ").lower() or str(error)

@@ -1,0 +1,167 @@
+"""Real clients say who they are to a daemon: four libraries by each mechanism, and sessions that end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiokafka
+import confluent_kafka.admin
+import kafka
+import pytest
+
+from ringleader.cli import run
+from ringleader.clients.admin import Admin
+from ringleader.clients.connection.security import Sasl, SaslPlain, SaslScram
+from ringleader.clients.errors import AuthenticationError
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.node import Node
+from ringleader.coordinator.security.scram import MECHANISMS
+from tests.support.daemon import Daemon, SaslDaemon
+from tests.support.registered import ALICE, PASSWORD, credential
+from tests.support.served import until
+
+WAIT_S = 30
+KINDS: dict[str, Sasl] = {
+    "PLAIN": SaslPlain(ALICE, PASSWORD),
+    "SCRAM-SHA-256": SaslScram(ALICE, PASSWORD, "SHA-256"),
+    "SCRAM-SHA-512": SaslScram(ALICE, PASSWORD),
+}
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    directory = tmp_path_factory.mktemp("daemon")
+    password = directory / "password"
+    password.write_text(PASSWORD)
+    add = ["users", "add", ALICE, "--mechanism", "SCRAM-SHA-256", "--mechanism", "SCRAM-SHA-512"]
+    assert run([*add, "--password-file", str(password), "--data-dir", str(directory / "data")]) == 0
+    options = [
+        "--sasl-enabled-mechanisms",
+        "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "--sasl-cleartext-without-tls",
+    ]
+    with SaslDaemon(directory, topics=["orders:1"], options=options) as started:
+        yield started
+    assert PASSWORD not in started.log()
+
+
+async def by_ours(bootstrap: str, mechanism: str, password: str) -> Any:
+    kind = KINDS[mechanism]
+    assert not isinstance(kind, SaslScram) or kind.mechanism == mechanism
+    sasl: Sasl = (
+        SaslPlain(ALICE, password)
+        if isinstance(kind, SaslPlain)
+        else SaslScram(ALICE, password, mechanism.removeprefix("SCRAM-"))
+    )
+    async with Admin(bootstrap, sasl=sasl) as admin:
+        return {one.name for one in await admin.list_topics()}
+
+
+async def by_aiokafka(bootstrap: str, mechanism: str, password: str) -> Any:
+    consumer = aiokafka.AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism=mechanism,
+        sasl_plain_username=ALICE,
+        sasl_plain_password=password,
+    )
+    try:
+        await consumer.start()
+        return await consumer.topics()
+    finally:
+        await consumer.stop()
+
+
+async def by_kafka_python(bootstrap: str, mechanism: str, password: str) -> Any:
+    def ask() -> Any:
+        consumer = kafka.KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=mechanism,
+            sasl_plain_username=ALICE,
+            sasl_plain_password=password,
+        )
+        try:
+            return consumer.topics()
+        finally:
+            consumer.close()
+
+    return await asyncio.to_thread(ask)
+
+
+async def by_confluent(bootstrap: str, mechanism: str, password: str) -> Any:
+    admin = confluent_kafka.admin.AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": ALICE,
+            "sasl.password": password,
+        }
+    )
+    found = await asyncio.to_thread(admin.list_topics, timeout=WAIT_S)
+    return set(found.topics)
+
+
+@pytest.mark.parametrize("mechanism", KINDS)
+@pytest.mark.parametrize("ask", [by_ours, by_aiokafka, by_kafka_python, by_confluent])
+async def test_a_library_is_let_in(daemon: Daemon, ask: Any, mechanism: str) -> None:
+    async with asyncio.timeout(WAIT_S):
+        assert "orders" in await ask(daemon.bootstrap, mechanism, PASSWORD)
+
+
+@pytest.mark.parametrize("mechanism", KINDS)
+async def test_a_wrong_password_is_said(daemon: Daemon, mechanism: str) -> None:
+    with pytest.raises(AuthenticationError, match="refused user 'alice'"):
+        await by_ours(daemon.bootstrap, mechanism, "wrong")
+    with pytest.raises(aiokafka.errors.KafkaError):
+        await by_aiokafka(daemon.bootstrap, mechanism, "wrong")
+
+
+async def test_confluent_makes_and_removes_users(daemon: Daemon) -> None:
+    made: Any = confluent_kafka.admin
+    settings = {
+        "bootstrap.servers": daemon.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": ALICE,
+        "sasl.password": PASSWORD,
+    }
+    admin = made.AdminClient(settings)
+    kind = made.ScramCredentialInfo(made.ScramMechanism.SCRAM_SHA_256, 5_000)
+    alteration = made.UserScramCredentialUpsertion("bob", kind, PASSWORD.encode())
+    [done] = admin.alter_user_scram_credentials([alteration]).values()
+    await asyncio.to_thread(done.result, WAIT_S)
+    [described] = admin.describe_user_scram_credentials(["bob"]).values()
+    found = await asyncio.to_thread(described.result, WAIT_S)
+    kept = [(one.mechanism, one.iterations) for one in found.scram_credential_infos]
+    assert kept == [(kind.mechanism, 5_000)]
+    async with Admin(daemon.bootstrap, sasl=SaslScram("bob", PASSWORD, "SHA-256")) as bob:
+        assert set(await bob.scram_users()) == {ALICE, "bob"}
+    [gone] = admin.alter_user_scram_credentials(
+        [made.UserScramCredentialDeletion("bob", kind.mechanism)]
+    ).values()
+    await asyncio.to_thread(gone.result, WAIT_S)
+    async with Admin(daemon.bootstrap, sasl=SaslScram(ALICE, PASSWORD)) as alice:
+        assert set(await alice.scram_users()) == {ALICE}
+
+
+async def test_a_client_stays_logged_in(tmp_path: Path) -> None:
+    settings = Settings(
+        listeners="SASL_PLAINTEXT://127.0.0.1:0", data_dir=tmp_path, connections_max_reauth_ms=1_200
+    )
+    async with Node(settings) as node:
+        await node.security.users.change({ALICE: {one.name: credential(one) for one in MECHANISMS.values()}})
+        sasl = node.server.sasl
+        assert sasl is not None
+        async with Admin(node.bootstrap, sasl=SaslScram(ALICE, PASSWORD)) as admin:
+            await admin.list_topics()
+            before = set(node.server.connections)
+            first = sasl.succeeded
+            await until(lambda: sasl.succeeded >= first + len(before))
+            await admin.list_topics()
+            assert node.server.connections & before
+            assert sasl.failed == 0
