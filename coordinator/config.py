@@ -44,7 +44,11 @@ from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
-SASL_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+OAUTHBEARER = "OAUTHBEARER"
+SASL_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", OAUTHBEARER)
+CLEARTEXT_MECHANISMS = ("PLAIN", OAUTHBEARER)
+"""Whoever is on the way can read what they send, and use it."""
+
 
 __all__ = ["Address", "Option", "Settings", "SettingsError", "TopicSpec", "load_settings", "options"]
 
@@ -92,17 +96,24 @@ def _unique(topics: tuple[TopicSpec, ...]) -> tuple[TopicSpec, ...]:
     return topics
 
 
-def parse_mechanisms(value: Any) -> Any:
-    """A comma separated text or a sequence of SASL mechanisms. Raises ValueError."""
+def parse_words(value: Any) -> Any:
+    """A comma separated text, or a sequence of these."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list | tuple):
         return value
-    names = [name.strip().upper() for entry in value for name in str(entry).split(",") if name.strip()]
+    return tuple(word.strip() for entry in value for word in str(entry).split(",") if word.strip())
+
+
+def parse_mechanisms(value: Any) -> Any:
+    """A comma separated text or a sequence of SASL mechanisms. Raises ValueError."""
+    names = parse_words(value)
+    if not isinstance(names, tuple):
+        return names
     for name in names:
-        if name not in SASL_MECHANISMS:
+        if name.upper() not in SASL_MECHANISMS:
             raise ValueError(f"there are {', '.join(SASL_MECHANISMS)}, not {name}")
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(name.upper() for name in names))
 
 
 def parse_bootstrap(value: Any) -> Any:
@@ -121,6 +132,7 @@ def parse_bootstrap(value: Any) -> Any:
 ENV_LISTENER_NAME = ENV_PREFIX + "LISTENER_NAME_"
 
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
+WordsField = Annotated[tuple[str, ...], BeforeValidator(parse_words)]
 MechanismsField = Annotated[tuple[str, ...], BeforeValidator(parse_mechanisms)]
 ListenersField = Annotated[tuple[NamedAddress, ...], BeforeValidator(parse_named_addresses)]
 ProtocolsField = Annotated[tuple[NamedProtocol, ...], BeforeValidator(parse_named_protocols)]
@@ -353,12 +365,37 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     sasl_enabled_mechanisms: MechanismsField = Field(
         ("SCRAM-SHA-512", "SCRAM-SHA-256"),
         description="How clients may prove who they are at listeners with SASL, separated by commas: "
-        "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN.",
+        "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN, OAUTHBEARER.",
     )
     sasl_cleartext_without_tls: bool = Field(
         False,
-        description="PLAIN is offered at SASL_PLAINTEXT listeners, too: whoever is on the way reads "
-        "passwords.",
+        description="PLAIN and OAUTHBEARER are offered at SASL_PLAINTEXT listeners, too: whoever is on the "
+        "way reads passwords and tokens.",
+    )
+    sasl_oauthbearer_jwks_endpoint_url: str | None = Field(
+        None,
+        description="Where the public keys (JWKS) are that tokens of OAUTHBEARER are checked with: a file: "
+        "or https: URL.",
+    )
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = Field(
+        3_600_000,
+        ge=10_000,
+        le=INT32_MAX,
+        description="The keys are read again after this time; earlier when a token names another key.",
+    )
+    sasl_oauthbearer_expected_issuer: str | None = Field(
+        None, description="`iss` of a token. Default: any that the keys are of."
+    )
+    sasl_oauthbearer_expected_audience: WordsField = Field(
+        (),
+        description="`aud` of a token has to have one of these, separated by commas. Default: a token has no "
+        "`aud`.",
+    )
+    sasl_oauthbearer_sub_claim_name: str = Field(
+        "sub", min_length=1, description="The claim of a token that is the user's name."
+    )
+    sasl_oauthbearer_clock_skew_seconds: int = Field(
+        30, ge=0, le=3_600, description="How far the clock of who signs tokens may be off."
     )
     sasl_server_max_receive_size: int = Field(
         524_288,
@@ -468,14 +505,18 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
             raise ValueError(f"{listener}: one of several nodes does not know users as yet")
         if not self.mechanisms(listener):
             raise ValueError(
-                f"{listener}: sasl.enabled.mechanisms has none that may be offered without TLS; PLAIN is one "
-                f"with sasl.cleartext.without.tls"
+                f"{listener}: sasl.enabled.mechanisms has none that may be offered without TLS; PLAIN and "
+                f"OAUTHBEARER may with sasl.cleartext.without.tls"
+            )
+        if OAUTHBEARER in self.sasl_enabled_mechanisms and not self.sasl_oauthbearer_jwks_endpoint_url:
+            raise ValueError(
+                "sasl.enabled.mechanisms has OAUTHBEARER, which needs sasl.oauthbearer.jwks.endpoint.url"
             )
 
     def mechanisms(self, listener: Listener) -> list[str]:
         """By which SASL mechanisms clients may prove who they are there."""
         hidden = listener.security_protocol.tls or self.sasl_cleartext_without_tls
-        return [name for name in self.sasl_enabled_mechanisms if name != "PLAIN" or hidden]
+        return [name for name in self.sasl_enabled_mechanisms if hidden or name not in CLEARTEXT_MECHANISMS]
 
     def for_listener(self, listener: Listener) -> Settings:
         """The settings as this listener has them: its own before those of all."""

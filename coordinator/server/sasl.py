@@ -30,6 +30,7 @@ from ringleader.protocol.frames import API_VERSIONS_KEY
 from ringleader.protocol.refusals import refusal
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.security.jwks import Keys
     from ringleader.coordinator.security.users import Users
     from ringleader.coordinator.server.routes import Route
     from ringleader.coordinator.server.server import Server
@@ -51,8 +52,10 @@ _head = struct.Struct(">hhi").unpack_from
 class Sasl:
     """How those who come through the listeners of a server prove who they are, and how many could not."""
 
-    def __init__(self, users: Users, wall_ms: WallClock = wall_ms) -> None:
+    def __init__(self, users: Users, keys: Keys | None = None, wall_ms: WallClock = wall_ms) -> None:
+        """`keys`: of tokens; None: tokens are not taken."""
         self._users = users
+        self._keys = keys
         self.wall_ms = wall_ms
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sasl")
         self.succeeded = 0
@@ -63,6 +66,8 @@ class Sasl:
         """A fresh one."""
         if mechanism == PLAIN:
             return PlainExchange(self._users)
+        if self._keys is not None and mechanism not in MECHANISMS:
+            return self._keys.exchange()
         return ScramExchange(MECHANISMS[mechanism], self._users, secrets.token_urlsafe(24))
 
     def beside(self, exchange: Exchange, data: bytes) -> asyncio.Future[bytes]:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiokafka
+import aiokafka.abc
 import confluent_kafka.admin
 import kafka
 import pytest
 
 from ringleader.cli import run
 from ringleader.clients.admin import Admin
-from ringleader.clients.connection.security import Sasl, SaslPlain, SaslScram
+from ringleader.clients.connection.security import Sasl, SaslOAuthBearer, SaslPlain, SaslScram
 from ringleader.clients.errors import AuthenticationError
-from ringleader.coordinator.config import Settings
+from ringleader.coordinator.config import Settings, SettingsError, load_settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.security.scram import MECHANISMS
+from ringleader.coordinator.serving import StartError
 from tests.support.daemon import Daemon, SaslDaemon
 from tests.support.registered import ALICE, PASSWORD, credential
 from tests.support.served import until
+from tests.support.tokens import TokenService
 
 WAIT_S = 30
 KINDS: dict[str, Sasl] = {
@@ -165,3 +170,94 @@ async def test_a_client_stays_logged_in(tmp_path: Path) -> None:
             await admin.list_topics()
             assert node.server.connections & before
             assert sasl.failed == 0
+
+
+@pytest.fixture
+async def trusting(tmp_path: Path) -> AsyncIterator[tuple[Node, TokenService]]:
+    """A node that believes the tokens of a service."""
+    service = TokenService()
+    (tmp_path / "keys.json").write_bytes(service.jwks())
+    settings = Settings(
+        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        data_dir=tmp_path / "data",
+        sasl_enabled_mechanisms="OAUTHBEARER",
+        sasl_cleartext_without_tls=True,
+        sasl_oauthbearer_jwks_endpoint_url=(tmp_path / "keys.json").as_uri(),
+        sasl_oauthbearer_expected_issuer="us",
+    )
+    async with Node(settings) as node:
+        yield node, service
+
+
+async def test_a_token_lets_its_bearer_in_until_it_expires(trusting: tuple[Node, TokenService]) -> None:
+    node, service = trusting
+    given: list[str] = []
+
+    def token() -> str:
+        given.append(service.token(iss="us", exp=time.time() + 2))
+        return given[-1]
+
+    async with Admin(node.bootstrap, sasl=SaslOAuthBearer(token)) as admin:
+        await admin.list_topics()
+        assert {str(one.principal) for one in node.server.connections} == {"User:alice"}
+        before = set(node.server.connections)
+        sasl = node.server.sasl
+        assert sasl is not None
+        await until(lambda: sasl.succeeded >= 2 * len(before))
+        await admin.list_topics()
+        assert before & node.server.connections
+        assert len(given) >= 2
+
+
+async def test_a_token_that_is_no_good_is_refused(trusting: tuple[Node, TokenService]) -> None:
+    node, service = trusting
+    for token in (service.token(iss="them"), service.token(iss="us", exp=1), TokenService().token(iss="us")):
+        with pytest.raises(AuthenticationError, match="invalid_token"):
+            async with Admin(node.bootstrap, sasl=SaslOAuthBearer(partial(str, token))) as admin:
+                await admin.list_topics()
+
+
+async def test_aiokafka_and_confluent_bear_tokens(trusting: tuple[Node, TokenService]) -> None:
+    node, service = trusting
+
+    class Provider(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]
+        async def token(self) -> str:
+            return service.token(iss="us")
+
+    consumer = aiokafka.AIOKafkaConsumer(
+        bootstrap_servers=node.bootstrap,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="OAUTHBEARER",
+        sasl_oauth_token_provider=Provider(),
+    )
+    async with asyncio.timeout(WAIT_S):
+        await consumer.start()
+        await consumer.topics()
+        await consumer.stop()
+    expires_s = time.time() + 3_600
+    settings: dict[str, Any] = {
+        "bootstrap.servers": node.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": lambda _: (service.token(iss="us", exp=expires_s), expires_s),
+    }
+    admin = confluent_kafka.admin.AdminClient(settings)
+    await asyncio.to_thread(admin.poll, 0)
+    await asyncio.to_thread(admin.list_topics, timeout=WAIT_S)
+
+
+@pytest.mark.parametrize("url", ["file:///nowhere/keys.json", "http://keys.example/", None])
+async def test_without_keys_nothing_starts(tmp_path: Path, url: str | None) -> None:
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "data_dir": str(tmp_path),
+        "sasl_enabled_mechanisms": "OAUTHBEARER",
+        "sasl_cleartext_without_tls": True,
+        "sasl_oauthbearer_jwks_endpoint_url": url,
+    }
+    if url is None:
+        with pytest.raises(SettingsError, match=r"needs sasl\.oauthbearer\.jwks\.endpoint\.url"):
+            load_settings(settings)
+        return
+    with pytest.raises(StartError, match=r"^sasl\.oauthbearer\.jwks\.endpoint\.url"):
+        await Node(load_settings(settings)).start()
