@@ -485,6 +485,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
             self._check(listener)
         if self.cluster and len(found) > 1:
             raise ValueError("listeners: one of several nodes has one listener as yet")
+        if self.cluster and found[0].security_protocol.tls:
+            raise ValueError(f"{found[0]}: one of several nodes speaks no TLS as yet")
         return found
 
     def _check(self, listener: Listener) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log, get_log
-from ringleader.coordinator.security.listeners import Address
+from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.server.call import Call
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class ServingNode(ABC):
         self.host = ""
         """Where it listens, on the first of its listeners; set by `start`."""
         self.port = 0
+        self.listeners: tuple[Listener, ...] = ()
+        """As bound; set by `start`."""
         self.log = log or get_log()
         self.failure: Exception | None = None
         """Why it can serve no more."""
@@ -136,6 +138,7 @@ class ServingNode(ABC):
 
     def _listening(self, server: Server, **more: object) -> None:
         """One log line for each listener; from now on their certificates are those in the files."""
+        self.listeners = server.listeners
         if server.tls:
             self._spawn(None, self._watch_certificates(server))
         for one in server.listeners:

@@ -21,6 +21,7 @@ from ringleader.cli.common import FAILED, WRONG_INPUT, complain, fail
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Option, Settings
+    from ringleader.coordinator.security.listeners import Listener
     from ringleader.coordinator.serving import ServingNode
 
 # The first setting of each part of the help; a part goes on until the next one begins.
@@ -157,6 +158,12 @@ def _serve_with(
         settings = load_settings(flags, os.environ, config)
     except SettingsError as error:
         fail(str(error), WRONG_INPUT)
+    if ui is not None and not any(_is_plaintext(one) for one in settings.served()):
+        fail(
+            "--ui: the page reads from a PLAINTEXT listener; add one on 127.0.0.1 to listeners, or start "
+            "`ringleader watch --page` with --command-config.",
+            WRONG_INPUT,
+        )
     set_up_logs(settings.log_level, settings.log_format)
     if settings.log_level != "debug":
         # A node in front of a cluster says itself what it makes of its membership there.
@@ -164,6 +171,10 @@ def _serve_with(
     code = _run(settings, _page_arguments(ui, ui_token_file))
     if code:
         raise typer.Exit(code)
+
+
+def _is_plaintext(listener: Listener) -> bool:
+    return listener.security_protocol == "PLAINTEXT"
 
 
 def _page_arguments(ui: str | None, token_file: Path | None) -> list[str] | None:
@@ -234,7 +245,8 @@ async def _serve(settings: Settings, page: list[str] | None) -> int:
             if page is not None:
                 from ringleader.cli.beside import page_beside
 
-                await beside.enter_async_context(page_beside(node.bootstrap, page))
+                where_plain = next(str(one.address) for one in node.listeners if _is_plaintext(one))
+                await beside.enter_async_context(page_beside(where_plain, page))
             await asyncio.wait([failed, stopped], return_when=asyncio.FIRST_COMPLETED)
     finally:
         broken = failed.done()

@@ -40,6 +40,7 @@ class Daemon:
         topics: Sequence[str] = (),
         options: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
+        listener: str = "",
     ) -> None:
         self.directory = directory
         self.data_dir = directory / "data"
@@ -51,6 +52,8 @@ class Daemon:
         self._topics = topics
         self._options = options
         self._environ = environ
+        self._listener = listener
+        """Its name, if it is not the plaintext one."""
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -80,7 +83,9 @@ class Daemon:
 
     def command(self) -> list[str]:
         """The command line of the next start."""
-        command = [sys.executable, "-m", "ringleader", "serve", "--listen", self.bootstrap]
+        command = [sys.executable, "-m", "ringleader", "serve"]
+        where = f"{self._listener}://{self.bootstrap}"
+        command += ["--listeners", where] if self._listener else ["--listen", self.bootstrap]
         command += ["--data-dir", str(self.data_dir)]
         for topic in self._topics:
             command += ["--topic", topic]

@@ -72,6 +72,10 @@ def test_everywhere_is_no_address_to_come_to(everywhere: str) -> None:
             },
             "listeners: one of several nodes has one listener",
         ),
+        (
+            {"cluster": "k:1", "node_id": 1, "listeners": "SSL://127.0.0.1:1"},
+            "SSL://127.0.0.1:1: one of several nodes speaks no TLS as yet",
+        ),
     ],
 )
 def test_what_cannot_be_is_one_sentence(flags: dict[str, Any], says: str) -> None:
