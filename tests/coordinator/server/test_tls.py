@@ -179,6 +179,13 @@ async def test_a_client_that_does_not_trust_the_server_is_told_in_the_log(
         assert line["reason"].endswith("it may not trust the certificate")  # no loop sends its alert
 
 
+async def test_the_certificate_is_for_no_other_host(certificates: Certificates) -> None:
+    async with serving(**tls(certificates)) as served:
+        with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+            async with come(served, certificates.client_tls(), server_hostname="elsewhere.example"):
+                pass
+
+
 async def test_who_looks_whether_the_port_is_open_fills_no_log(certificates: Certificates) -> None:
     async with serving(**tls(certificates)) as served:
         socket.create_connection((served.host, served.port)).close()
