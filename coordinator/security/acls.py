@@ -181,6 +181,15 @@ def check(acl: AclBinding) -> None:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.name:
         raise _invalid("Invalid empty resource name")
+    numbers = (
+        ("resourceType", acl.resource_type),
+        ("patternType", acl.pattern_type),
+        ("operation", acl.operation),
+        ("permissionType", acl.permission),
+    )
+    for what, number in numbers:
+        if number == 0:
+            raise _invalid(f"Invalid {what} UNKNOWN")
     if ":" not in acl.principal:
         raise _invalid(
             f"Could not parse principal from `{acl.principal}` "

@@ -72,7 +72,7 @@ class _Acls:
 
     def create(self, call: Call, request: kafka.CreateAclsRequest) -> kafka.CreateAclsResponse | None:
         """Each by itself; what is there already stays."""
-        results = [kafka.CreateAclsResponseAclCreationResult(error_message=None) for _ in request.creations]
+        results = [kafka.CreateAclsResponseAclCreationResult() for _ in request.creations]
         response = kafka.CreateAclsResponse(results=results)
         try:
             authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
@@ -125,7 +125,7 @@ class _Acls:
         response = kafka.DeleteAclsResponse(filter_results=results)
         try:
             authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
-            found = [authorizer.matching(_filter(wanted)) for wanted in request.filters]
+            filters = [_filter(wanted) for wanted in request.filters]
         except KafkaError as error:
             for result in results:
                 tell(result, error)
@@ -133,6 +133,12 @@ class _Acls:
         except ValueError as error:
             call.close(str(error))
             return None
+        for wanted, result in zip(filters, results, strict=True):
+            if 0 in (wanted.resource_type, wanted.pattern_type):
+                tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter."))
+            elif 0 in (wanted.operation, wanted.permission):
+                tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter."))
+        found = [authorizer.matching(wanted) for wanted in filters]
         self._services.spawn(None, self._delete(call, response, store, found))
         return None
 
@@ -164,7 +170,8 @@ class _Acls:
 
 
 def _filter(request: kafka.DescribeAclsRequest | kafka.DeleteAclsRequestDeleteAclsFilter) -> AclFilter:
-    """Raises ValueError for numbers that mean nothing: as in Kafka such a request cannot be read."""
+    """Raises ValueError for 0: as in Kafka such a request cannot be read. A number that nobody knows yet
+    means nothing that there is."""
     return AclFilter(
         _known(ResourceType, request.resource_type_filter),
         request.resource_name_filter,
@@ -187,17 +194,21 @@ def _binding(asked: kafka.CreateAclsRequestAclCreation) -> AclBinding:
         _known(Operation, asked.operation),
         _known(Permission, asked.permission_type),
     )
-    if {ResourceType.ANY} & {acl.resource_type} or acl.pattern_type in (PatternType.ANY, PatternType.MATCH):
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    if acl.operation == Operation.ANY or acl.permission == Permission.ANY:
+    # 1 is ANY, which is for filters as MATCH is.
+    if acl.pattern_type == PatternType.MATCH or 1 in (
+        acl[0],
+        acl.pattern_type,
+        acl.operation,
+        acl.permission,
+    ):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return acl
 
 
 def _known(kind: Any, number: int) -> Any:
-    if number not in kind.__members__.values() or number == 0:
-        raise ValueError(f"{kind.__name__} {number} is not known")
-    return kind(number)
+    if number == 0:
+        raise ValueError(f"{kind.__name__} 0 is no {kind.__name__}")
+    return kind(number) if number in kind.__members__.values() else kind.UNKNOWN
 
 
 def _matching(acl: AclBinding) -> kafka.DeleteAclsResponseDeleteAclsMatchingAcl:

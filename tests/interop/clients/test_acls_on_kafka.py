@@ -48,6 +48,51 @@ REFUSALS = {29, 30, 31, 53}
 OWN = {"__ringleader_journal", "__transaction_state"}
 """Topics that only one of the two has."""
 
+CLUSTER = "kafka-cluster"
+_creation = kafka.CreateAclsRequestAclCreation
+ODD = [
+    _creation(2, "odd", 3, "User:o", "*", 3, 3),
+    _creation(2, "odd", 3, "User:o", "*", 3, 3),
+    _creation(2, "odd", 3, "User:o", "nowhere", 2, 2),
+    _creation(2, "", 3, "User:o", "*", 3, 3),
+    _creation(4, CLUSTER, 3, "User:o", "*", 3, 3),
+    _creation(4, "another", 3, "User:o", "*", 5, 3),
+    _creation(4, CLUSTER, 4, "User:o", "*", 5, 3),
+    _creation(5, "odd", 4, "User:o", "*", 4, 3),
+    _creation(6, "token", 3, "User:o", "*", 8, 3),
+    _creation(7, "User:p", 3, "User:o", "*", 13, 3),
+    _creation(2, "odd", 3, "nobody", "*", 3, 3),
+    _creation(2, "odd", 3, "Team:o", "*", 3, 3),
+    _creation(2, "odd", 3, "User:", "*", 3, 3),
+    _creation(2, "odd", 3, "User:CN=o,O=p:q", "*", 15, 3),
+    _creation(1, "odd", 3, "User:o", "*", 3, 3),
+    _creation(2, "odd", 1, "User:o", "*", 3, 3),
+    _creation(2, "odd", 2, "User:o", "*", 3, 3),
+    _creation(2, "odd", 3, "User:o", "*", 1, 3),
+    _creation(2, "odd", 3, "User:o", "*", 3, 1),
+    _creation(2, "odd", 3, "User:o", "", 3, 3),
+]
+ANY = (1, None, 1, None, None, 1, 1)
+_filter = kafka.DeleteAclsRequestDeleteAclsFilter
+FILTERS = [
+    _filter(2, "odd", 2),
+    _filter(1, None, 1, "User:o", None, 1, 3),
+    _filter(2, "nothing", 3, None, None, 1, 1),
+]
+FILTERS[0].principal_filter = FILTERS[0].host_filter = None
+FILTERS[0].operation = FILTERS[0].permission_type = 1
+UNREADABLE = [
+    kafka.CreateAclsRequest(creations=[_creation(0, "odd", 3, "User:o", "*", 3, 3)]),
+    kafka.CreateAclsRequest(creations=[_creation(2, "odd", 3, "User:o", "*", 99, 3)]),
+    kafka.CreateAclsRequest(creations=[_creation(2, "odd", 3, "User:o", "*", 0, 3)]),
+    kafka.CreateAclsRequest(creations=[_creation(2, "odd", 3, "User:o", "*", 3, 0)]),
+    kafka.CreateAclsRequest(creations=[_creation(2, "odd", 0, "User:o", "*", 3, 3)]),
+    kafka.CreateAclsRequest(creations=[_creation(9, "odd", 3, "User:o", "*", 3, 3)]),
+    kafka.DescribeAclsRequest(1, None, 0, None, None, 1, 1),
+    kafka.DescribeAclsRequest(1, None, 1, None, None, 77, 1),
+    kafka.DeleteAclsRequest(filters=[_filter(1, None, 1, None, None, 1, 9)]),
+]
+
 Connect = Callable[[str], contextlib.AbstractAsyncContextManager[Client]]
 
 
@@ -70,6 +115,21 @@ async def played(connect: Connect) -> dict[str, Any]:
         async with connect(who) as client:
             for asked in asks():
                 found[f"{who}: {asked.name}"] = plain(await client.call(asked.request, asked.version))
+    async with connect(ADMINISTRATOR) as client:
+        for creation in ODD:
+            request = kafka.CreateAclsRequest(creations=[creation])
+            answer = await client.call(request, 3)
+            found[f"{creation}"] = [(one.error_code, one.error_message) for one in answer.results]
+        found["what was made"] = plain(await client.call(kafka.DescribeAclsRequest(*ANY), 3))
+        answer = await client.call(kafka.DeleteAclsRequest(filters=FILTERS), 3)
+        found["what was deleted"] = plain(answer)
+        found["what is left"] = plain(await client.call(kafka.DescribeAclsRequest(*ANY), 3))
+    for unreadable in UNREADABLE:
+        async with connect(ADMINISTRATOR) as client:
+            try:
+                found[f"{unreadable}"] = plain(await client.call(unreadable, 3))
+            except asyncio.IncompleteReadError:
+                found[f"{unreadable}"] = "closed"
     return found
 
 
@@ -101,6 +161,10 @@ async def on_kafka(directory: Path) -> AsyncIterator[Connect]:
 
         @contextlib.asynccontextmanager
         async def connect(who: str) -> AsyncIterator[Client]:
+            if who == ADMINISTRATOR:
+                async with connected(broker.host, broker.port) as client:
+                    yield client
+                return
             async with connected(host, int(port)) as client:
                 hello = await client.call(kafka.SaslHandshakeRequest(mechanism="PLAIN"), 1)
                 assert hello.error_code == 0

@@ -25,6 +25,7 @@ MAIN_CLASSES = {
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-get-offsets": f"{TOOLS}GetOffsetShell",
     "kafka-delete-records": f"{TOOLS}DeleteRecordsCommand",
+    "kafka-acls": f"{TOOLS}AclCommand",
 }
 OWN = ["__consumer_offsets", "__ringleader_journal"]
 EMPTY = "Consumer group '{}' has no active members."

@@ -1,0 +1,89 @@
+"""Refusals are logged once per connection, and never so many that they fill a log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.security.principal import Principal
+from ringleader.coordinator.server.audit import (
+    CONNECTIONS,
+    LINES_PER_CONNECTION,
+    LINES_PER_SECOND,
+    Audit,
+)
+from ringleader.coordinator.server.call import Call
+from tests.support.listening import told
+
+READ, TOPIC = Operation.READ, ResourceType.TOPIC
+
+
+class Lines(list[dict[str, Any]]):
+    """A log."""
+
+    def info(self, event: str, **fields: Any) -> None:
+        """A line of it."""
+        self.append({"event": event, **fields})
+
+
+class Peer:
+    """A connection, of which its name is asked."""
+
+    principal = Principal("User", "mallory")
+    listener = told()
+
+    def call_answered(self, call: Call, response: Any) -> None:
+        """See `Answerable`."""
+
+    def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
+        """See `Answerable`."""
+
+    def call_refused(self, call: Call, reason: str) -> None:
+        """See `Answerable`."""
+
+    def call(self) -> Call:
+        """A request of it."""
+        return Call(self, 3, 9, 1, "client", "/127.0.0.1")
+
+
+def test_the_same_refusal_is_told_once_per_connection() -> None:
+    lines = Lines()
+    audit = Audit(lines, lambda: 0)  # type: ignore[arg-type]
+    one, other = Peer(), Peer()
+    for peer in (one, one, other, one):
+        audit.refused(peer.call(), READ, TOPIC, "orders")
+    audit.refused(one.call(), READ, TOPIC, "invoices")
+    assert lines[0] == {
+        "event": "refused",
+        "principal": "User:mallory",
+        "host": "127.0.0.1",
+        "client_id": "client",
+        "operation": "READ",
+        "resource": "TOPIC orders",
+    }
+    assert [line["resource"] for line in lines] == ["TOPIC orders", "TOPIC orders", "TOPIC invoices"]
+
+
+def test_one_connection_gets_so_many_lines_and_all_together_so_many_a_second() -> None:
+    lines = Lines()
+    now_ms = 0
+    audit = Audit(lines, lambda: now_ms)  # type: ignore[arg-type]
+    peers = [Peer() for _ in range(3)]
+    for number in range(100):
+        audit.refused(peers[0].call(), READ, TOPIC, str(number))
+    assert len(lines) == min(LINES_PER_CONNECTION, LINES_PER_SECOND)
+    for number in range(5):
+        audit.refused(peers[1].call(), READ, TOPIC, str(number))
+    assert len(lines) == LINES_PER_SECOND
+    now_ms = 1_000
+    audit.refused(peers[1].call(), READ, TOPIC, "orders")
+    assert lines[-1]["left_out_before"] == 5
+    audit.refused(peers[1].call(), READ, TOPIC, "invoices")
+    assert "left_out_before" not in lines[-1]
+
+
+def test_few_connections_are_remembered() -> None:
+    audit = Audit(Lines(), lambda: 0)  # type: ignore[arg-type]
+    for _ in range(CONNECTIONS + 10):
+        audit.refused(Peer().call(), READ, TOPIC, "orders")
+    assert len(audit._told) == CONNECTIONS
