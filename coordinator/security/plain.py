@@ -37,21 +37,24 @@ class PlainExchange:
         self._ended = True
         if len(data) > MAX_MESSAGE_BYTES:
             raise SaslFailedError(f"a PLAIN message of {len(data):,} bytes")
-        parts = data.split(b"\0")
+        parts = data.split(b"\0", 3)
         if len(parts) != 3:
-            raise SaslFailedError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+            raise _told(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         try:
             asked_for, self.user = parts[0].decode(), parts[1].decode()
         except UnicodeDecodeError:
             raise SaslFailedError("a user name that is not UTF-8") from None
         if not self.user:
-            raise SaslFailedError("Authentication failed: username not specified")
+            raise _told("Authentication failed: username not specified")
         if not parts[2]:
-            raise SaslFailedError("Authentication failed: password not specified")
+            raise _told("Authentication failed: password not specified")
         if not self._passwords.any_credential(self.user).is_of(parts[2]):
-            text = "Authentication failed: Invalid username or password"
-            raise SaslFailedError(text, text)
+            raise _told("Authentication failed: Invalid username or password")
         if asked_for and asked_for != self.user:
-            raise SaslFailedError(OTHER_ID, OTHER_ID)
+            raise _told(OTHER_ID)
         self.done = True
         return b""
+
+
+def _told(text: str) -> SaslFailedError:
+    return SaslFailedError(text, text)

@@ -207,11 +207,11 @@ async def test_plain_takes_the_same_users(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "why", "told"),
     [
-        (b"", "expected 3 tokens", False),
-        (b"\0alice", "expected 3 tokens", False),
-        (b"\0alice\0open sesame\0", "expected 3 tokens", False),
-        (b"\0\0open sesame", "username not specified", False),
-        (b"\0alice\0", "password not specified", False),
+        (b"", "expected 3 tokens", True),
+        (b"\0alice", "expected 3 tokens", True),
+        (b"\0alice\0open sesame\0", "expected 3 tokens", True),
+        (b"\0\0open sesame", "username not specified", True),
+        (b"\0alice\0", "password not specified", True),
         (b"\0alice\0wrong", "Invalid username or password", True),
         (b"\0mallory\0open sesame", "Invalid username or password", True),
         (b"bob\0alice\0open sesame", "authorization id", True),

@@ -1,0 +1,259 @@
+"""What a daemon says to who has not said yet who it is: the same as Apache Kafka, conversation by
+conversation. And Kafka's own tool makes users of a daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.node import Node
+from ringleader.coordinator.security.scram import MECHANISMS
+from ringleader.protocol.messages import (
+    ApiVersionsRequest,
+    HeartbeatRequest,
+    ListGroupsRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
+from tests.interop.kafka import tool
+from tests.interop.secured import PASSWORD, USER, Secured, secured_broker
+from tests.support.certificates import Certificates
+from tests.support.registered import ScramClient, credential
+from tests.support.served import Client, connected
+
+BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
+    with secured_broker(tmp_path_factory.mktemp("kafka"), certificates) as broker:
+        yield Secured(broker, certificates)
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Node]:
+    settings = Settings(
+        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        data_dir=tmp_path,
+        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        sasl_cleartext_without_tls=True,
+        connection_failed_authentication_delay_ms=10,
+    )
+    async with Node(settings) as started:
+        known = {one.name: credential(one, PASSWORD) for one in MECHANISMS.values()}
+        await started.security.users.change({USER: known})
+        yield started
+
+
+Talk = Callable[["Told"], Awaitable[None]]
+
+
+class Told:
+    """One connection, and what it was told."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.said: list[Any] = []
+
+    async def ask(self, request: Any, version: int) -> Any:
+        """The answer; it is kept. Raises IncompleteReadError when there is none."""
+        answer = await self.client.call(request, version)
+        kept = {name: getattr(answer, name, None) for name in ("error_code", "error_message")}
+        if isinstance(request, SaslHandshakeRequest):
+            kept["mechanisms"] = set(answer.mechanisms) - {"OAUTHBEARER"}
+        if isinstance(request, SaslAuthenticateRequest):
+            kept["lifetime"] = answer.session_lifetime_ms
+            kept["bytes"] = answer.auth_bytes[:2]
+        self.said.append(kept)
+        return answer
+
+    async def handshake(self, mechanism: str, version: int = 1) -> Any:
+        return await self.ask(SaslHandshakeRequest(mechanism=mechanism), version)
+
+    async def token(self, data: bytes, version: int = 2) -> Any:
+        return await self.ask(SaslAuthenticateRequest(auth_bytes=data), version)
+
+    async def raw(self, data: bytes) -> bytes:
+        self.client.writer.write(struct.pack(">i", len(data)) + data)
+        answer = await self.client.frame()
+        self.said.append(answer[:2])
+        return answer
+
+
+def plain(user: str = USER, password: str = PASSWORD) -> bytes:
+    return f"\0{user}\0{password}".encode()
+
+
+async def unknown_mechanism(told: Told) -> None:
+    await told.handshake("GSSAPI-X")
+
+
+async def a_heartbeat_first(told: Told) -> None:
+    await told.ask(BEAT, 4)
+
+
+async def a_token_first(told: Told) -> None:
+    await told.token(plain())
+
+
+async def versions_twice(told: Told) -> None:
+    await told.ask(ApiVersionsRequest(), 0)
+    await told.ask(ApiVersionsRequest(), 0)
+
+
+async def versions_that_are_bad(told: Told) -> None:
+    await told.ask(ApiVersionsRequest(client_software_name="-"), 3)
+    await told.ask(ApiVersionsRequest(), 0)
+    await told.handshake("PLAIN")
+    await told.token(plain())
+    await told.ask(ListGroupsRequest(), 4)
+
+
+async def versions_after_the_handshake(told: Told) -> None:
+    await told.handshake("PLAIN")
+    await told.ask(ApiVersionsRequest(), 0)
+
+
+async def handshake_twice(told: Told) -> None:
+    await told.handshake("PLAIN")
+    await told.handshake("PLAIN")
+
+
+async def again_when_through(told: Told) -> None:
+    await told.handshake("PLAIN")
+    await told.token(plain())
+    await told.handshake("PLAIN")
+    await told.token(plain())
+    await told.ask(ListGroupsRequest(), 4)
+
+
+def plain_with(data: bytes, version: int = 2) -> Talk:
+    async def talk(told: Told) -> None:
+        await told.handshake("PLAIN")
+        await told.token(data, version)
+
+    return talk
+
+
+async def raw_tokens(told: Told) -> None:
+    await told.handshake("SCRAM-SHA-512", 0)
+    scram = ScramClient(USER, PASSWORD)
+    await told.raw(scram.final(await told.raw(scram.first)))
+    await told.ask(ListGroupsRequest(), 4)
+
+
+async def raw_and_wrong(told: Told) -> None:
+    await told.handshake("PLAIN", 0)
+    await told.raw(plain(password="wrong"))
+
+
+def scram_with(change: Callable[[ScramClient, bytes], bytes], password: str = PASSWORD) -> Talk:
+    async def talk(told: Told) -> None:
+        await told.handshake("SCRAM-SHA-512")
+        scram = ScramClient(USER, password)
+        first = await told.token(scram.first)
+        await told.token(change(scram, first.auth_bytes))
+        await told.ask(ListGroupsRequest(), 4)
+
+    return talk
+
+
+def scram_first(data: bytes) -> Talk:
+    async def talk(told: Told) -> None:
+        await told.handshake("SCRAM-SHA-512")
+        await told.token(data)
+
+    return talk
+
+
+async def huge(told: Told) -> None:
+    told.client.writer.write(struct.pack(">i", 524_289))
+    await told.client.frame()
+
+
+CONVERSATIONS: dict[str, Talk] = {
+    "an unknown mechanism": unknown_mechanism,
+    "a heartbeat first": a_heartbeat_first,
+    "a token first": a_token_first,
+    "ApiVersions twice": versions_twice,
+    "a bad ApiVersions, then a good one": versions_that_are_bad,
+    "ApiVersions after the handshake": versions_after_the_handshake,
+    "the handshake twice": handshake_twice,
+    "all again": again_when_through,
+    "PLAIN, wrong": plain_with(plain(password="wrong")),
+    "PLAIN, wrong, v0": plain_with(plain(password="wrong"), 0),
+    "PLAIN, nobody": plain_with(plain("nobody")),
+    "PLAIN without a password": plain_with(plain(password="")),
+    "PLAIN without a name": plain_with(plain("")),
+    "PLAIN for somebody else": plain_with(b"bob" + plain()),
+    "PLAIN, nothing": plain_with(b""),
+    "PLAIN, one part too many": plain_with(plain() + b"\0"),
+    "PLAIN, too many parts": plain_with(plain() + b"\0\0\0"),
+    "raw tokens": raw_tokens,
+    "raw tokens, wrong": raw_and_wrong,
+    "SCRAM": scram_with(lambda scram, first: scram.final(first)),
+    "SCRAM, wrong": scram_with(lambda scram, first: scram.final(first), "wrong"),
+    "SCRAM, another nonce": scram_with(lambda scram, first: scram.final(first, nonce="mine")),
+    "SCRAM, cut off": scram_with(lambda scram, first: scram.final(first)[:-10]),
+    "SCRAM, nothing": scram_with(lambda scram, first: b""),
+    "SCRAM for somebody else": scram_first(f"n,a=bob,n={USER},r=x".encode()),
+    "SCRAM with channel binding": scram_first(f"p=tls-unique,,n={USER},r=x".encode()),
+    "SCRAM without a name": scram_first(b"n,,n=,r=x"),
+    "a huge frame": huge,
+}
+
+
+async def told_by(host: str, port: int, talk: Talk) -> list[Any]:
+    async with connected(host, port) as client:
+        told = Told(client)
+        try:
+            await talk(told)
+        except (asyncio.IncompleteReadError, ConnectionResetError):
+            told.said.append("closed")
+        return told.said
+
+
+@pytest.mark.parametrize("what", CONVERSATIONS)
+async def test_a_stranger_is_told_the_same(secured: Secured, node: Node, what: str) -> None:
+    host, _, port = secured.broker.address("SASL").rpartition(":")
+    theirs = await told_by(host, int(port), CONVERSATIONS[what])
+    ours = await told_by(node.host, node.port, CONVERSATIONS[what])
+    assert ours == theirs
+
+
+CONFIGS = "kafka.admin.ConfigCommand"
+
+
+async def test_kafkas_tool_makes_users(node: Node, tmp_path: Path) -> None:
+    properties = tmp_path / "alice.properties"
+
+    def alice(mechanism: str, user: str = USER, password: str = PASSWORD) -> None:
+        module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+        properties.write_text(
+            f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\n"
+            f"sasl.jaas.config=org.apache.kafka.common.security.{module} required "
+            f'username="{user}" password="{password}";\n'
+        )
+
+    async def configs(*arguments: str) -> str:
+        connection = ["--bootstrap-server", node.bootstrap, "--command-config", str(properties)]
+        done = await asyncio.to_thread(tool, CONFIGS, *connection, "--entity-type", "users", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    alice("PLAIN")
+    added = "SCRAM-SHA-512=[iterations=8192,password=open_sesame]"
+    await configs("--entity-name", "bob", "--alter", "--add-config", added)
+    alice("SCRAM-SHA-256")
+    await configs("--entity-name", "carol", "--alter", "--add-config", added)
+    assert node.security.users.known()["carol"]["SCRAM-SHA-512"].iterations == 8_192
+    alice("SCRAM-SHA-512", "bob", "open_sesame")
+    await configs("--entity-name", USER, "--alter", "--delete-config", "SCRAM-SHA-256")
+    assert set(node.security.users.known()[USER]) == {"SCRAM-SHA-512"}
