@@ -22,7 +22,7 @@ EVERYBODY: Final = "User:*"
 CLUSTER_NAME: Final = "kafka-cluster"
 """The one resource of type cluster."""
 
-MAX_ACLS = 50_000
+MAX_ACLS = 20_000
 """More are refused."""
 MAX_TEXT_BYTES = 1_024
 """Of a name, a principal or a host, in UTF-8."""

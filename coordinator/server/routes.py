@@ -10,6 +10,8 @@ from ringleader.coordinator.server.handlers import Handler
 from ringleader.protocol.codec import Decoder, PiecesEncoder, decoder, pieces_encoder
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class, response_class
 from ringleader.protocol.messages import (
+    CreateAclsRequest,
+    DeleteAclsRequest,
     FetchRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -35,9 +37,15 @@ IDS_BYTES = 131_072
 OPAQUE_KEYS = frozenset(kind.API_KEY for kind in (ProduceRequest, JoinGroupRequest, SyncGroupRequest))
 """APIs whose requests are long by what is passed on as bytes."""
 
-FEW = {JoinGroupRequest.API_KEY: 20, LeaveGroupRequest.API_KEY: 2, OffsetDeleteRequest.API_KEY: 2}
-"""By what the number of elements is divided: what the group machine does with each of them in one go costs
-more than decoding it, and nobody has as many (protocols of a member)."""
+FEW = {
+    JoinGroupRequest.API_KEY: 20,
+    LeaveGroupRequest.API_KEY: 2,
+    OffsetDeleteRequest.API_KEY: 2,
+    CreateAclsRequest.API_KEY: 4,
+    DeleteAclsRequest.API_KEY: 40,
+}
+"""By what the number of elements is divided: what is done with each of them in one go costs more than
+decoding it, and nobody has as many (protocols of a member, filters of ACLs)."""
 
 NUMBER_KEYS = frozenset(
     kind.API_KEY for kind in (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest)

@@ -147,3 +147,16 @@ def test_variables_of_the_process_are_read_once_and_in_the_form_of_flags(
     assert settings.listen == Address("127.0.0.1", 0)
     assert settings.topic == (TopicSpec("a", 1), TopicSpec("b", 2))
     assert Settings().listen == Address("127.0.0.1", 9092)
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ({"authorizer": "acl", "cluster": ["b:9092"], "node_id": 2}, "authorizer is for a node by itself"),
+        ({"super_users": "User:a;b"}, "--super-users: give principals as User:NAME"),
+        ({"authorizer": "yes"}, "--authorizer: "),
+    ],
+)
+def test_who_may_is_said_in_a_form_that_counts(flags: dict[str, object], text: str) -> None:
+    with pytest.raises(SettingsError, match=text):
+        load_settings(flags)

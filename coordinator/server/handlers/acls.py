@@ -22,7 +22,7 @@ from ringleader.coordinator.security.acls import (
     to_key,
 )
 from ringleader.coordinator.security.store import SecurityStore
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -117,7 +117,7 @@ class _Acls:
             self._note(call, "ACL created", added)
         call.answer(response)
 
-    def delete(self, call: Call, request: kafka.DeleteAclsRequest) -> kafka.DeleteAclsResponse | None:
+    def delete(self, call: Call, request: kafka.DeleteAclsRequest) -> Slices:
         """Whatever any of the filters means, all of it or nothing."""
         results = [
             kafka.DeleteAclsResponseDeleteAclsFilterResult(error_message=None) for _ in request.filters
@@ -133,12 +133,14 @@ class _Acls:
         except ValueError as error:
             call.close(str(error))
             return None
+        found = []
         for wanted, result in zip(filters, results, strict=True):
             if 0 in (wanted.resource_type, wanted.pattern_type):
                 tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter."))
             elif 0 in (wanted.operation, wanted.permission):
                 tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter."))
-        found = [authorizer.matching(wanted) for wanted in filters]
+            found.append(authorizer.matching(wanted))
+            yield
         self._services.spawn(None, self._delete(call, response, store, found))
         return None
 
