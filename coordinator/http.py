@@ -14,6 +14,7 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_uptime_seconds
     ringleader_connections, ringleader_connections_limit
     ringleader_held_bytes, ..._limit                requests and answers in memory (queued.max.request.bytes)
+    ringleader_authentications_total{result}        succeeded, failed: where clients have to (SASL)
     ringleader_requests_total{api}                  as Kafka names them: Heartbeat, OffsetCommit, ...
     ringleader_request_duration_seconds{api}        histogram, until it is answered; what is answered in the
                                                     turn of the loop in which it came counts as 0
@@ -111,6 +112,8 @@ class Figures:
     groups: list[GroupFigures] | None = None
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)
+    logins: tuple[int, int] | None = None
+    """Authentications that succeeded, and that failed."""
 
 
 class NodeSide:
@@ -184,6 +187,8 @@ class NodeSide:
     def _of_server(found: Figures, server: Server) -> None:
         found.connections, found.held_bytes = len(server.connections), server.held_bytes
         found.limits = server.limits.max_connections, server.limits.queued_max_request_bytes
+        if server.sasl is not None:
+            found.logins = server.sasl.succeeded, server.sasl.failed
         for connection in server.connections:
             if connection.parked is not None:
                 found.parked[server.routes[connection.parked.api_key].name] += 1
@@ -348,6 +353,15 @@ class _Families(Collector):
         yield GaugeMetricFamily("ringleader_connections_limit", "max.connections", connections)
         yield GaugeMetricFamily("ringleader_held_bytes", "Requests and answers in memory", found.held_bytes)
         yield GaugeMetricFamily("ringleader_held_bytes_limit", "queued.max.request.bytes", held)
+        if found.logins is not None:
+            name, text = (
+                "ringleader_authentications",
+                "Clients that said who they are (SASL)",
+            )
+            logins = CounterMetricFamily(name, text, labels=["result"])
+            for result, count in zip(("succeeded", "failed"), found.logins, strict=True):
+                logins.add_metric([result], count)
+            yield logins
         requests = CounterMetricFamily("ringleader_requests", "Requests that came", labels=["api"])
         durations = HistogramMetricFamily(
             "ringleader_request_duration_seconds", "From request to answer", labels=["api"]

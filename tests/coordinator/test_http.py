@@ -71,6 +71,10 @@ async def test_a_node_says_how_it_is_and_what_it_did(tmp_path: Path) -> None:
         assert waiting >= 0
         assert found["ringleader_ready",] == 1
         assert found["ringleader_connections",] == 2
+        assert node.server.sasl is not None
+        node.server.sasl.failed += 2
+        assert (await _metrics(node))["ringleader_authentications_total", "failed"] == 2
+        assert found["ringleader_authentications_total", "succeeded"] == 0
         assert found["ringleader_requests_total", "OffsetCommit"] == 3
         assert found["ringleader_request_duration_seconds_count", "OffsetCommit"] == 3
         assert found["ringleader_request_duration_seconds_count", "Heartbeat"] == 6

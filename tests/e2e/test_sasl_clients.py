@@ -23,7 +23,8 @@ from ringleader.coordinator.config import Settings, SettingsError, load_settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.coordinator.serving import StartError
-from tests.support.daemon import Daemon, SaslDaemon
+from tests.support.certificates import Certificates
+from tests.support.daemon import Daemon
 from tests.support.registered import ALICE, PASSWORD, credential
 from tests.support.served import until
 from tests.support.tokens import TokenService
@@ -48,7 +49,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         "--sasl-cleartext-without-tls",
     ]
-    with SaslDaemon(directory, topics=["orders:1"], options=options) as started:
+    with Daemon(directory, topics=["orders:1"], options=options, listener="SASL_PLAINTEXT") as started:
         yield started
     assert PASSWORD not in started.log()
 
@@ -152,6 +153,27 @@ async def test_confluent_makes_and_removes_users(daemon: Daemon) -> None:
     await asyncio.to_thread(gone.result, WAIT_S)
     async with Admin(daemon.bootstrap, sasl=SaslScram(ALICE, PASSWORD)) as alice:
         assert set(await alice.scram_users()) == {ALICE}
+
+
+async def test_over_tls_passwords_may_come_as_they_are(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    settings = Settings(
+        listeners="SASL_SSL://127.0.0.1:0",
+        data_dir=tmp_path / "data",
+        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-512",
+        ssl_keystore_location=str(certificates.server),
+        connections_max_reauth_ms=3_600_000,
+    )
+    async with Node(settings) as node:
+        await node.security.users.change({ALICE: {one.name: credential(one) for one in MECHANISMS.values()}})
+        tls = certificates.client_tls()
+        for sasl in (KINDS["PLAIN"], KINDS["SCRAM-SHA-512"]):
+            async with Admin(node.bootstrap, tls=tls, sasl=sasl) as admin:
+                assert [one.name for one in await admin.list_topics()] == []
+                assert {str(one.principal) for one in node.server.connections} == {"User:alice"}
+        with pytest.raises(AuthenticationError, match="Invalid username or password"):
+            async with Admin(node.bootstrap, tls=tls, sasl=SaslPlain(ALICE, "wrong")) as admin:
+                await admin.list_topics()
 
 
 async def test_a_client_stays_logged_in(tmp_path: Path) -> None:

@@ -189,16 +189,3 @@ class Daemon:
             self.stop()
         else:
             self._end(signal.SIGKILL)
-
-
-class SaslDaemon(Daemon):
-    """Its only listener has SASL."""
-
-    def command(self) -> list[str]:
-        """See `Daemon`."""
-        command = super().command()
-        command[command.index("--listen") : command.index("--listen") + 2] = [
-            "--listeners",
-            f"SASL_PLAINTEXT://{self.bootstrap}",
-        ]
-        return command
