@@ -27,6 +27,8 @@ def guarded(directory: Path, **more: Any) -> Settings:
         "group_initial_rebalance_delay_ms": 0,
         **more,
     }
+    if "listeners" in more:
+        del told["listen"]
     return Settings(data_dir=directory, **told)
 
 

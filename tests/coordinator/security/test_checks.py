@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ringleader.coordinator.node import Node
+from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.protocol.test_refusals import codes
 from tests.support.asks_of_all import ALICE, MALLORY, asks
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
-from tests.support.served import connected
+from tests.support.registered import PASSWORD, credential
+from tests.support.served import Client, connected
 
 OPEN = {17, 18, 36}
 """ApiVersions and SASL are for those whom nobody knows yet."""
@@ -180,3 +184,32 @@ async def test_without_an_authorizer_there_are_no_acls(tmp_path: Path) -> None:
         for one in (made.results[0], gone.filter_results[0]):
             said = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
             assert (one.error_code, one.error_message) == said
+
+
+async def test_who_has_logged_in_may_what_the_acls_of_that_name_allow(tmp_path: Path) -> None:
+    settings = guarded(
+        tmp_path,
+        super_users="User:root",
+        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        sasl_enabled_mechanisms="PLAIN",
+        sasl_cleartext_without_tls=True,
+    )
+    async with Node(settings) as node:
+        known = {"SCRAM-SHA-512": credential(MECHANISMS["SCRAM-SHA-512"])}
+        await node.security.users.change(dict.fromkeys(("root", ALICE, MALLORY), known))
+
+        @contextlib.asynccontextmanager
+        async def logged_in(who: str) -> AsyncIterator[Client]:
+            async with connected(node.host, node.port) as client:
+                assert (await client.call(kafka.SaslHandshakeRequest("PLAIN"), 1)).error_code == 0
+                login = kafka.SaslAuthenticateRequest(f"\0{who}\0{PASSWORD}".encode())
+                assert (await client.call(login, 1)).error_code == 0
+                yield client
+
+        async with logged_in("root") as root, logged_in(ALICE) as alice, logged_in(MALLORY) as mallory:
+            await prepare(root)
+            commit = _commit("g-mine", "mine")
+            assert set(codes(await alice.call(commit, 8))) == {0}
+            assert set(codes(await mallory.call(commit, 8))) == {GROUP}
+            assert set(codes(await alice.call(_commit("g-mine", "other"), 8))) == {TOPIC}
+            assert (await mallory.call(kafka.MetadataRequest(topics=None), 9)).topics == []
