@@ -15,9 +15,11 @@ import confluent_kafka
 import kafka
 import pytest
 
-from ringleader import Admin, GroupConsumer, TlsError
+from ringleader import Admin, AuthenticationError, GroupConsumer, SaslPlain, SaslScram, TlsError
+from ringleader.cli import run
 from tests.support.certificates import HOSTS, Certificates
 from tests.support.daemon import Daemon
+from tests.support.registered import ALICE, PASSWORD
 
 VALUES = [b"one", b"two", b"three"]
 PATIENCE_S = 30
@@ -207,3 +209,27 @@ def test_sighup_ends_no_daemon(tmp_path: Path) -> None:
         daemon.process.send_signal(signal.SIGHUP)
         daemon.process.send_signal(signal.SIGHUP)
         daemon.stop()
+
+
+async def test_sasl_within_tls(certificates: Certificates, tmp_path: Path) -> None:
+    """Nobody is asked for a certificate there, whatever holds for SSL; PLAIN is offered, as nobody overhears
+    it."""
+    password = tmp_path / "password"
+    password.write_text(PASSWORD)
+    add = ["users", "add", ALICE, "--password-file", str(password), "--data-dir", str(tmp_path / "data")]
+    assert await asyncio.to_thread(run, add) == 0
+    options = [
+        *("--ssl-keystore-location", str(certificates.server)),
+        *("--ssl-client-auth", "required"),
+        *("--sasl-enabled-mechanisms", "PLAIN,SCRAM-SHA-512"),
+    ]
+    with Daemon(tmp_path, topics=["orders:1"], options=options, listener="SASL_SSL") as daemon:
+        for sasl in (SaslPlain(ALICE, PASSWORD), SaslScram(ALICE, PASSWORD)):
+            async with Admin(daemon.bootstrap, tls=certificates.client_tls(), sasl=sasl) as admin:
+                assert "orders" in {topic.name for topic in await admin.list_topics()}
+        with pytest.raises(AuthenticationError):
+            async with Admin(
+                daemon.bootstrap, tls=certificates.client_tls(), sasl=SaslPlain(ALICE, "wrong")
+            ) as admin:
+                await admin.list_topics()
+        assert PASSWORD not in daemon.log()
