@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.server import handshakes
 from ringleader.protocol.messages import ApiVersionsRequest, FindCoordinatorRequest
 from tests.support.certificates import Certificates
 from tests.support.groupclient import form
@@ -270,7 +271,10 @@ async def hung_up(knocked: list[socket.socket]) -> None:
         one.close()
 
 
-async def test_who_says_one_byte_is_cut_off(certificates: Certificates) -> None:
+async def test_who_says_one_byte_is_cut_off(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "LOG_INTERVAL_S", 600)
     async with serving(**tls(certificates, tls_handshake_timeout_ms=100)) as served:
         await hung_up(knock(served, 1))
         [line] = served.events("TLS handshake failed")
@@ -293,7 +297,7 @@ async def test_who_comes_from_elsewhere_waits_for_no_flood(certificates: Certifi
         assert (await bystander.call(member.heartbeat(), 3)).error_code == 0
         [line] = served.events("TLS handshake failed")
         assert "for somebody from another address" in line["reason"]
-        assert len(served.server.handshakes) == 39
+        await until(lambda: len(served.server.handshakes) == 39)
         for one in knocked:
             one.close()
         await until(lambda: not len(served.server.handshakes))
@@ -320,7 +324,7 @@ async def _comes(served: Served, context: ssl.SSLContext) -> None:
 
 async def test_a_handshake_counts_as_a_connection(certificates: Certificates) -> None:
     for limit in ("max_connections", "max_connections_per_ip"):
-        settings: dict[str, Any] = {limit: 3}
+        settings: dict[str, Any] = {limit: 3, "tls_handshake_timeout_ms": 60_000}
         async with serving(**tls(certificates, **settings)) as served:
             knocked = knock(served, 3)
             await until(lambda: len(served.server.handshakes) == 3)
