@@ -17,6 +17,9 @@ from ringleader.coordinator.cluster.map import NOBODY
 
 IMBALANCE = 0.25
 LOAD_SWAPS = 2
+WORTH = 0.01
+"""Of the mean: what a change of places has to even out at least. Where loads of partitions differ by less,
+rounding would decide, and might do so for ever."""
 LIGHT_LOAD = 50.0
 """Members and commits per second of a partition; where the mean is less, differences hardly count."""
 MOVES_AT_A_TIME = 2
@@ -93,7 +96,7 @@ def _even_loads(
 ) -> None:
     """Some of the heaviest node change places with lighter ones of the lightest, if these differ by a lot."""
     mean = sum(carried.values()) / len(carried)
-    enough = IMBALANCE * mean
+    enough, worth = IMBALANCE * mean, WORTH * mean
     fixed = set(fixed)
     for _ in range(LOAD_SWAPS):
         giver, heir = max(carried, key=carried.__getitem__), min(carried, key=carried.__getitem__)
@@ -105,7 +108,9 @@ def _even_loads(
             (weights[one] - weights[other], one, other)
             for one in _of(goal, giver)
             for other in _of(goal, heir)
-            if one not in fixed and other not in fixed and 0 < weights[one] - weights[other] < gap
+            if one not in fixed
+            and other not in fixed
+            and worth <= weights[one] - weights[other] <= gap - worth
         ]
         if not pairs:
             return

@@ -57,6 +57,16 @@ def test_load_moves_a_few_at_most_and_comes_to_rest(
     raise AssertionError("with the same loads it goes on moving")
 
 
+def test_loads_that_hardly_differ_come_to_rest_beside_large_ones() -> None:
+    """By rounding alone partitions went round for ever."""
+    owners: Sequence[int] = [0, 3, -1, 5, 3, 5, 6, 5, 0, 7, 6, 7, 5, 4, 3]
+    loads = {1: 587383.3408304001, 3: 4.254497689831457e-11, 6: 999999.9999, 8: 3.9084291376192946e-08}
+    loads |= {9: 0.0, 10: 100.0, 13: 0.00010898674266802429, 14: 0.11293317098986373}
+    for _ in range(10):
+        before, owners = owners, place(owners, {2, 3, 4, 5, 6, 7}, loads)
+    assert owners == before
+
+
 def test_two_hot_partitions_of_one_node_are_parted() -> None:
     owners = [1] * 10 + [2] * 10
     goal = place(owners, {1, 2}, {0: 500.0, 1: 500.0})
