@@ -74,7 +74,8 @@ class Team:
         code = (EXAMPLES / f"{name}.py").read_text()
         assert code.count(SESSION) == 1
         script = self._directory / f"{name}.py"
-        script.write_text(code.replace(SESSION, "session_timeout_ms=3_000"))
+        if not self.scripts:  # the first one may be reading it
+            script.write_text(code.replace(SESSION, "session_timeout_ms=3_000"))
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             str(script),
