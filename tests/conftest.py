@@ -17,7 +17,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a part of what is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.support.both_ways", "tests.support.leftovers", "tests.support.seeds"]
+pytest_plugins = [
+    "tests.support.both_ways",
+    "tests.support.groups",
+    "tests.support.leftovers",
+    "tests.support.seeds",
+]
 
 
 @pytest.fixture(scope="session")
@@ -39,16 +44,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if spark and (home := java_home()) is not None:
         # `make test` has seen to this; a plain `pytest` has not.
         os.environ["JAVA_HOME"] = str(home)
-    if getattr(config.option, "loadgroup", False):
-        _keep_groups_together(items)
-
-
-def _keep_groups_together(items: list[pytest.Item]) -> None:
-    """pytest-xdist 3.8 writes the group of a test where pytest 9.2 does not look any more: without this, the
-    tests of one group run on any process."""
-    for item in items:
-        groups = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group") if mark.args})
-        suffix = f"@{'_'.join(groups)}"
-        inner: Any = item
-        if groups and hasattr(inner, "_id") and not item.nodeid.endswith(suffix):
-            inner._id = type(inner._id).parse(item.nodeid + suffix)
