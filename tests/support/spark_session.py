@@ -23,6 +23,7 @@ def worker_python(base: Path) -> str:
 @contextmanager
 def spark_session(base: Path, master: str = "local[2]") -> Iterator[Any]:
     """A session on loopback with the settings that start fastest. Its files go to ``base``."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -55,3 +56,5 @@ def spark_session(base: Path, master: str = "local[2]") -> Iterator[Any]:
             gateway.shutdown()
             gateway.proc.stdin.close()
             gateway.proc.wait(30)
+        # The next session of this process would talk to the JVM that is gone.
+        SparkContext._gateway = SparkContext._jvm = None

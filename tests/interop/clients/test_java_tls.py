@@ -54,7 +54,7 @@ async def test_who_shows_a_certificate_produces_and_consumes(
     board = WatchBoard()
     member = JavaMember(board, java_clients, daemon.bootstrap, GROUP, TOPIC, "a", given)
     await member.join()
-    await board.until(lambda now: sorted(now.values.get("a", ())) == ["one", "two"])
+    await board.until(lambda _: sorted(board.values.get("a", ())) == ["one", "two"])
     await member.leave()
 
 
