@@ -345,8 +345,11 @@ class SourceDriver:
         targets = self._targets or {}
         if any(position < targets.get(tp, 0) for tp, position in self._next_offsets.items()):
             return False
+        if not self._group.stable():
+            return False
+        # Only now: what came while that was asked has no position yet, and is still to be read.
         owned = {tp: own for tp, own in self._ownership.owned().items() if tp in targets}
-        if not self._group.stable() or not self._positions.complete(owned):
+        if not self._positions.complete(owned):
             return False
         self._read_all = True
         self._group.leave("everything that was there is read", for_good=True)
