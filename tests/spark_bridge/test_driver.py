@@ -339,26 +339,6 @@ def test_available_now_waits_for_its_assignment_and_its_coordinator() -> None:
     assert world.committed() == {0: 10}
 
 
-def test_available_now_reads_what_it_is_given_while_it_asks_whether_all_is_settled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A killed run's member had the partition, and its session ends just then."""
-    world = World(10)
-    world.driver.prepare_available_now()
-    world.assign()
-    shares = [(0,)]
-
-    def settles() -> bool:
-        if shares:
-            world.assign(*shares.pop())
-        return True
-
-    monkeypatch.setattr(world.group, "stable", settles)
-    assert world.plan() == {0: (0, 10)}
-    assert world.plan() is None
-    assert world.committed() == {0: 10}
-
-
 def test_data_loss_fails_the_query_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
     world = World(10, offsets={0: 3})
     world.log.start["t", 0] = 5
