@@ -12,7 +12,8 @@ from enum import IntEnum
 from typing import Any
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, tell
+from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import broker_entries, shown, topic_entries
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
@@ -21,11 +22,6 @@ from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-"""Resource types."""
-_TOPIC_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
-_GROUP_REFUSED = (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
-_CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 BROKERS, CONTROLLERS = 1, 2
 """Endpoint types."""
 
@@ -70,17 +66,6 @@ class _Admin:
                 yield
         return kafka.DescribeConfigsResponse(results=results)
 
-    def _check(self, call: Call, operation: Operation, resource_type: int, name: str) -> None:
-        """Raises KafkaError for who may not do that with the configurations of the resource."""
-        may = self._services.may
-        if resource_type == TOPIC and not may(call, operation, ResourceType.TOPIC, name):
-            raise KafkaError(*_TOPIC_REFUSED)
-        if resource_type == GROUP and not may(call, operation, ResourceType.GROUP, name):
-            raise KafkaError(*_GROUP_REFUSED)
-        of_cluster = resource_type in (BROKER, BROKER_LOGGER, CLIENT_METRICS)
-        if of_cluster and not may(call, operation, ResourceType.CLUSTER):
-            raise KafkaError(*_CLUSTER_REFUSED)
-
     def _describe(
         self,
         call: Call,
@@ -91,8 +76,9 @@ class _Admin:
             error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
-            self._check(call, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
-            entries = self._entries(resource.resource_type, resource.resource_name)
+            kind, name = resource.resource_type, resource.resource_name
+            checks.check_configs(self._services, call, Operation.DESCRIBE_CONFIGS, kind, name)
+            entries = self._entries(kind, name)
         except KafkaError as error:
             tell(result, error)
             return result
@@ -142,7 +128,7 @@ class _Admin:
             try:
                 if counts[kind, name] > 1:
                     raise _refused("The resource is in the request more than once.")
-                self._check(call, Operation.ALTER_CONFIGS, kind, name)
+                checks.check_configs(self._services, call, Operation.ALTER_CONFIGS, kind, name)
                 if kind != TOPIC:
                     raise _refused("Only topics' configurations can be changed while the node runs.")
                 if len({config.name for config in configs}) < len(configs):

@@ -12,7 +12,7 @@ from functools import partial
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import NO_ANSWER
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
@@ -33,7 +33,6 @@ EPOCH_VERSION = 4
 
 _ATTRIBUTES_LOW = 22
 _CODEC_MASK = 7
-_TRANSACTIONAL = 16
 
 
 def register(services: LocalServices) -> dict[int, Handler]:
@@ -152,8 +151,7 @@ class _Data:
         """The one epoch ends where the partition ends; no other is known."""
         topics = []
         count = 0
-        # Brokers that follow ask, too: they may as brokers.
-        as_broker = self._services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
+        as_broker = checks.may_follow(self._services, call)
         for topic in request.topics:
             partitions = []
             may = as_broker or self._may_describe(call, topic.topic)
@@ -206,10 +204,6 @@ def check_epoch(current_leader_epoch: int) -> None:
         raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
-def _is_transactional(batch: bytes) -> bool:
-    return len(batch) > _ATTRIBUTES_LOW and bool(batch[_ATTRIBUTES_LOW] & _TRANSACTIONAL)
-
-
 BATCHES = 100
 """How many batches of a request are handed over in one go."""
 
@@ -232,7 +226,7 @@ class _Produce:
         """Hand all batches over; the last result answers."""
         begun = 0
         refused = 0
-        if not self._may_be_transactional():
+        if not checks.may_be_transactional(self._services, self._call, self._request):
             refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         for topic in self._request.topic_data:
             error = refused
@@ -251,21 +245,6 @@ class _Produce:
                 if not begun % BATCHES:
                     yield
         self._finished()
-
-    def _may_be_transactional(self) -> bool:
-        """Records of a transaction need its id, and leave to write under it. As in Kafka the first batch of
-        each partition tells."""
-        if not any(
-            _is_transactional(asked.records or b"")
-            for topic in self._request.topic_data
-            for asked in topic.partition_data
-        ):
-            return True
-        found = self._request.transactional_id
-        may, kind = self._services.may, ResourceType.TRANSACTIONAL_ID
-        if found is None:
-            return self._services.is_open
-        return may(self._call, Operation.WRITE, kind, found)
 
     def _append(
         self,

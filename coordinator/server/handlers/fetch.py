@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.handlers import Call, LocalServices, Slices
+from ringleader.coordinator.server.handlers import Call, LocalServices, Slices, checks
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
@@ -153,7 +152,7 @@ class _Fetch:
         for topic in request.topics:
             answers = kafka.FetchResponseFetchableTopicResponse(topic.topic)
             response.responses.append(answers)
-            may = self._may_read(topic.topic)
+            may = checks.may_read(self._services, self._call, request, topic.topic)
             for asked in topic.partitions:
                 data = kafka.FetchResponsePartitionData(asked.partition, high_watermark=-1, records=b"")
                 if request.isolation_level != READ_COMMITTED:
@@ -164,12 +163,6 @@ class _Fetch:
                 if not looked_at % SLICE_ELEMENTS:
                     yield
         return response
-
-    def _may_read(self, topic: str) -> bool:
-        """Who says to be a broker that follows needs leave for that instead."""
-        if self._request.replica_id >= 0:
-            return self._services.may(self._call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
-        return self._services.may(self._call, Operation.READ, ResourceType.TOPIC, topic)
 
     def _look_at(
         self,

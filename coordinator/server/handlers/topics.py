@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, once, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
 from ringleader.coordinator.server.handlers.configs import topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
@@ -26,7 +26,6 @@ REPLICATION_FACTOR = 1
 TOPIC_OPERATIONS = 0b1101_1111_1000
 """What everybody may do with a topic, as bits: read, write, create, delete, alter, describe and both of its
 configurations (KIP-430)."""
-REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
 CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """Likewise for the cluster: create, alter, describe, cluster action, configurations, idempotent write."""
 
@@ -59,7 +58,8 @@ class _Topics:
             return (yield from self._metadata(call, request, refused))
         create = request.allow_auto_topic_creation or call.api_version < 4
         missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
-        failed = self._not_to_create(call, missing)
+        forbidden = checks.not_to_create(self._services, call, missing)
+        failed: dict[str, int] = dict.fromkeys(forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         missing = [name for name in missing if name not in failed]
         if missing:
             self._services.spawn(call, self._create_missing(call, request, asked, missing, failed))
@@ -68,18 +68,6 @@ class _Topics:
 
     def _may_describe(self, call: Call, name: str, *, quietly: bool = False) -> bool:
         return self._services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
-
-    def _not_to_create(self, call: Call, names: list[str]) -> dict[str, int]:
-        """Why some of these are not created, for who asks may not."""
-        services = self._services
-        if not names or services.may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True):
-            return {}
-        return {
-            name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            for name in names
-            if not self._may_describe(call, name, quietly=True)
-            or not services.may(call, Operation.CREATE, ResourceType.TOPIC, name)
-        }
 
     def _missing(self, asked: list[kafka.MetadataRequestTopic]) -> list[str]:
         names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
@@ -214,12 +202,8 @@ class _Topics:
         try:
             if twice:
                 raise _duplicate(topic.name)
-            may = self._services.may
-            if not (
-                may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True)
-                or may(call, Operation.CREATE, ResourceType.TOPIC, topic.name)
-            ):
-                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+            if not checks.may_create(self._services, call, topic.name):
+                raise KafkaError(*checks.CREATION_REFUSED)
             partitions = self._partitions_asked(topic, call.api_version)
             if len(configs) < len(topic.configs):
                 raise KafkaError(ErrorCode.INVALID_CONFIG, "A config is given twice.")
@@ -228,6 +212,7 @@ class _Topics:
             tell(result, error)
             return result
         result.topic_id = ZERO_UUID if validate_only else info.id
+        may = self._services.may
         if not may(call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name, quietly=True):
             result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
@@ -298,23 +283,16 @@ class _Topics:
         result = kafka.DeleteTopicsResponseDeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
             info = self._to_delete(call, topic)
-            if self._may_delete(call, Operation.DESCRIBE, info.name, quietly=True):
+            if checks.may_delete(self._services, call, Operation.DESCRIBE, info.name, quietly=True):
                 result.name = info.name
-            if not self._may_delete(call, Operation.DELETE, info.name):
-                raise KafkaError(*REFUSED)
+            if not checks.may_delete(self._services, call, Operation.DELETE, info.name):
+                raise KafkaError(*checks.TOPIC_REFUSED)
             result.name, result.topic_id = info.name, info.id
             refuse_internal(info.name, "delete")
             await self._topics.delete(info.name, self._services.runtime.forget_topic)
         except KafkaError as error:
             tell(result, error)
         return result
-
-    def _may_delete(self, call: Call, operation: Operation, name: str, *, quietly: bool = False) -> bool:
-        """Who may delete in the cluster may delete every topic, and see it."""
-        may = self._services.may
-        return may(call, Operation.DELETE, ResourceType.CLUSTER, quietly=True) or may(
-            call, operation, ResourceType.TOPIC, name, quietly=quietly
-        )
 
     def _to_delete(self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState) -> TopicInfo:
         if not self._services.settings.delete_topic_enable:
@@ -325,8 +303,10 @@ class _Topics:
         info = self._described(topic)
         if info is None:
             by_id = topic.name is None
-            if topic.name is not None and not self._may_delete(call, Operation.DESCRIBE, topic.name):
-                raise KafkaError(*REFUSED)
+            if topic.name is not None and not checks.may_delete(
+                self._services, call, Operation.DESCRIBE, topic.name
+            ):
+                raise KafkaError(*checks.TOPIC_REFUSED)
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return info
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Message, Slices, existing
+from ringleader.coordinator.server.handlers import (
+    Call,
+    Handler,
+    LocalServices,
+    Message,
+    Slices,
+    checks,
+    existing,
+)
 from ringleader.coordinator.transactions.machine import Producer, Result
 from ringleader.coordinator.transactions.states import Partition
 from ringleader.protocol import messages as kafka
@@ -68,11 +76,9 @@ class _Transactions:
         self, call: Call, request: kafka.InitProducerIdRequest
     ) -> kafka.InitProducerIdResponse | None:
         """A fresh id for every request without a transactional id."""
-        if request.transactional_id is None:
-            if not self._may_produce(call):
-                return _producer(Result(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
-        elif not self._may_write(call, request.transactional_id):
-            return _producer(Result(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        refused = checks.producer_refusal(self._services, call, request)
+        if refused:
+            return _producer(Result(refused))
         if (request.producer_id == -1) != (request.producer_epoch == -1):
             return _producer(Result(ErrorCode.INVALID_REQUEST))
         if request.transactional_id is None:
@@ -91,19 +97,6 @@ class _Transactions:
         )
         return None
 
-    def _may_produce(self, call: Call) -> bool:
-        """Who may write to any topic may do so idempotently (KIP-679)."""
-        services = self._services
-        return services.may_some(call, Operation.WRITE, ResourceType.TOPIC) or services.may(
-            call, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER
-        )
-
-    def _may_write(self, call: Call, transactional_id: str) -> bool:
-        return self._services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
-
-    def _may_read(self, call: Call, group_id: str) -> bool:
-        return self._services.may(call, Operation.READ, ResourceType.GROUP, group_id)
-
     async def _new_producer_id(self, call: Call) -> None:
         try:
             producer_id = await self._topics.new_producer_id()
@@ -116,8 +109,9 @@ class _Transactions:
 
     def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message | None:
         """All of them or none: if one does not exist, the others were not attempted."""
-        if not self._may_write(call, request.v3_and_below_transactional_id):
-            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        code = checks.transaction_refusal(self._services, call, request.v3_and_below_transactional_id)
+        if code:
+            return refusal(request, call.api_version, code)
         asked = [
             (topic.name, partition) for topic in request.v3_and_below_topics for partition in topic.partitions
         ]
@@ -143,10 +137,9 @@ class _Transactions:
 
     def add_offsets(self, call: Call, request: kafka.AddOffsetsToTxnRequest) -> Message | None:
         """Take the offsets of a group in."""
-        if not self._may_write(call, request.transactional_id):
-            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if not self._may_read(call, request.group_id):
-            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
+        if code:
+            return refusal(request, call.api_version, code)
         producer = Producer(request.producer_id, request.producer_epoch)
         ticket = _Ticket(
             call, FENCED_VERSION, lambda result: kafka.AddOffsetsToTxnResponse(error_code=result.error)
@@ -156,8 +149,9 @@ class _Transactions:
 
     def end(self, call: Call, request: kafka.EndTxnRequest) -> Message | None:
         """Answered when it is decided; readers see it when the markers are written, soon after."""
-        if not self._may_write(call, request.transactional_id):
-            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        code = checks.transaction_refusal(self._services, call, request.transactional_id)
+        if code:
+            return refusal(request, call.api_version, code)
         producer = Producer(request.producer_id, request.producer_epoch)
         ticket = _Ticket(call, FENCED_VERSION, lambda result: kafka.EndTxnResponse(error_code=result.error))
         self._transactions.end(request.transactional_id, producer, request.committed, ticket)
@@ -168,10 +162,9 @@ class _Transactions:
     def commit_offsets(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices:
         """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
         in the open transaction of this producer."""
-        if not self._may_write(call, request.transactional_id):
-            return refusal(request, call.api_version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if not self._may_read(call, request.group_id):
-            return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
+        if code:
+            return refusal(request, call.api_version, code)
         forbidden = existing.take_forbidden(
             self._services, call, request, kafka.TxnOffsetCommitResponsePartition
         )

@@ -1,0 +1,140 @@
+"""Who may what a request asks for, where that is more than one operation on one resource.
+
+As Kafka's broker decides it. Shared by a node that keeps topics itself and one that passes requests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.call import Call
+from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import FetchRequest, InitProducerIdRequest, ProduceRequest
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.server.handlers import Services
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+"""Types of resources that have configurations."""
+
+_ATTRIBUTES_LOW = 22
+_TRANSACTIONAL = 16
+
+CREATION_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+TOPIC_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+_CONFIGS = {
+    TOPIC: (ResourceType.TOPIC, TOPIC_REFUSED),
+    GROUP: (ResourceType.GROUP, (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")),
+}
+_CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+
+
+# ---- topics ----
+
+
+def may_create(services: Services, call: Call, topic: str) -> bool:
+    """Who may create in the cluster may create every topic."""
+    may = services.may
+    return may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True) or may(
+        call, Operation.CREATE, ResourceType.TOPIC, topic
+    )
+
+
+def may_delete(
+    services: Services, call: Call, operation: Operation, topic: str, *, quietly: bool = False
+) -> bool:
+    """Of DeleteTopics, DELETE or DESCRIBE: who may delete in the cluster may delete every topic, and see
+    it."""
+    may = services.may
+    return may(call, Operation.DELETE, ResourceType.CLUSTER, quietly=True) or may(
+        call, operation, ResourceType.TOPIC, topic, quietly=quietly
+    )
+
+
+def not_to_create(services: Services, call: Call, missing: Iterable[str]) -> set[str]:
+    """Topics that are not created because somebody asks for their metadata: for who asks may not."""
+    names = set(missing)
+    if not names or services.may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True):
+        return set()
+    return {
+        name
+        for name in names
+        if not services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=True)
+        or not services.may(call, Operation.CREATE, ResourceType.TOPIC, name)
+    }
+
+
+def check_configs(
+    services: Services, call: Call, operation: Operation, resource_type: int, name: str
+) -> None:
+    """Raises KafkaError for who may not do that with the configurations of the resource."""
+    if resource_type in _CONFIGS:
+        kind, refused = _CONFIGS[resource_type]
+        if not services.may(call, operation, kind, name):
+            raise KafkaError(*refused)
+    of_cluster = resource_type in (BROKER, BROKER_LOGGER, CLIENT_METRICS)
+    if of_cluster and not services.may(call, operation, ResourceType.CLUSTER):
+        raise KafkaError(*_CLUSTER_REFUSED)
+
+
+# ---- records ----
+
+
+def may_read(services: Services, call: Call, request: FetchRequest, topic: str) -> bool:
+    """Who says to be a broker that follows needs leave for that instead."""
+    if request.replica_id >= 0:
+        return services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    return services.may(call, Operation.READ, ResourceType.TOPIC, topic)
+
+
+def may_follow(services: Services, call: Call) -> bool:
+    """Of OffsetForLeaderEpoch: brokers that follow ask, too, and may as brokers."""
+    return services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
+
+
+def may_be_transactional(services: Services, call: Call, request: ProduceRequest) -> bool:
+    """Records of a transaction need its id, and leave to write under it. As in Kafka the first batch of each
+    partition tells."""
+    if not any(
+        _is_transactional(asked.records or b"")
+        for topic in request.topic_data
+        for asked in topic.partition_data
+    ):
+        return True
+    found = request.transactional_id
+    if found is None:
+        return services.is_open
+    return services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, found)
+
+
+def _is_transactional(batch: bytes) -> bool:
+    return len(batch) > _ATTRIBUTES_LOW and bool(batch[_ATTRIBUTES_LOW] & _TRANSACTIONAL)
+
+
+# ---- transactions ----
+
+
+def producer_refusal(services: Services, call: Call, request: InitProducerIdRequest) -> int:
+    """Why who asks gets no producer id; 0: nothing is against it. Who may write to any topic may do so
+    idempotently (KIP-679)."""
+    if request.transactional_id is not None:
+        return transaction_refusal(services, call, request.transactional_id)
+    if services.may_some(call, Operation.WRITE, ResourceType.TOPIC):
+        return ErrorCode.NONE
+    if services.may(call, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER):
+        return ErrorCode.NONE
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def transaction_refusal(
+    services: Services, call: Call, transactional_id: str, group_id: str | None = None
+) -> int:
+    """Why who asks may not write in that transaction, with the offsets of that group; 0: nothing is against
+    it."""
+    if not services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if group_id is not None and not services.may(call, Operation.READ, ResourceType.GROUP, group_id):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
