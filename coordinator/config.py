@@ -140,10 +140,6 @@ BootstrapField = Annotated[tuple[Address, ...], BeforeValidator(parse_bootstrap)
 TopicsField = Annotated[tuple[TopicSpec, ...], BeforeValidator(parse_topics), AfterValidator(_unique)]
 
 
-OF_LISTENERS = tuple(TlsSettings.model_fields)
-"""What one listener may have for itself."""
-
-
 class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     """Everything an operator may change. The descriptions are the documentation (docs/settings.md)."""
 
@@ -182,6 +178,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     )
     listener_name: dict[str, dict[str, Any]] = Field({}, exclude=True)
     """By listener, in lower case: what it has for itself, as `listener.name.NAME.SETTING` says."""
+    reauth_ms_by_mechanism: dict[str, int] = Field({}, exclude=True)
+    """Of one listener: its `connections.max.reauth.ms` for one mechanism alone."""
     data_dir: Path = Field(
         Path("ringleader-data"),
         description="Directory of everything that must outlive the process. One daemon at a time.",
@@ -383,6 +381,11 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         le=INT32_MAX,
         description="The keys are read again after this time; earlier when a token names another key.",
     )
+    sasl_oauthbearer_jwks_truststore_location: Path | None = Field(
+        None,
+        description="File with the certificates of those who may issue that of the https: URL (PEM). "
+        "Default: those whom this machine trusts.",
+    )
     sasl_oauthbearer_expected_issuer: str | None = Field(
         None, description="`iss` of a token. Default: any that the keys are of."
     )
@@ -505,20 +508,27 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     def _check_sasl(self, listener: Listener) -> None:
         if self.cluster:
             raise ValueError(f"{listener}: one of several nodes does not know users as yet")
-        if not self.mechanisms(listener):
+        own = self.for_listener(listener)
+        if not own.mechanisms(listener):
             raise ValueError(
                 f"{listener}: sasl.enabled.mechanisms has none that may be offered without TLS; PLAIN and "
                 f"OAUTHBEARER may with sasl.cleartext.without.tls"
             )
-        if OAUTHBEARER in self.sasl_enabled_mechanisms and not self.sasl_oauthbearer_jwks_endpoint_url:
+        if OAUTHBEARER in own.sasl_enabled_mechanisms and not own.sasl_oauthbearer_jwks_endpoint_url:
             raise ValueError(
                 "sasl.enabled.mechanisms has OAUTHBEARER, which needs sasl.oauthbearer.jwks.endpoint.url"
             )
 
     def mechanisms(self, listener: Listener) -> list[str]:
-        """By which SASL mechanisms clients may prove who they are there."""
+        """By which SASL mechanisms clients may prove who they are at this listener, whose settings these
+        are."""
         hidden = listener.security_protocol.tls or self.sasl_cleartext_without_tls
         return [name for name in self.sasl_enabled_mechanisms if hidden or name not in CLEARTEXT_MECHANISMS]
+
+    def max_reauth_ms(self, mechanism: str) -> int:
+        """How long an authentication by this mechanism counts at a listener whose settings these are; 0: as
+        long as the connection."""
+        return self.reauth_ms_by_mechanism.get(mechanism, self.connections_max_reauth_ms)
 
     def for_listener(self, listener: Listener) -> Settings:
         """The settings as this listener has them: its own before those of all."""
@@ -528,6 +538,14 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         if listener.security_protocol.sasl and "ssl_client_auth" not in own:
             more["ssl_client_auth"] = "none"  # as in Kafka: who it is, SASL says
         return self.model_copy(update=more)
+
+
+OF_LISTENERS = (
+    *TlsSettings.model_fields,
+    *(name for name in Settings.model_fields if name.startswith("sasl_")),
+    "connections_max_reauth_ms",
+)
+"""What one listener may have for itself."""
 
 
 def options() -> list[Option]:
@@ -587,16 +605,34 @@ def load_settings(
 
 
 def _keep(listeners: dict[str, dict[str, Any]], rest: str, separator: str, value: Any, origin: str) -> None:
-    """One setting that a listener has for itself. Raises `SettingsError`."""
+    """One setting that a listener has for itself, perhaps for one mechanism alone. Raises `SettingsError`."""
+    if rest.lower().endswith(".sasl.jaas.config"):
+        raise SettingsError(
+            f"{origin}: users are not in settings here; add them with `ringleader users add`."
+        )
     found = of_listener(rest, OF_LISTENERS, separator)
-    if found is None:
+    listener, field = found or ("", "")
+    name, _, mechanism = listener.rpartition(".")
+    mechanism = mechanism.upper() if name and mechanism.upper() in SASL_MECHANISMS else ""
+    if not field or (mechanism and not _is_of(mechanism, field)):
         raise SettingsError(f"{origin}: there is no such setting of a listener.")
-    listener, field = found
     try:
-        Settings(**{field: value})
+        read = Settings(**{field: value})
     except ValidationError as error:
         raise SettingsError(one_sentence(error, {field: origin})) from None
-    listeners.setdefault(listener, {})[field] = value
+    if not mechanism:
+        listeners.setdefault(listener, {})[field] = value
+        return
+    own = listeners.setdefault(name, {})
+    if field == "connections_max_reauth_ms":
+        own.setdefault("reauth_ms_by_mechanism", {})[mechanism] = read.connections_max_reauth_ms
+    else:
+        own[field] = value
+
+
+def _is_of(mechanism: str, field: str) -> bool:
+    """Whether a mechanism may have this for itself. What is of one alone is that of the listener."""
+    return field == "connections_max_reauth_ms" or field.startswith(f"sasl_{mechanism.lower()}_")
 
 
 def _check_listeners(settings: Settings) -> None:

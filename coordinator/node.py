@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
-from ringleader.coordinator.config import OAUTHBEARER, Settings
+from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups import journal_record
 from ringleader.coordinator.identity import Identity, IdentityError, make_directory
 from ringleader.coordinator.logs import Log
@@ -23,16 +22,13 @@ from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.serving import ServingNode, StartError
+from ringleader.coordinator.serving import ServingNode
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.topics import DamagedError, Topics
 from ringleader.coordinator.topics.log import CATALOG_FILE
 from ringleader.protocol.errors import KafkaError, MalformedError
-
-if TYPE_CHECKING:
-    from ringleader.coordinator.security.jwks import Keys
 
 GROUPS_FILE = "groups.db"
 TRANSACTIONS_FILE = "transactions.db"
@@ -108,7 +104,6 @@ class Node(ServingNode):
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._topics_open = False
-        self._keys: Keys | None = None
 
     async def _start(self) -> None:
         """Take possession of the data directory, replay it, listen."""
@@ -165,31 +160,6 @@ class Node(ServingNode):
         self.host, self.port = listeners[0].address
         self._listening(self.server, data_dir=str(settings.data_dir), storage_sync=settings.storage_sync)
 
-    async def _token_keys(self) -> Keys | None:
-        """What tokens are checked with. Raises StartError."""
-        settings = self.settings
-        url = settings.sasl_oauthbearer_jwks_endpoint_url
-        asks = any(one.security_protocol.sasl for one in settings.served())
-        if url is None or not asks or OAUTHBEARER not in settings.sasl_enabled_mechanisms:
-            return None
-        try:
-            from ringleader.coordinator.security.jwks import Keys, KeysError
-            from ringleader.coordinator.security.oauth import TokenRules
-        except ImportError:
-            raise StartError("OAUTHBEARER needs joserfc: pip install 'ringleader[oauth]'") from None
-        rules = TokenRules(
-            issuer=settings.sasl_oauthbearer_expected_issuer,
-            audiences=settings.sasl_oauthbearer_expected_audience,
-            sub_claim_name=settings.sasl_oauthbearer_sub_claim_name,
-            clock_skew_seconds=settings.sasl_oauthbearer_clock_skew_seconds,
-        )
-        self._keys = Keys(url, rules, settings.sasl_oauthbearer_jwks_endpoint_refresh_ms, self.log)
-        try:
-            await self._keys.start()
-        except KeysError as error:
-            raise StartError(str(error)) from None
-        return self._keys
-
     async def _open_journal(self, topics: Topics) -> None:
         settings = self.settings
         configs: dict[str, str | None] = {
@@ -232,8 +202,7 @@ class Node(ServingNode):
         await self._end_tasks()
         await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
         await self.security.store.settle()
-        if self._keys is not None:
-            await self._keys.stop()
+        await self._stop_keys()
         if self._topics_open:
             self._topics_open = False
             await self.topics.close()

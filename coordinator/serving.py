@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ringleader.coordinator.config import Settings
+from ringleader.coordinator.config import OAUTHBEARER, Settings
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.server.call import Call
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.http import HttpEndpoint
     from ringleader.coordinator.runtime.groups import GroupRuntime
     from ringleader.coordinator.runtime.journal import JournalWriter
+    from ringleader.coordinator.security.jwks import Keys
     from ringleader.coordinator.server.server import Server
 
 
@@ -48,6 +49,7 @@ class ServingNode(ABC):
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed = asyncio.Event()
         self._started = False
+        self._keys: list[Keys] = []
         self.http: HttpEndpoint | None = None
         """Health and metrics, with `http.listen`."""
 
@@ -163,6 +165,46 @@ class ServingNode(ABC):
         while True:
             await asyncio.sleep(CERTIFICATES_LOOK_S)
             await asyncio.to_thread(server.reload_certificates)
+
+    # ---- keys of tokens ----
+
+    async def _token_keys(self) -> dict[str, Keys]:
+        """What tokens are checked with, by listener that takes them. Raises `StartError`."""
+        found: dict[str, Keys] = {}
+        known: dict[tuple[object, ...], Keys] = {}
+        for listener in self.settings.served():
+            settings = self.settings.for_listener(listener)
+            url = settings.sasl_oauthbearer_jwks_endpoint_url
+            takes = listener.security_protocol.sasl and OAUTHBEARER in settings.mechanisms(listener)
+            if url is None or not takes:
+                continue
+            try:
+                from ringleader.coordinator.security.jwks import Keys, KeysError
+                from ringleader.coordinator.security.oauth import TokenRules
+            except ImportError:
+                raise StartError("OAUTHBEARER needs joserfc: pip install 'ringleader[oauth]'") from None
+            rules = TokenRules(
+                issuer=settings.sasl_oauthbearer_expected_issuer,
+                audiences=settings.sasl_oauthbearer_expected_audience,
+                sub_claim_name=settings.sasl_oauthbearer_sub_claim_name,
+                clock_skew_seconds=settings.sasl_oauthbearer_clock_skew_seconds,
+            )
+            refresh_ms = settings.sasl_oauthbearer_jwks_endpoint_refresh_ms
+            trusted = settings.sasl_oauthbearer_jwks_truststore_location
+            source = (url, rules, refresh_ms, trusted)
+            if source not in known:
+                known[source] = keys = Keys(url, rules, refresh_ms, self.log, trusted)
+                self._keys.append(keys)
+                try:
+                    await keys.start()
+                except KeysError as error:
+                    raise StartError(str(error)) from None
+            found[listener.name] = known[source]
+        return found
+
+    async def _stop_keys(self) -> None:
+        for keys in self._keys:
+            await keys.stop()
 
     # ---- work that handlers start ----
 

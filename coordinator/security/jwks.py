@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import ssl
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleader.coordinator.logs import Log
@@ -40,8 +42,12 @@ class KeysError(OSError):
 class Keys:
     """Reads the keys at the start and every `refresh_ms`; earlier when a token names another one."""
 
-    def __init__(self, url: str, rules: TokenRules, refresh_ms: int, log: Log) -> None:
+    def __init__(
+        self, url: str, rules: TokenRules, refresh_ms: int, log: Log, trusted: Path | None = None
+    ) -> None:
+        """`trusted`: see `read_keys`."""
         self._url = url
+        self._trusted = trusted
         self._rules = rules
         self._refresh_s = refresh_ms / 1000
         self._log = log
@@ -52,7 +58,7 @@ class Keys:
 
     async def start(self) -> None:
         """Raises KeysError."""
-        self._keys = await asyncio.to_thread(read_keys, self._url)
+        self._keys = await asyncio.to_thread(read_keys, self._url, self._trusted)
         self._task = self._loop.create_task(self._refresh())
 
     async def stop(self) -> None:
@@ -83,7 +89,7 @@ class Keys:
                 async with asyncio.timeout(max(0.0, wait_s - RETRY_S)):
                     await self._wanted.wait()
             try:
-                self._keys = await asyncio.to_thread(read_keys, self._url)
+                self._keys = await asyncio.to_thread(read_keys, self._url, self._trusted)
                 wait_s = self._refresh_s
             except KeysError as error:
                 self._log.warning("keys of tokens cannot be read: the old ones count", reason=str(error))
@@ -116,14 +122,27 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def read_keys(url: str) -> Mapping[str, Key]:
-    """Waits for the answer. Raises KeysError."""
+def _trusting(trusted: Path | None) -> ssl.SSLContext:
     try:
-        with urllib.request.build_opener(_NoRedirect).open(check_url(url), timeout=TIMEOUT_S) as stream:
+        return ssl.create_default_context(cafile=trusted)
+    except OSError as error:
+        setting = "sasl.oauthbearer.jwks.truststore.location"
+        reason = "is not PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        raise KeysError(f"{setting}, {trusted}: {reason}") from None
+
+
+def read_keys(url: str, trusted: Path | None = None) -> Mapping[str, Key]:
+    """Waits for the answer. `trusted`: a PEM file of those who may issue the certificate of an https: URL;
+    None: whom the machine trusts. Raises KeysError."""
+    try:
+        handlers = [_NoRedirect(), urllib.request.HTTPSHandler(context=_trusting(trusted))]
+        with urllib.request.build_opener(*handlers).open(check_url(url), timeout=TIMEOUT_S) as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES:,} bytes")
         return parse_keys(data)
+    except KeysError:
+        raise
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()

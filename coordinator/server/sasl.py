@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -30,6 +30,7 @@ from ringleader.protocol.frames import API_VERSIONS_KEY
 from ringleader.protocol.refusals import refusal
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.config import Settings
     from ringleader.coordinator.security.jwks import Keys
     from ringleader.coordinator.security.users import Users
     from ringleader.coordinator.server.routes import Route
@@ -52,22 +53,24 @@ _head = struct.Struct(">hhi").unpack_from
 class Sasl:
     """How those who come through the listeners of a server prove who they are, and how many could not."""
 
-    def __init__(self, users: Users, keys: Keys | None = None, wall_ms: WallClock = wall_ms) -> None:
-        """`keys`: of tokens; None: tokens are not taken."""
+    def __init__(
+        self, users: Users, keys: Mapping[str, Keys] | None = None, wall_ms: WallClock = wall_ms
+    ) -> None:
+        """`keys`: of tokens, by listener; where there are none, tokens are not taken."""
         self._users = users
-        self._keys = keys
+        self._keys = keys or {}
         self.wall_ms = wall_ms
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sasl")
         self.succeeded = 0
         """Authentications so far, those again among them."""
         self.failed = 0
 
-    def exchange(self, mechanism: str) -> Exchange:
+    def exchange(self, mechanism: str, listener: Listener) -> Exchange:
         """A fresh one."""
         if mechanism == PLAIN:
             return PlainExchange(self._users)
-        if self._keys is not None and mechanism not in MECHANISMS:
-            return self._keys.exchange()
+        if mechanism not in MECHANISMS:
+            return self._keys[listener.name].exchange()
         return ScramExchange(MECHANISMS[mechanism], self._users, secrets.token_urlsafe(24))
 
     def beside(self, exchange: Exchange, data: bytes) -> asyncio.Future[bytes]:
@@ -91,6 +94,8 @@ class Login:
     """What a connection of a listener with SASL knows of that."""
 
     sasl: Sasl
+    settings: Settings
+    """Of its listener."""
     deadline: asyncio.TimerHandle | None = None
     """While authenticating: when that has taken too long."""
     asked_versions: bool = False
@@ -126,7 +131,7 @@ class SaslConnection(Connection):
     def __init__(self, server: Server, listener: Listener) -> None:
         super().__init__(server, listener)
         assert server.sasl is not None
-        self.login = Login(server.sasl)
+        self.login = Login(server.sasl, server.settings_of[listener.name])
 
     @property
     def _login(self) -> Login:
@@ -139,7 +144,7 @@ class SaslConnection(Connection):
             self._begin()
 
     def _begin(self) -> None:
-        timeout_ms = self._server.limits.sasl_authentication_timeout_ms
+        timeout_ms = self._login.settings.sasl_authentication_timeout_ms
         self._login.deadline = asyncio.get_running_loop().call_later(
             timeout_ms / 1000, self._too_slow, timeout_ms
         )
@@ -163,7 +168,7 @@ class SaslConnection(Connection):
     # ---- frames ----
 
     def _run(self, data: bytes, position: int, now: int) -> None:
-        most = self._server.limits.sasl_server_max_receive_size
+        most = self._login.settings.sasl_server_max_receive_size
         end = len(data)
         need = 4
         while end - position >= 4 and not (self.closing or self._resting or self._blocked):
@@ -252,7 +257,7 @@ class SaslConnection(Connection):
     def _handshake(self, reply: _Reply, request: kafka.SaslHandshakeRequest) -> None:
         login, asked = self._login, request.mechanism
         login.with_headers = reply.call.api_version >= 1
-        mechanisms = self._server.limits.mechanisms(self.listener)
+        mechanisms = login.settings.mechanisms(self.listener)
         response = kafka.SaslHandshakeResponse(mechanisms=mechanisms)
         if asked not in mechanisms:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
@@ -264,7 +269,7 @@ class SaslConnection(Connection):
                 f"mechanism '{login.proved.mechanism}'"
             )
         login.mechanism = asked
-        login.exchange = login.sasl.exchange(asked)
+        login.exchange = login.sasl.exchange(asked, self.listener)
         self._answer(reply, response)
 
     # ---- steps ----
@@ -326,7 +331,7 @@ class SaslConnection(Connection):
     def _through(self, exchange: Exchange) -> int | None:
         """How long it lasts; None: as long as the connection."""
         login = self._login
-        limit_ms: int | None = self._server.limits.connections_max_reauth_ms or None
+        limit_ms: int | None = login.settings.max_reauth_ms(login.mechanism) or None
         if exchange.expires_ms is not None:
             left_ms = max(0, exchange.expires_ms - login.sasl.wall_ms())
             limit_ms = left_ms if limit_ms is None else min(limit_ms, left_ms)
@@ -434,7 +439,7 @@ class SessionConnection(Connection):
         if call.done:
             return
         login = self._login
-        self.login = Login(login.sasl, proved=login.proved, renewed_ms=login.renewed_ms)
+        self.login = Login(login.sasl, login.settings, proved=login.proved, renewed_ms=login.renewed_ms)
         cast(Any, self).__class__ = SaslConnection
         connection = cast(SaslConnection, self)
         connection._begin()

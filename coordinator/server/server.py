@@ -71,6 +71,8 @@ class Server:
         self._per_address: Counter[str] = Counter()
         self.listeners: tuple[Listener, ...] = ()
         """As bound."""
+        self.settings_of: dict[str, Settings] = {}
+        """As each listener has them, by its name."""
         self.handshakes = Handshakes(self)
         self.tls: dict[str, Tls] = {}
         """By listener that speaks it."""
@@ -101,8 +103,8 @@ class Server:
             host = str(address[0])
         bound = listener
         accepting: asyncio.Server | TlsListener
+        settings = self.settings_of[listener.name] = self.limits.for_listener(listener)
         if listener.security_protocol.tls:
-            settings = self.limits.for_listener(listener)
             tls = self.tls[listener.name] = Tls(settings)
             accepting = TlsListener(self.handshakes, listener, tls, await _sockets(host, port))
         else:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import http.server
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -29,6 +31,7 @@ from ringleader.coordinator.security.oauth import (
     check_token,
     parse_keys,
 )
+from tests.support.certificates import Certificates
 from tests.support.served import until
 from tests.support.tokens import TokenService, part, rsa_key
 
@@ -238,17 +241,34 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
-@pytest.fixture
-def endpoint() -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
+class _Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Who does not trust it hangs up."""
+
+
+Answers = list[tuple[int, bytes]]
+
+
+@contextlib.contextmanager
+def answering(tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, Answers]]:
     """A URL of keys, and what it answers: one after the other, the last for ever."""
-    answers: list[tuple[int, bytes]] = []
+    answers: Answers = []
     handler = type("Handler", (_Handler,), {"answers": answers})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/keys?secret=hidden", answers
+        scheme = "http" if tls is None else "https"
+        yield f"{scheme}://127.0.0.1:{server.server_port}/keys?secret=hidden", answers
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[tuple[str, Answers]]:
+    with answering() as found:
+        yield found
 
 
 def test_keys_come_from_a_file_or_a_url(tmp_path: Path, endpoint: Any) -> None:
@@ -257,6 +277,30 @@ def test_keys_come_from_a_file_or_a_url(tmp_path: Path, endpoint: Any) -> None:
     url, answers = endpoint
     answers.append((200, SERVICE.jwks(rsa_key("two"))))
     assert set(read_keys(url)) == {"one", "two"}
+
+
+def test_keys_over_https_come_from_who_is_trusted(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    with answering(certificates.server_tls()) as (url, answers):
+        answers.append((200, SERVICE.jwks()))
+        assert set(read_keys(url, certificates.authority)) == {"one"}
+        elsewhere = Certificates(tmp_path / "elsewhere").authority
+        for trusted in (None, elsewhere):
+            with pytest.raises(KeysError, match="CERTIFICATE_VERIFY_FAILED") as raised:
+                read_keys(url, trusted)
+            assert "hidden" not in str(raised.value)
+    other = certificates.issued("other", "other.example")
+    with (
+        answering(certificates.server_tls(other)) as (url, _),
+        pytest.raises(KeysError, match="IP address mismatch"),
+    ):
+        read_keys(url, certificates.authority)
+    (tmp_path / "empty.pem").touch()
+    for file, why in (("nowhere.pem", "No such file"), ("empty.pem", "is not PEM")):
+        with pytest.raises(
+            KeysError, match=rf"^sasl\.oauthbearer\.jwks\.truststore\.location, .*{file}: {why}"
+        ):
+            read_keys(url, tmp_path / file)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ringleader.protocol.messages import (
     SaslHandshakeRequest,
 )
 from tests.support.registered import ALICE, PASSWORD, ScramClient, registered
-from tests.support.served import Client, Served, serving, until
+from tests.support.served import Client, Served, connected, serving, until
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 GENERIC = "Authentication failed during {} due to invalid credentials with SASL mechanism {}"
@@ -214,6 +214,35 @@ async def test_plain_is_not_offered_without_tls(tmp_path: Path) -> None:
         answer = await handshake(client, "PLAIN")
         assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
         assert answer.mechanisms == ["SCRAM-SHA-512", "SCRAM-SHA-256"]
+
+
+async def test_what_a_listener_has_for_itself_counts_there_alone(tmp_path: Path) -> None:
+    own = {
+        "sasl_enabled_mechanisms": "SCRAM-SHA-256,PLAIN",
+        "connections_max_reauth_ms": "70000",
+        "reauth_ms_by_mechanism": {"PLAIN": 50_000},
+        "sasl_server_max_receive_size": 2_000,
+    }
+    async with guarded(
+        tmp_path,
+        listeners="SASL_PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0",
+        listener_security_protocol_map="SASL_PLAINTEXT:SASL_PLAINTEXT,OTHER:SASL_PLAINTEXT",
+        listener_name={"other": own},
+    ) as served:
+        other = served.server.listeners[1].address
+        async with served.connect() as client:
+            assert (await log_in(client)).session_lifetime_ms == 0
+        for mechanism, lifetime_ms in (("PLAIN", 50_000), ("SCRAM-SHA-256", 70_000)):
+            async with connected(*other) as client:
+                assert (await log_in(client, mechanism=mechanism)).session_lifetime_ms == lifetime_ms
+                assert await served_normally(client)
+        async with connected(*other) as client:
+            answer = await handshake(client, "SCRAM-SHA-512")
+            assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            assert answer.mechanisms == ["SCRAM-SHA-256", "PLAIN"]
+        async with connected(*other) as client:
+            client.writer.write(struct.pack(">i", 2_001))
+            assert await client.rest() == b""
 
 
 def frame(message: Any, version: int) -> bytes:
