@@ -153,7 +153,7 @@ class Node(ServingNode):
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
             security=self.security,
-            audit=Audit(self.log, self._now_ms),
+            audit=Audit(self.log, self._now_ms, self._wall_ms, self.journal.add),
         )
         self.server.sasl = Sasl(self.security.users, await self._token_keys(), self._wall_ms)
         listeners = await self.server.start(build(services), topics)

@@ -243,6 +243,36 @@ class Incident:
     partitions: tuple[OffsetChange, ...] = ()
 
 
+class DeedKind(StrEnum):
+    """What is told of somebody besides what the groups tell themselves."""
+
+    CHANGED = "changed"
+    REFUSED = "refused"
+
+
+@dataclass(slots=True, frozen=True)
+class Deed:
+    """What somebody did, or was not allowed to do."""
+
+    kind: DeedKind
+    event: str
+    """In words, such as "topic created"."""
+    at_ms: int
+    """Unix time."""
+    principal: str
+    client_id: str
+    client_host: str
+    subject: str
+    """What it was done to: the name of a topic, an ACL in words, the name of a user."""
+    detail: str = ""
+    """What became of it; of a refusal, the operation."""
+    group_id: str = ""
+    """The group that it concerns; "": none."""
+    member_id: str = ""
+    group_instance_id: str | None = None
+    error: int = ErrorCode.NONE
+
+
 _MEMBERS_IN_LINE = 5
 """More members than this are counted, not named, in the rendered line; the entry has them all."""
 

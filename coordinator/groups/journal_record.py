@@ -50,7 +50,9 @@ kind "event": something else that an operator asks about. `event` is one of the 
 `client_id`, `client_host`, `group_instance_id`: who asked, "" (or null) where nobody did; `error`: Kafka's
 name of the error, "" where there is none; `count`: how often the same happened since the last record of it (a
 client that tries for ever makes one record in 10 seconds); `partitions`: [[topic, partition, before, after],
-...], offsets, null for none, 1,000 at most.
+...], offsets, null for none, 1,000 at most; `principal`: who asked, as the daemon knows it (`User:alice`;
+`User:ANONYMOUS` came through a listener that asks nobody), "" where nobody did; `subject` and `detail`: what
+it was done to and what became of it, "" where the other fields say it.
 
 - "join refused": with `error`;
 - "instance fenced": a request of a static member whose place another process has taken; `member_id` is the
@@ -59,6 +61,13 @@ client that tries for ever makes one record in 10 seconds); `partitions`: [[topi
   `old_member_id`, `last_heard_ms`: who it was until then, and when that one was last heard of;
 - "offsets reset": somebody who is no member committed for a group that had members and has none now;
 - "offsets deleted", "group deleted": by a tool; "offsets expired", "group expired": by retention;
+- "refused": the ACLs did not let the `principal` do that. `subject`: the resource ("TOPIC orders"), `detail`:
+  the operation ("READ"). Of a JoinGroup it is a "join refused", with both. At most 1,000 records an hour, the
+  repeated ones included;
+- "topic created", "topic deleted", "partitions added", "topic configuration changed", "records deleted"
+  (`subject`: the topic), "ACL created", "ACL deleted" (the ACL in words), "user altered", "user removed" (its
+  name), "quota changed" (its entity): somebody changed that. At most 1,000 records an hour; all are in the
+  daemon's log;
 - "started", "stopped" (group ""): the daemon. A "started" without a "stopped" before it: it was killed.
 
 What a kill -9 loses: rebalances whose record was not written yet, that is those in their third phase, and
@@ -74,6 +83,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ringleader.coordinator.groups.journal import (
+    Deed,
     Departure,
     FirstCommit,
     Gone,
@@ -101,7 +111,7 @@ UNOWNED_MAX = 1_000_000
 Row = tuple[int, bytes, bytes]
 """Timestamp, key and value of a record."""
 
-Message = JournalEntry | FirstCommit | Incident
+Message = JournalEntry | FirstCommit | Incident | Deed
 
 _Partitions = dict[tuple[str, int], str]
 """Partition -> whose it is."""
@@ -144,7 +154,8 @@ class JournalRecords:
                     "after_ms": said.after_ms,
                 },
             )
-        return _row(said.at_ms, said.group_id, _incident(said, count))
+        value = _deed(said, count) if isinstance(said, Deed) else _incident(said, count)
+        return _row(said.at_ms, said.group_id, value)
 
     def _rebalance(self, entry: JournalEntry) -> Row:
         is_consumer = entry.protocol_type in (CONSUMER_TYPE, "")
@@ -314,10 +325,28 @@ def _event(event: str, at_ms: int, group_id: str = "") -> dict[str, Any]:
         "member_id": "",
         "client_id": "",
         "client_host": "",
+        "principal": "",
         "group_instance_id": None,
         "error": "",
         "count": 1,
         "partitions": [],
+        "subject": "",
+        "detail": "",
+    }
+
+
+def _deed(said: Deed, count: int) -> dict[str, Any]:
+    return {
+        **_event(said.event, said.at_ms, said.group_id),
+        "member_id": said.member_id,
+        "client_id": said.client_id,
+        "client_host": said.client_host,
+        "principal": said.principal,
+        "group_instance_id": said.group_instance_id,
+        "error": error_name(said.error) or "" if said.error else "",
+        "count": count,
+        "subject": said.subject,
+        "detail": said.detail,
     }
 
 

@@ -6,12 +6,12 @@ Nothing waits for it. What comes while a write is under way goes with the next o
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from typing import Protocol
 
 from ringleader.coordinator.clock import WallClock
 from ringleader.coordinator.groups import journal_record
-from ringleader.coordinator.groups.journal import Incident, IncidentKind
+from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind
 from ringleader.coordinator.groups.journal_record import TOPIC, JournalRecords, Message, Row
 from ringleader.coordinator.logs import Log
 from ringleader.protocol.errors import KafkaError
@@ -34,6 +34,10 @@ FOLD_S = 10.0
 
 FOLDED_MAX = 10_000
 """Different incidents of that kind in that time; more are not told."""
+
+HOUR_MS = 3_600_000
+DEEDS_PER_HOUR = 1_000
+"""Records of refusals, and as many of changes: who is refused things must not push out what is kept."""
 
 BATCH_BYTES = 900_000
 """A batch is closed above it."""
@@ -61,7 +65,10 @@ class JournalWriter:
         self._told = asyncio.Event()
         self._folded: dict[tuple[object, ...], int] = {}
         """Incident -> how often since its last record."""
-        self._last: dict[tuple[object, ...], Incident] = {}
+        self._last: dict[tuple[object, ...], Message] = {}
+        self._deeds: Counter[DeedKind] = Counter()
+        """Records of this hour."""
+        self._hour = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self.written = 0
@@ -93,8 +100,8 @@ class JournalWriter:
 
     def add(self, said: Message) -> None:
         """Something to be written."""
-        if isinstance(said, Incident) and said.kind in FOLDED:
-            key = (said.group_id, said.kind, said.error, said.client_id, said.client_host, said.member_id)
+        key = _fold_key(said)
+        if key is not None:
             if key in self._folded:
                 self._folded[key] += 1
                 self._last[key] = said
@@ -104,7 +111,23 @@ class JournalWriter:
             self._folded[key] = 0
             if self._sweeper is None:
                 self._sweeper = asyncio.get_running_loop().call_later(FOLD_S, self._sweep)
-        self._put((said, 1))
+        self._tell(said, 1)
+
+    def _tell(self, said: Message, count: int) -> None:
+        if not isinstance(said, Deed) or self._has_room(said):
+            self._put((said, count))
+
+    def _has_room(self, deed: Deed) -> bool:
+        hour = deed.at_ms // HOUR_MS
+        if hour != self._hour:
+            self._hour = hour
+            self._deeds.clear()
+        self._deeds[deed.kind] += 1
+        if self._deeds[deed.kind] == DEEDS_PER_HOUR + 1:
+            self._log.warning(
+                "journal takes no more of a kind in this hour", kind=deed.kind.value, most=DEEDS_PER_HOUR
+            )
+        return self._deeds[deed.kind] <= DEEDS_PER_HOUR
 
     def _put(self, one: tuple[Message, int] | Row) -> None:
         if len(self._waiting) >= WAITING_MAX:
@@ -118,7 +141,7 @@ class JournalWriter:
         self._sweeper = None
         again = {key: count for key, count in self._folded.items() if count}
         for key, count in again.items():
-            self._put((self._last[key], count))
+            self._tell(self._last[key], count)
         self._folded = dict.fromkeys(again, 0)
         self._last.clear()
         if again and self._task is not None:
@@ -178,3 +201,12 @@ class JournalWriter:
         if isinstance(said, Incident) and said.kind in ENDS:
             self._records.forget(said.group_id)
         return self._records.row(said, count)
+
+
+def _fold_key(said: Message) -> tuple[object, ...] | None:
+    """What is the same again; None: each is told."""
+    if isinstance(said, Deed) and said.kind is DeedKind.REFUSED:
+        return said.event, said.subject, said.detail, said.principal, said.client_id, said.client_host
+    if isinstance(said, Incident) and said.kind in FOLDED:
+        return said.group_id, said.kind, said.error, said.client_id, said.client_host, said.member_id
+    return None

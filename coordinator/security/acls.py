@@ -365,6 +365,14 @@ class Authorizer:
 # ---- as they are kept ----
 
 
+def in_words(acl: AclBinding) -> str:
+    """For people: who may or may not do what, from where."""
+    return (
+        f"{acl.permission.name} {acl.principal} {acl.operation.name} from {acl.host} "
+        f"on {acl.resource_type.name} {acl.pattern_type.name} {acl.name}"
+    )
+
+
 def to_key(acl: AclBinding) -> str:
     """An ACL as the key of an entry that says nothing else."""
     kind, name, pattern_type, principal, host, operation, permission = acl

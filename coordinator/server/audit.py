@@ -1,15 +1,19 @@
-"""What somebody was refused, and who changed ACLs, as log lines: of refusals few enough that nobody fills
-a log by asking."""
+"""What somebody was refused, and what somebody changed, as log lines and for the journal: of refusals few
+enough that nobody fills either by asking."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ringleader.coordinator.clock import Clock
+from ringleader.coordinator.clock import Clock, WallClock, wall_ms
+from ringleader.coordinator.groups.journal import Deed, DeedKind, IncidentKind
 from ringleader.coordinator.logs import Log
-from ringleader.coordinator.security.acls import AclBinding, Operation, ResourceType
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Answerable, Call
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import JoinGroupRequest
 
 if TYPE_CHECKING:
     from ringleader.coordinator.server.gather import Part
@@ -18,16 +22,27 @@ LINES_PER_SECOND = 20
 CONNECTIONS = 1_000
 """Of so many it is known what was logged; the one that was refused something longest ago is forgotten."""
 LINES_PER_CONNECTION = 20
+TEXT_MAX_CHARACTERS = 1_000
+"""What is kept of a name or a change."""
 
 Refusal = tuple[Operation, ResourceType, str]
 
 
 class Audit:
-    """Each refusal once per connection, within the limits above."""
+    """Each refusal once per connection, within the limits above; every change."""
 
-    def __init__(self, log: Log, now_ms: Clock) -> None:
+    def __init__(
+        self,
+        log: Log,
+        now_ms: Clock,
+        wall_ms: WallClock = wall_ms,
+        journal: Callable[[Deed], None] | None = None,
+    ) -> None:
+        """`journal`: where it goes besides the log (`JournalWriter.add`), which counts what comes again."""
         self._log = log
         self._now_ms = now_ms
+        self._wall_ms = wall_ms
+        self._journal = journal
         self._told: OrderedDict[Answerable, set[Refusal]] = OrderedDict()
         self._second = 0
         self._lines = 0
@@ -39,18 +54,26 @@ class Audit:
         self._told.move_to_end(call.connection)
         if len(self._told) > CONNECTIONS:
             self._told.popitem(last=False)
-        if (operation, kind, name) in told or len(told) >= LINES_PER_CONNECTION:
+        refusal = operation, kind, name
+        if refusal not in told and not self._log_refusal(call, refusal, told):
             return
+        if self._journal is not None:
+            self._journal(self._refused(call, refusal))
+
+    def _log_refusal(self, call: Call | Part, refusal: Refusal, told: set[Refusal]) -> bool:
+        if len(told) >= LINES_PER_CONNECTION:
+            return False
         second = self._now_ms() // 1_000
         if second != self._second:
             self._second, self._lines = second, 0
         if self._lines >= LINES_PER_SECOND:
             self._left_out += 1
-            return
+            return False
         self._lines += 1
-        told.add((operation, kind, name))
+        told.add(refusal)
         left_out = {"left_out_before": self._left_out} if self._left_out else {}
         self._left_out = 0
+        operation, kind, name = refusal
         self._log.info(
             "refused",
             principal=str(call.connection.principal),
@@ -60,13 +83,56 @@ class Audit:
             resource=f"{kind.name} {name}",
             **left_out,
         )
+        return True
 
-    def acl_changed(self, call: Call, event: str, acl: AclBinding) -> None:
-        """Who asked made or deleted this ACL."""
+    def _refused(self, call: Call | Part, refusal: Refusal) -> Deed:
+        operation, kind, name = refusal
+        request = getattr(call, "request", None)
+        join = request if isinstance(request, JoinGroupRequest) else None
+        return Deed(
+            DeedKind.REFUSED,
+            IncidentKind.JOIN_REFUSED.value if join else DeedKind.REFUSED.value,
+            self._wall_ms(),
+            _cut(str(call.connection.principal)),
+            _cut(call.client_id or ""),
+            call.client_host,
+            _cut(f"{kind.name} {name}"),
+            operation.name,
+            group_id=_cut(name) if kind is ResourceType.GROUP else "",
+            member_id=_cut(join.member_id) if join else "",
+            error=ErrorCode.GROUP_AUTHORIZATION_FAILED if join else ErrorCode.NONE,
+        )
+
+    def changed(
+        self, call: Call | Part, event: str, subject: str, detail: str = "", *, group_id: str = ""
+    ) -> None:
+        """Who asked did that: one log line, and one record of the journal. `event`: in words, such as "topic
+        created"; `subject`: what it was done to; `detail`: what became of it. No secrets."""
+        principal = str(call.connection.principal)
+        subject, detail = _cut(subject), _cut(detail)
         self._log.info(
             event,
-            by=str(call.connection.principal),
+            principal=principal,
             host=call.client_host[1:],
-            acl=f"{acl.permission.name} {acl.principal} {acl.operation.name} from {acl.host} "
-            f"on {acl.resource_type.name} {acl.pattern_type.name} {acl.name}",
+            client_id=call.client_id,
+            subject=subject,
+            **({"detail": detail} if detail else {}),
         )
+        if self._journal is not None:
+            self._journal(
+                Deed(
+                    DeedKind.CHANGED,
+                    event,
+                    self._wall_ms(),
+                    _cut(principal),
+                    _cut(call.client_id or ""),
+                    call.client_host,
+                    subject,
+                    detail,
+                    group_id,
+                )
+            )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_MAX_CHARACTERS else f"{text[:TEXT_MAX_CHARACTERS]}..."

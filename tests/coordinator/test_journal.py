@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ringleader.coordinator.groups.journal import Incident, IncidentKind
+from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind
 from ringleader.coordinator.groups.journal_record import TOPIC, Message
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.node import Node
@@ -176,6 +176,36 @@ async def test_what_is_tried_again_and_again_is_one_record(monkeypatch: pytest.M
         ("stopped", 1),
     ]
     assert topics.tries > 1
+
+
+def _refused(subject: str, at_ms: int = 5) -> Deed:
+    return Deed(DeedKind.REFUSED, "refused", at_ms, "User:mallory", "c", "/127.0.0.1", subject, "READ")
+
+
+async def test_what_somebody_is_refused_again_and_again_is_one_record() -> None:
+    topics = _Slow()
+    topics.failures = 0
+    values = await _written(topics, *[_refused("TOPIC orders")] * 40, _refused("TOPIC bills"))
+    assert [(value["event"], value["subject"], value["count"]) for value in values[1:-1]] == [
+        ("refused", "TOPIC orders", 1),
+        ("refused", "TOPIC bills", 1),
+        ("refused", "TOPIC orders", 39),
+    ]
+    assert (values[1]["principal"], values[1]["detail"], values[1]["group"]) == ("User:mallory", "READ", "")
+
+
+async def test_refusals_and_changes_do_not_fill_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "DEEDS_PER_HOUR", 3)
+    changed = Deed(DeedKind.CHANGED, "topic created", 5, "User:ann", "c", "/127.0.0.1", "orders")
+    refused = [_refused(f"TOPIC {number}") for number in range(100)]
+    topics = _Slow()
+    topics.failures = 0
+    values = await _written(topics, *refused, changed, _refused("TOPIC later", journal.HOUR_MS + 5))
+    assert [value["subject"] for value in values[1:-1]] == [
+        *(f"TOPIC {number}" for number in range(3)),
+        "orders",
+        "TOPIC later",
+    ]
 
 
 async def test_what_waits_for_a_disk_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from ringleader.coordinator.security.acls import (
     Permission,
     ResourceType,
     check,
+    in_words,
     to_key,
 )
 from ringleader.coordinator.security.store import SecurityStore
@@ -168,7 +169,7 @@ class _Acls:
         audit = self._services.audit
         if audit is not None:
             for acl in acls:
-                audit.acl_changed(call, event, acl)
+                audit.changed(call, event, in_words(acl))
 
 
 def _filter(request: kafka.DescribeAclsRequest | kafka.DeleteAclsRequestDeleteAclsFilter) -> AclFilter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ringleader.coordinator.groups.journal import Deed
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.server.audit import (
@@ -13,9 +14,11 @@ from ringleader.coordinator.server.audit import (
     Audit,
 )
 from ringleader.coordinator.server.call import Call
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import JoinGroupRequest
 from tests.support.listening import told
 
-READ, TOPIC = Operation.READ, ResourceType.TOPIC
+READ, TOPIC, GROUP = Operation.READ, ResourceType.TOPIC, ResourceType.GROUP
 
 
 class Lines(list[dict[str, Any]]):
@@ -41,14 +44,15 @@ class Peer:
     def call_refused(self, call: Call, reason: str) -> None:
         """See `Answerable`."""
 
-    def call(self) -> Call:
+    def call(self, request: Any = None) -> Call:
         """A request of it."""
-        return Call(self, 3, 9, 1, "client", "/127.0.0.1")
+        return Call(self, 3, 9, 1, "client", "/127.0.0.1", request)
 
 
 def test_the_same_refusal_is_told_once_per_connection() -> None:
     lines = Lines()
-    audit = Audit(lines, lambda: 0)  # type: ignore[arg-type]
+    journal: list[Deed] = []
+    audit = Audit(lines, lambda: 0, lambda: 7, journal.append)  # type: ignore[arg-type]
     one, other = Peer(), Peer()
     for peer in (one, one, other, one):
         audit.refused(peer.call(), READ, TOPIC, "orders")
@@ -62,6 +66,36 @@ def test_the_same_refusal_is_told_once_per_connection() -> None:
         "resource": "TOPIC orders",
     }
     assert [line["resource"] for line in lines] == ["TOPIC orders", "TOPIC orders", "TOPIC invoices"]
+    # The journal's writer counts what comes again.
+    assert [deed.subject for deed in journal] == ["TOPIC orders"] * 4 + ["TOPIC invoices"]
+    assert (journal[0].event, journal[0].detail, journal[0].principal) == ("refused", "READ", "User:mallory")
+
+
+def test_a_refused_join_says_of_whom_and_where() -> None:
+    journal: list[Deed] = []
+    audit = Audit(Lines(), lambda: 0, lambda: 7, journal.append)  # type: ignore[arg-type]
+    audit.refused(Peer().call(JoinGroupRequest(group_id="billing", member_id="m-1")), READ, GROUP, "billing")
+    [deed] = journal
+    assert (deed.event, deed.group_id, deed.member_id) == ("join refused", "billing", "m-1")
+    assert deed.error == ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def test_every_change_is_a_line_and_a_record() -> None:
+    lines, journal = Lines(), list[Deed]()
+    audit = Audit(lines, lambda: 0, lambda: 7, journal.append)  # type: ignore[arg-type]
+    for _ in range(2):
+        audit.changed(Peer().call(), "topic created", "orders", "3 partitions")
+    assert lines[0] == {
+        "event": "topic created",
+        "principal": "User:mallory",
+        "host": "127.0.0.1",
+        "client_id": "client",
+        "subject": "orders",
+        "detail": "3 partitions",
+    }
+    assert len(lines) == len(journal) == 2
+    audit.changed(Peer().call(), "topic deleted", "x" * 5_000)
+    assert len(journal[-1].subject) < 2_000
 
 
 def test_one_connection_gets_so_many_lines_and_all_together_so_many_a_second() -> None:
