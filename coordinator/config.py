@@ -39,7 +39,7 @@ from ringleader.coordinator.security.listeners import (
     parse_named_addresses,
     parse_named_protocols,
 )
-from ringleader.coordinator.security.settings import TlsSettings
+from ringleader.coordinator.security.settings import TlsSettings, Words, parse_words
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.transactions.settings import TransactionSettings
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
@@ -96,15 +96,6 @@ def _unique(topics: tuple[TopicSpec, ...]) -> tuple[TopicSpec, ...]:
     return topics
 
 
-def parse_words(value: Any) -> Any:
-    """A comma separated text, or a sequence of these."""
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        return value
-    return tuple(word.strip() for entry in value for word in str(entry).split(",") if word.strip())
-
-
 def parse_mechanisms(value: Any) -> Any:
     """A comma separated text or a sequence of SASL mechanisms. Raises ValueError."""
     names = parse_words(value)
@@ -132,7 +123,6 @@ def parse_bootstrap(value: Any) -> Any:
 ENV_LISTENER_NAME = ENV_PREFIX + "LISTENER_NAME_"
 
 AddressField = Annotated[Address, BeforeValidator(parse_address)]
-WordsField = Annotated[tuple[str, ...], BeforeValidator(parse_words)]
 MechanismsField = Annotated[tuple[str, ...], BeforeValidator(parse_mechanisms)]
 ListenersField = Annotated[tuple[NamedAddress, ...], BeforeValidator(parse_named_addresses)]
 ProtocolsField = Annotated[tuple[NamedProtocol, ...], BeforeValidator(parse_named_protocols)]
@@ -389,7 +379,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     sasl_oauthbearer_expected_issuer: str | None = Field(
         None, description="`iss` of a token. Default: any that the keys are of."
     )
-    sasl_oauthbearer_expected_audience: WordsField = Field(
+    sasl_oauthbearer_expected_audience: Annotated[tuple[str, ...], Words] = Field(
         (),
         description="`aud` of a token has to have one of these, separated by commas. Default: a token has no "
         "`aud`.",

@@ -32,11 +32,11 @@ def _pem_store(kind: str) -> str:
     return "PEM"
 
 
-def _words(value: Any) -> Any:
+def parse_words(value: Any) -> Any:
     """A comma separated text, or a sequence of these."""
     parts = [value] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
-        return value
+        return parts
     return tuple(word.strip() for part in parts for word in str(part).split(",") if word.strip())
 
 
@@ -55,7 +55,7 @@ def _rules(rules: str) -> str:
     return rules
 
 
-Words = BeforeValidator(_words)
+Words = BeforeValidator(parse_words)
 Store = Annotated[str, AfterValidator(_pem_store)]
 
 
