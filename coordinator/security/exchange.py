@@ -37,6 +37,11 @@ class Exchange(Protocol):
         """The answer to what the client said. Raises SaslFailedError, after which there is no other step."""
 
 
+def plain_name(name: str) -> str:
+    """A name as messages of SCRAM and OAUTHBEARER carry it (RFC 5802), without their escapes."""
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
 def told_name(name: str) -> str:
     """A name that anybody may have made up, fit for a log line."""
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:MAX_NAME_CHARACTERS]}..."

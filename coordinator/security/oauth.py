@@ -13,7 +13,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet
 
-from ringleader.coordinator.security.exchange import SaslFailedError, told_name
+from ringleader.coordinator.security.exchange import SaslFailedError, plain_name, told_name
 
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -170,4 +170,4 @@ def _first_message(data: bytes) -> tuple[str, str]:
         raise SaslFailedError(
             f"Invalid scheme in OAUTHBEARER client first message: {told_name(auth['scheme'])}"
         )
-    return (found["authzid"] or "").replace("=2C", ",").replace("=3D", "="), auth["token"]
+    return plain_name(found["authzid"] or ""), auth["token"]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from ringleader.coordinator.security.exchange import OTHER_ID, SaslFailedError
+from ringleader.coordinator.security.exchange import OTHER_ID, SaslFailedError, plain_name
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
@@ -121,8 +121,8 @@ class ScramExchange:
         found = _FIRST.fullmatch(message)
         if found is None:
             raise SaslFailedError("Invalid SCRAM client first message format")
-        self.user = _plain_name(found["name"])
-        if found["authzid"] and _plain_name(found["authzid"]) != self.user:
+        self.user = plain_name(found["name"])
+        if found["authzid"] and plain_name(found["authzid"]) != self.user:
             raise SaslFailedError(OTHER_ID, OTHER_ID)
         if "tokenauth=true" in found["extensions"].split(","):
             raise SaslFailedError("delegation tokens are not served")
@@ -155,7 +155,3 @@ class ScramExchange:
             raise SaslFailedError("Invalid client credentials")
         self.done = True
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, kind))
-
-
-def _plain_name(name: str) -> str:
-    return name.replace("=2C", ",").replace("=3D", "=")
