@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from ringleader.coordinator.security.acls import (
     MAX_ACLS,
@@ -23,9 +23,11 @@ from ringleader.coordinator.security.acls import (
     to_key,
 )
 from ringleader.coordinator.security.store import SecurityStore
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, tell
+from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
+
+T = TypeVar("T")
 
 
 def register(services: LocalServices) -> dict[int, Handler]:
@@ -40,9 +42,7 @@ class _Acls:
 
     def _find(self, call: Call, operation: Operation, disabled: str) -> tuple[Authorizer, SecurityStore]:
         """Raises KafkaError: who asks may not, or there are no ACLs here."""
-        if not self._services.may(call, operation, ResourceType.CLUSTER):
-            text = f"The request needs {operation.name} permission."
-            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
+        checks.check_cluster(self._services, call, operation)
         security = self._services.security
         if security is None or security.authorizer is None:
             raise KafkaError(ErrorCode.SECURITY_DISABLED, disabled)
@@ -79,9 +79,7 @@ class _Acls:
             authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
             asked = [_binding(creation) for creation in request.creations]
         except KafkaError as error:
-            for result in results:
-                tell(result, error)
-            return response
+            return _refused(response, results, error)
         except ValueError as error:
             call.close(str(error))
             return None
@@ -112,8 +110,7 @@ class _Acls:
             if added:
                 await store.change("acls", {to_key(acl): {} for acl in added})
         except KafkaError as error:
-            for result in [result for results in added.values() for result in results]:
-                tell(result, error)
+            _refused(response, [result for results in added.values() for result in results], error)
         else:
             self._note(call, "ACL created", added)
         call.answer(response)
@@ -128,9 +125,7 @@ class _Acls:
             authorizer, store = self._find(call, Operation.ALTER, "No Authorizer is configured.")
             filters = [_filter(wanted) for wanted in request.filters]
         except KafkaError as error:
-            for result in results:
-                tell(result, error)
-            return response
+            return _refused(response, results, error)
         except ValueError as error:
             call.close(str(error))
             return None
@@ -157,8 +152,7 @@ class _Acls:
             if removed:
                 await store.change("acls", {to_key(acl): None for acl in removed})
         except KafkaError as error:
-            for result in response.filter_results:
-                tell(result, error)
+            _refused(response, response.filter_results, error)
         else:
             self._note(call, "ACL deleted", removed)
             for result, acls in zip(response.filter_results, found, strict=True):
@@ -170,6 +164,13 @@ class _Acls:
         if audit is not None:
             for acl in acls:
                 audit.changed(call, event, in_words(acl))
+
+
+def _refused(response: T, results: Iterable[Any], error: KafkaError) -> T:
+    """The response, with that error in all these results of it."""
+    for result in results:
+        tell(result, error)
+    return response
 
 
 def _filter(request: kafka.DescribeAclsRequest | kafka.DeleteAclsRequestDeleteAclsFilter) -> AclFilter:

@@ -79,6 +79,16 @@ def check_configs(
         raise KafkaError(*_CLUSTER_REFUSED)
 
 
+# ---- the cluster ----
+
+
+def check_cluster(services: Services, call: Call, operation: Operation) -> None:
+    """Raises KafkaError, in Kafka's words, for who may not do that with users, ACLs and the like."""
+    if not services.may(call, operation, ResourceType.CLUSTER):
+        text = f"The request needs {operation.name} permission."
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
+
+
 # ---- records ----
 
 

@@ -17,7 +17,7 @@ from ringleader.coordinator.security.scram import (
     Credential,
     Mechanism,
 )
-from ringleader.coordinator.server.handlers import Call, Handler, Services
+from ringleader.coordinator.server.handlers import Call, Handler, Services, checks
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -90,12 +90,11 @@ class _Users:
         self, call: Call, request: kafka.AlterUserScramCredentialsRequest
     ) -> kafka.AlterUserScramCredentialsResponse | None:
         """Answered when it is durable. What is wrong with one user is no matter for the others."""
-        if not self._services.may(call, Operation.ALTER, ResourceType.CLUSTER):
-            refused = KafkaError(
-                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "The request needs ALTER permission."
-            )
+        try:
+            checks.check_cluster(self._services, call, Operation.ALTER)
+        except KafkaError as error:
             names = {one.name for one in request.deletions} | {one.name for one in request.upsertions}
-            results = [_altered(name, refused) for name in sorted(names)]
+            results = [_altered(name, error) for name in sorted(names)]
             return kafka.AlterUserScramCredentialsResponse(results=results)
         self._services.spawn(call, self._alter(call, request))
         call.on_closed = None  # what was begun goes on when its asker is gone
