@@ -15,6 +15,8 @@ from ringleader.clients.admin import Admin
 from ringleader.clients.connection.security import Sasl, SaslScram
 from tests.interop.kafka import KafkaBroker
 from tests.support.certificates import Certificates
+from tests.support.entrance import LISTENER, MECHANISM_OF, OFFERED, PROTOCOL, password_of
+from tests.support.principals import ADMINISTRATOR
 
 USER, PASSWORD = "alice", "open sesame"
 """Known to PLAIN and to SCRAM."""
@@ -59,6 +61,35 @@ def secured_broker(directory: Path, certificates: Certificates) -> KafkaBroker:
             if name == "BRIEF":
                 properties[f"{prefix}.connections.max.reauth.ms"] = str(LIFETIME_MS)
     return KafkaBroker(directory, properties=properties, listeners=LISTENERS, scram_users={USER: PASSWORD})
+
+
+def guarded_broker(
+    directory: Path, certificates: Certificates, properties: Mapping[str, str] | None = None
+) -> KafkaBroker:
+    """Not started yet: principals come through a listener of SASL_SSL, and ACLs say what they may. Who comes
+    through the plain one is a super user."""
+    users = " ".join(f'user_{who}="{password_of(who)}"' for who in MECHANISM_OF)
+    return KafkaBroker(
+        directory,
+        listeners={LISTENER: PROTOCOL},
+        scram_users={who: password_of(who) for who in MECHANISM_OF},
+        properties={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": f"User:{ADMINISTRATOR}",
+            "sasl.enabled.mechanisms": ",".join(OFFERED),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(certificates.server),
+            f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config": (
+                f"{_MODULES}.plain.PlainLoginModule required {users};"
+            ),
+            **{
+                f"listener.name.{LISTENER.lower()}.{mechanism.lower()}.sasl.jaas.config": _LOGINS[mechanism]
+                for mechanism in OFFERED
+                if mechanism != "PLAIN"
+            },
+            **(properties or {}),
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ As Kafka's broker decides it. Shared by a node that keeps topics itself and one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
@@ -53,16 +53,18 @@ def may_delete(
     )
 
 
-def not_to_create(services: Services, call: Call, missing: Iterable[str]) -> set[str]:
+def not_to_create(services: Services, call: Call, missing: Collection[str]) -> set[str]:
     """Topics that are not created because somebody asks for their metadata: for who asks may not."""
-    names = set(missing)
-    if not names or services.may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True):
-        return set()
-    return {
+    hidden = {
         name
-        for name in names
+        for name in missing
         if not services.may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=True)
-        or not services.may(call, Operation.CREATE, ResourceType.TOPIC, name)
+    }
+    seen = set(missing) - hidden
+    if not seen or services.may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True):
+        return hidden
+    return hidden | {
+        name for name in seen if not services.may(call, Operation.CREATE, ResourceType.TOPIC, name)
     }
 
 

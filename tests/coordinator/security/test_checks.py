@@ -14,7 +14,7 @@ from ringleader.coordinator.security.scram import MECHANISMS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.protocol.test_refusals import codes
-from tests.support.asks_of_all import ALICE, MALLORY, asks
+from tests.support.asks_of_all import ALICE, BOB, CAROL, MALLORY, asks
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
 from tests.support.registered import PASSWORD, credential
 from tests.support.served import Client, connected
@@ -90,6 +90,17 @@ async def test_what_may_not_be_seen_is_not_listed(tmp_path: Path) -> None:
         topics, groups = await seen(ADMINISTRATOR)
         assert {"mine", "seen", "other"} <= set(topics)
         assert sorted(groups) == ["g-other", "g-seen"]
+
+
+async def test_nobody_creates_a_topic_by_looking_that_is_not_to_be_seen(tmp_path: Path) -> None:
+    """Not even who may create any: it is told nothing, so nothing is to happen."""
+    async with Node(guarded(tmp_path)) as node, connected_as(node, ADMINISTRATOR) as root:
+        await prepare(root)
+        looked = kafka.MetadataRequest(topics=[kafka.MetadataRequestTopic(name="gone")])
+        for who, code in ((CAROL, TOPIC), (ALICE, TOPIC), (BOB, TOPIC), (ADMINISTRATOR, 0)):
+            async with connected_as(node, who) as client:
+                assert [one.error_code for one in (await client.call(looked, 4)).topics] == [code]
+            assert (node.topics.describe("gone") is None) == (who != ADMINISTRATOR)
 
 
 def _commit(group: str, topic: str) -> kafka.OffsetCommitRequest:
