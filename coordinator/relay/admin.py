@@ -7,28 +7,33 @@ operator: nodes show and take the configurations of topics, and show their own s
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ringleader.clients.errors import ClientError, ConnectionLostError
-from ringleader.coordinator.relay.relay import Relay, code_of, request_for
+from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import broker_entries, shown
 from ringleader.protocol import messages as kafka
-from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.schema import ZERO_UUID
 
 ADMIN = "admin"
 """The purpose of its connections: their answers may take long."""
-TOPIC, BROKER = 2, 4
-"""Resource types."""
 
 _OWN = "This topic is where the nodes keep their groups: they alone change it."
 _ASSIGNMENTS = "A replica assignment names brokers, and clients know nodes only: ask the cluster itself."
 _DISABLED = "Topics cannot be deleted here (delete.topic.enable)."
 _LOST = "The cluster's controller does not answer."
+_TWICE = (ErrorCode.INVALID_REQUEST, "It is in the request more than once.")
+"""Told before it is looked at who may."""
+_PARTITIONS_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -65,17 +70,34 @@ class _Admin:
                 configs=[],
             )
 
-        assigned = [topic for topic in request.topics if topic.assignments]
-        request.topics = [topic for topic in request.topics if not topic.assignments]
-        results = [refused(topic, ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS) for topic in assigned]
-        response = kafka.CreateTopicsResponse(topics=results)
-        if request.topics:
+        services = self._services
+        counts = Counter(topic.name for topic in request.topics)
+        wanted = []
+        results = {}
+        for topic in request.topics:
+            if not checks.may_create(services, call, topic.name):
+                refusal = _TWICE if counts[topic.name] > 1 else checks.CREATION_REFUSED
+            elif topic.assignments:
+                refusal = ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS
+            else:
+                wanted.append(topic)
+                continue
+            results[topic.name] = refused(topic, *refusal)
+        response = kafka.CreateTopicsResponse(topics=list(results.values()))
+        if wanted:
+            request.topics = wanted
             try:
                 response = await self._ask_controller(call, request, request.timeout_ms)
-                response.topics += results
+                response.topics += results.values()
             except ClientError as error:
                 code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
                 response.topics += [refused(topic, code, _LOST) for topic in request.topics]
+        may = partial(services.may, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, quietly=True)
+        for made in response.topics:
+            if not made.error_code and not may(made.name):
+                made.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                made.num_partitions = made.replication_factor = -1
+                made.configs = []
         self._relay.topology.suspect(topic.name for topic in response.topics)
         return response
 
@@ -94,26 +116,22 @@ class _Admin:
 
     async def _deleted(self, call: Call, request: kafka.DeleteTopicsRequest) -> kafka.DeleteTopicsResponse:
         result = kafka.DeleteTopicsResponseDeletableTopicResult
-        own = self._services.settings.cluster_groups_topic
-        with contextlib.suppress(ClientError):
-            await self._relay.topology.ensure([own])
-        known = self._relay.topology.describe(own)
-        own_id = ZERO_UUID if known is None else known.id
         refused = []
-        disabled = not self._services.settings.delete_topic_enable
         asked = request.topics or [
             kafka.DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
         ]
         wanted = []
+        names = await self._looked_up(asked)
         for topic in asked:
-            if disabled:
-                refusal = ErrorCode.TOPIC_DELETION_DISABLED, _DISABLED
-            elif topic.name == own or (topic.name is None and topic.topic_id == own_id != ZERO_UUID):
-                refusal = ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN
+            name = topic.name or names.get(topic.topic_id)
+            try:
+                self._check_deletion(call, topic, names)
+            except KafkaError as error:
+                if not checks.may_delete(self._services, call, Operation.DESCRIBE, name or "", quietly=True):
+                    name = topic.name
+                refused.append(result(name, topic.topic_id, error.code, error.detail))
             else:
                 wanted.append(topic)
-                continue
-            refused.append(result(topic.name, topic.topic_id, *refusal))
         response = kafka.DeleteTopicsResponse()
         if wanted:
             by_id = call.api_version >= 6
@@ -131,13 +149,55 @@ class _Admin:
         response.responses += refused
         return response
 
+    async def _looked_up(
+        self, asked: Sequence[kafka.DeleteTopicsRequestDeleteTopicState]
+    ) -> dict[bytes, str | None]:
+        """What topics that are asked for by id are called, as far as brokers say; None: there is none. Those
+        that are named the topology knows afterwards."""
+        topology = self._relay.topology
+        ids = [topic.topic_id for topic in asked if topic.name is None and topic.topic_id != ZERO_UUID]
+        try:
+            if not self._services.is_open:
+                await topology.ensure(topic.name for topic in asked if topic.name is not None)
+            return await topology.names(ids) if ids else {}
+        except ClientError:
+            return {}
+
+    def _check_deletion(
+        self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState, names: dict[bytes, str | None]
+    ) -> None:
+        """Raises KafkaError for what is not passed on."""
+        if not self._services.settings.delete_topic_enable:
+            raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, _DISABLED)
+        name = topic.name
+        if name is None:
+            if topic.topic_id == ZERO_UUID:
+                return  # the controller says what is wrong
+            if topic.topic_id not in names:
+                raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, _LOST)
+            name = names[topic.topic_id]
+            if name is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        may = partial(checks.may_delete, self._services, call)
+        if not may(Operation.DELETE, name):
+            seen = may(Operation.DESCRIBE, name, quietly=True)
+            if seen and self._relay.topology.describe(name) is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(*checks.TOPIC_REFUSED)
+        if self._relay.is_own(name):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN)
+
     async def create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> Message:
         """`count` is the new total; which brokers get them is the cluster's choice."""
         result = kafka.CreatePartitionsResponseCreatePartitionsTopicResult
         refused = []
         wanted = []
+        counts = Counter(topic.name for topic in request.topics)
         for topic in request.topics:
-            if self._relay.is_own(topic.name):
+            if not self._services.may(call, Operation.ALTER, ResourceType.TOPIC, topic.name):
+                twice = counts[topic.name] > 1
+                refused.append(result(topic.name, *(_TWICE if twice else _PARTITIONS_REFUSED)))
+            elif self._relay.is_own(topic.name):
                 refused.append(result(topic.name, ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN))
             elif topic.assignments:
                 refused.append(result(topic.name, ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS))
@@ -159,11 +219,10 @@ class _Admin:
         """Raises ClientError."""
         topology = self._relay.topology
         allowed_ms = max(0, timeout_ms) + self._relay.cluster.request_timeout_ms
+        asking = request_for(self._services, call, message)
         controller = await topology.controller()
         try:
-            return await topology.ask(
-                controller, request_for(call, message), ADMIN, request_timeout_ms=allowed_ms
-            )
+            return await topology.ask(controller, asking, ADMIN, request_timeout_ms=allowed_ms)
         except ConnectionLostError:
             topology.controller_id = -1
             raise
@@ -177,11 +236,14 @@ class _Admin:
         topics = []
         for resource in request.resources:
             kind, name = resource.resource_type, resource.resource_name
-            if kind == TOPIC:
+            one = result(error_message=None, resource_type=kind, resource_name=name)
+            refused = self._refused_configs(call, Operation.DESCRIBE_CONFIGS, kind, name)
+            if kind == TOPIC and refused is None:
                 topics.append(resource)
                 continue
-            one = result(error_message=None, resource_type=kind, resource_name=name)
-            if kind != BROKER:
+            if refused is not None:
+                one.error_code, one.error_message = refused.code, refused.detail
+            elif kind != BROKER:
                 one.error_code = ErrorCode.INVALID_REQUEST
                 one.error_message = f"Resource type {kind} has no configurations here."
             elif name not in ("", str(self._services.node_id)):
@@ -193,8 +255,9 @@ class _Admin:
         response = kafka.DescribeConfigsResponse(results=results)
         if topics:
             request.resources = topics
+            asking = request_for(self._services, call, request)
             try:
-                found = await self._relay.topology.ask(None, request_for(call, request), ADMIN)
+                found = await self._relay.topology.ask(None, asking, ADMIN)
             except ClientError as error:
                 code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
                 found = kafka.DescribeConfigsResponse(
@@ -223,9 +286,14 @@ class _Admin:
     ) -> Message:
         refused = []
         wanted: list[Any] = []
+        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         for resource in request.resources:
             kind, name = resource.resource_type, resource.resource_name
-            if kind != TOPIC:
+            refusal = self._refused_configs(call, Operation.ALTER_CONFIGS, kind, name)
+            if refusal is not None:
+                code, text = _TWICE if counts[kind, name] > 1 else (refusal.code, refusal.detail)
+                refused.append(result(code, text, kind, name))
+            elif kind != TOPIC:
                 text = "Only topics' configurations can be changed at a node."
                 refused.append(result(ErrorCode.INVALID_REQUEST, text, kind, name))
             elif self._relay.is_own(name):
@@ -244,3 +312,11 @@ class _Admin:
                 ]
         response.responses += refused
         return response
+
+    def _refused_configs(self, call: Call, operation: Operation, kind: int, name: str) -> KafkaError | None:
+        """Why who asks may not do that with these configurations."""
+        try:
+            checks.check_configs(self._services, call, operation, kind, name)
+        except KafkaError as error:
+            return error
+        return None

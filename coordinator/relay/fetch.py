@@ -13,15 +13,17 @@ import asyncio
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import BrokerError, ClientError, ConnectionLostError
 from ringleader.clients.model import Node
+from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.relay import Refused, Relay, code_of
-from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers.fetch import WITHOUT_A_LOG
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import decode_response
@@ -43,7 +45,7 @@ Topics = dict[str, list[kafka.FetchRequestFetchPartition]]
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
     """Handlers of this family."""
-    family = _Fetch(relay)
+    family = _Fetch(services, relay)
     return {1: relay.handler(services, family.fetch)}
 
 
@@ -73,7 +75,8 @@ class Parked:
 
 
 class _Fetch:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
         self._relay = relay
 
     async def fetch(self, call: Call, request: kafka.FetchRequest) -> Message | None:
@@ -81,9 +84,10 @@ class _Fetch:
         if request.session_epoch > 0:
             return kafka.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         asked = [(topic.topic, topic.partitions) for topic in request.topics]
-        parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition)
+        may = partial(checks.may_read, self._services, call, request)
+        parts, missing = await self._relay.by_leader(asked, lambda entry: entry.partition, may)
         if len(parts) != 1 or missing:
-            await _Several(self._relay, call, request).fetch(parts, missing)
+            await _Several(self._services, self._relay, call, request).fetch(parts, missing)
             return None
         [(broker, topics)] = parts.items()
         return await self._from_one(call, request, broker, topics)
@@ -95,7 +99,8 @@ class _Fetch:
         upstreams = relay.upstreams(call)
         message = part_of(relay, request, topics, request.max_wait_ms, 1)
         try:
-            answer: RawAnswer = await upstreams.ask(broker, asking(call, message), patience_s(relay, message))
+            asking = request_for(self._services, call, message, raw=True)
+            answer: RawAnswer = await upstreams.ask(broker, asking, patience_s(relay, message))
             response = read(relay, answer)
         except ClientError as error:
             return failed(relay, topics, error)
@@ -110,7 +115,8 @@ class _Fetch:
 class _Several:
     """One Fetch of partitions that several brokers lead, or that nobody leads."""
 
-    def __init__(self, relay: Relay, call: Call, request: kafka.FetchRequest) -> None:
+    def __init__(self, services: Services, relay: Relay, call: Call, request: kafka.FetchRequest) -> None:
+        self._services = services
         self._relay = relay
         self._call = call
         self._request = request
@@ -182,10 +188,22 @@ class _Several:
         until_s = self._now_s() if first or self._urgent else self._until_s
         wait_ms = max(0, math.ceil((until_s - self._now_s()) * 1000))
         message = part_of(self._relay, self._request, topics, wait_ms, self._shares)
-        task = asyncio.get_running_loop().create_task(
-            _answer(self._relay, upstreams, self._call, broker, topics, message)
-        )
+        task = asyncio.get_running_loop().create_task(self._answer(broker, topics, message))
         upstreams.parked[broker] = Parked(asked, task, until_s, first)
+
+    async def _answer(self, broker: Node, topics: Topics, message: kafka.FetchRequest) -> kafka.FetchResponse:
+        """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
+        relay = self._relay
+        asking = request_for(self._services, self._call, message, raw=True)
+        try:
+            connection = await self._upstreams.connection(broker, waiting=True)
+            timeout_s = patience_s(relay, message)
+            answer = await connection.ask(asking, timeout_s, request_timeout_s=timeout_s)
+            response = read(relay, answer)
+        except ClientError as error:
+            return failed(relay, topics, error)
+        names_brokers(response)
+        return response
 
     async def _wait(self, parts: Mapping[Node, Topics]) -> list[Node]:
         """Until there are records, an error or no more time. Brokers that have not answered; one that was
@@ -230,21 +248,6 @@ class _Several:
         return news
 
 
-async def _answer(
-    relay: Relay, upstreams: Upstreams, call: Call, broker: Node, topics: Topics, message: kafka.FetchRequest
-) -> kafka.FetchResponse:
-    """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
-    try:
-        connection = await upstreams.connection(broker, waiting=True)
-        timeout_s = patience_s(relay, message)
-        answer = await connection.ask(asking(call, message), timeout_s, request_timeout_s=timeout_s)
-        response = read(relay, answer)
-    except ClientError as error:
-        return failed(relay, topics, error)
-    names_brokers(response)
-    return response
-
-
 # ---- what is asked ----
 
 
@@ -263,13 +266,6 @@ def part_of(
         session_id=0,
         session_epoch=NO_SESSION,
         topics=[kafka.FetchRequestFetchTopic(*topic) for topic in topics.items()],
-    )
-
-
-def asking(call: Call, message: kafka.FetchRequest) -> Request:
-    """The request; its answer comes as it is."""
-    return Request(
-        kafka.FetchRequest, lambda _version: message, call.api_version, raw=True, client_id=call.client_id
     )
 
 
@@ -324,7 +320,11 @@ def failed(relay: Relay, topics: Topics, error: ClientError) -> kafka.FetchRespo
 def failed_partition(partition: int, code: int) -> kafka.FetchResponsePartitionData:
     """As a broker says it."""
     return kafka.FetchResponsePartitionData(
-        partition, code, high_watermark=UNKNOWN, aborted_transactions=None, records=b""
+        partition,
+        code,
+        high_watermark=UNKNOWN,
+        aborted_transactions=[] if code in WITHOUT_A_LOG else None,
+        records=b"",
     )
 
 

@@ -33,7 +33,7 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.relay.transactions import Coordinated
 from ringleader.coordinator.relay.unended import Place, Unended
 from ringleader.coordinator.server.call import Answerable, Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Handler, Services, Slices, existing
+from ringleader.coordinator.server.handlers import Handler, Services, Slices, checks, existing
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
@@ -83,7 +83,7 @@ class _GroupTransactions:
         self._relay = relay
         self._runtime = services.runtime
         self.topic = services.settings.cluster_groups_topic
-        self.coordinated = Coordinated(relay)
+        self.coordinated = Coordinated(services, relay)
         self._markers: dict[int, Markers] = {}
         self._turns: dict[Place, asyncio.Lock] = {}
         self._in_line: Counter[Place] = Counter()
@@ -98,6 +98,9 @@ class _GroupTransactions:
         self, call: Call, request: kafka.AddOffsetsToTxnRequest
     ) -> kafka.AddOffsetsToTxnResponse:
         """Take a group's partition in."""
+        code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
+        if code:
+            return kafka.AddOffsetsToTxnResponse(error_code=code)
         if not request.group_id:
             return kafka.AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_GROUP_ID)
         partitions = [self._runtime.partition_of(request.group_id)]
@@ -165,13 +168,21 @@ class _GroupTransactions:
 
     def commit(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on."""
-        return existing.found_first(
-            self._services, call, request, partial(self._commit_existing, call, request)
+        code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
+        if code:
+            return refusal(request, call.api_version, code)
+        forbidden = existing.take_forbidden(
+            self._services, call, request, kafka.TxnOffsetCommitResponsePartition
         )
+        then = partial(self._commit_existing, call, request, forbidden)
+        return existing.found_first(self._services, call, request, then)
 
-    def _commit_existing(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | None:
+    def _commit_existing(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest, forbidden: existing.Refused
+    ) -> Message | None:
         refused_class = kafka.TxnOffsetCommitResponsePartition
         accepted, refused = existing.split(self._services.topics, request, refused_class)
+        refused.update(forbidden)
         if not accepted and refused:
             response = kafka.TxnOffsetCommitResponse()
             existing.merge(response.topics, refused, kafka.TxnOffsetCommitResponseTopic)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from ringleader.clients.connection.requests import RawAnswer, Request
+from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import ClientError
+from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.frames import decode_response
+from ringleader.protocol.schema import ZERO_UUID
 
 LONG_BYTES = 131_072
 """A longer answer is decoded beside the loop."""
@@ -21,6 +24,8 @@ CLUSTER_OPERATIONS_VERSIONS = (8, 10)
 """Only these versions of Metadata tell what may be done with the cluster."""
 BROKERS = 1
 """The endpoint type of DescribeCluster that there is."""
+MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
+"""What a broker says of names of which there is no topic."""
 
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
@@ -45,37 +50,107 @@ class _Metadata:
         waits for them."""
         await self._services.directory.mapped()
         asked = request.topics
-        if call.api_version == 0 and not asked:
+        hidden: list[kafka.MetadataResponseTopic] = []
+        if asked is not None:
+            asked, hidden = self._take_hidden(call, asked)
+        if call.api_version == 0 and not request.topics:
             asked = None
         try:
-            found = await self._ask(call, request, asked)
+            found = await self._find(call, request, asked)
         except ClientError as error:
             if asked is None:
                 call.close(f"no broker answers: {error}")
                 return None
             code = code_of(error, ErrorCode.LEADER_NOT_AVAILABLE)
             topics = [kafka.MetadataResponseTopic(code, one.name, one.topic_id) for one in asked]
-            return self._faced(kafka.MetadataResponse(topics=topics))
-        self._relay.topology.learn(found)
+            return self._faced(kafka.MetadataResponse(topics=topics + hidden))
+        if asked is None:
+            found.topics = [
+                topic for topic in found.topics if self._may_describe(call, topic.name, quietly=True)
+            ]
+        else:
+            found.topics = [self._seen(call, topic) for topic in found.topics] + hidden
         partitions = 0
         for topic in found.topics:
             self._face(topic)
+            if request.include_topic_authorized_operations and topic.name:
+                self._tell_operations(call, topic)
             partitions += 1 + len(topic.partitions)
             if partitions > SLICE_ELEMENTS:
                 partitions = 0
                 await asyncio.sleep(0)
+        if request.include_cluster_authorized_operations:
+            found.cluster_authorized_operations = self._services.cluster_operations(
+                call, found.cluster_authorized_operations
+            )
         return self._faced(found)
+
+    # ---- who may see what ----
+
+    def _may_describe(self, call: Call, name: str | None, *, quietly: bool = False) -> bool:
+        """What a broker found no name for says nothing."""
+        may = self._services.may
+        return not name or may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
+
+    def _take_hidden(
+        self, call: Call, asked: list[kafka.MetadataRequestTopic]
+    ) -> tuple[list[kafka.MetadataRequestTopic], list[kafka.MetadataResponseTopic]]:
+        """What is asked, without the names of topics that who asks may not see, and a refusal for each of
+        those."""
+        hidden = {topic.name for topic in asked if not self._may_describe(call, topic.name)}
+        if not hidden:
+            return asked, []
+        return [topic for topic in asked if topic.name not in hidden], [_hidden(name) for name in hidden]
+
+    def _seen(self, call: Call, topic: kafka.MetadataResponseTopic) -> kafka.MetadataResponseTopic:
+        """What an id stands for may be hidden, too: it says nothing by itself."""
+        if self._may_describe(call, topic.name):
+            return topic
+        return _hidden(None, topic.topic_id)
+
+    def _tell_operations(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
+        """The brokers say what this node may."""
+        if topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            topic.topic_authorized_operations = self._services.operations(
+                call, ResourceType.TOPIC, topic.name or "", topic.topic_authorized_operations
+            )
+
+    # ---- what brokers know ----
+
+    async def _find(
+        self,
+        call: Call,
+        request: kafka.MetadataRequest,
+        asked: list[kafka.MetadataRequestTopic] | None,
+    ) -> kafka.MetadataResponse:
+        """Topics that are missing are created, if they may be. Raises ClientError."""
+        create = (
+            request.allow_auto_topic_creation or call.api_version < 4
+        ) and self._services.settings.auto_create_topics_enable
+        found = await self._ask(call, request, asked, create and self._services.is_open)
+        if not create or self._services.is_open:
+            return found
+        missing = {topic.name: at for at, topic in enumerate(found.topics) if topic.error_code in MISSING}
+        names = [name for name in missing if name]
+        for name in (forbidden := checks.not_to_create(self._services, call, names)):
+            found.topics[missing[name]] = _hidden(name)
+        wanted = [kafka.MetadataRequestTopic(name=name) for name in names if name not in forbidden]
+        if wanted:
+            for topic in (await self._ask(call, request, wanted, True)).topics:
+                found.topics[missing[topic.name]] = topic
+        return found
 
     async def _ask(
         self,
         call: Call,
         request: kafka.MetadataRequest,
         asked: list[kafka.MetadataRequestTopic] | None,
+        create: bool,
     ) -> kafka.MetadataResponse:
+        """Raises ClientError."""
         message = kafka.MetadataRequest(
             topics=asked,
-            allow_auto_topic_creation=(request.allow_auto_topic_creation or call.api_version < 4)
-            and self._services.settings.auto_create_topics_enable,
+            allow_auto_topic_creation=create,
             include_cluster_authorized_operations=request.include_cluster_authorized_operations,
             include_topic_authorized_operations=request.include_topic_authorized_operations,
         )
@@ -83,11 +158,13 @@ class _Metadata:
         newest = message.MAX_VERSION
         if request.include_cluster_authorized_operations:
             newest = CLUSTER_OPERATIONS_VERSIONS[1]
-        answer: RawAnswer = await self._relay.topology.ask_any(
-            Request(type(message), lambda _version: message, newest, raw=True, client_id=call.client_id)
-        )
+        asking = request_for(self._services, call, message, newest, raw=True)
+        answer: RawAnswer = await self._relay.topology.ask_any(asking)
         decode = partial(decode_response, kafka.MetadataResponse, answer.frame, answer.version)
-        return (decode() if len(answer.frame) <= LONG_BYTES else await asyncio.to_thread(decode))[1]
+        found: kafka.MetadataResponse
+        _, found = decode() if len(answer.frame) <= LONG_BYTES else await asyncio.to_thread(decode)
+        self._relay.topology.learn(found)
+        return found
 
     def _face(self, topic: kafka.MetadataResponseTopic) -> None:
         """Nodes in the brokers' place."""
@@ -119,7 +196,8 @@ class _Metadata:
         return nodes[0]
 
     async def describe_cluster(self, call: Call, request: kafka.DescribeClusterRequest) -> Message:
-        """The nodes. What may be done with the cluster is the brokers' to say."""
+        """The nodes. What may be done with the cluster is the brokers' to say, where all may do everything
+        at the nodes."""
         services = self._services
         await services.directory.mapped()
         response = kafka.DescribeClusterResponse(
@@ -131,11 +209,13 @@ class _Metadata:
             response.error_code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
             response.error_message = "This is a broker's endpoint."
             return response
-        if request.include_cluster_authorized_operations:
+        if request.include_cluster_authorized_operations and not services.is_open:
+            response.cluster_authorized_operations = services.cluster_operations(call, 0)
+        elif request.include_cluster_authorized_operations:
             message = kafka.DescribeClusterRequest(include_cluster_authorized_operations=True)
             try:
                 found = await self._relay.topology.ask_any(
-                    Request(type(message), lambda _version: message, client_id=call.client_id)
+                    request_for(services, call, message, message.MAX_VERSION)
                 )
             except ClientError as error:
                 response.error_code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
@@ -146,3 +226,8 @@ class _Metadata:
             kafka.DescribeClusterResponseDescribeClusterBroker(*node) for node in services.directory.nodes()
         ]
         return response
+
+
+def _hidden(name: str | None, topic_id: bytes = ZERO_UUID) -> kafka.MetadataResponseTopic:
+    """Whether it exists is not told."""
+    return kafka.MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name, topic_id)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
-from ringleader.coordinator.relay.relay import Relay, code_of, request_for
+from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 
@@ -24,7 +27,7 @@ CONSUMER = -1
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
     """Handlers of this family."""
-    family = _Offsets(relay)
+    family = _Offsets(services, relay)
     return {
         2: relay.handler(services, family.list_offsets),
         21: relay.handler(services, family.delete_records),
@@ -33,7 +36,8 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
 
 
 class _Offsets:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
         self._relay = relay
 
     async def list_offsets(self, call: Call, request: kafka.ListOffsetsRequest) -> kafka.ListOffsetsResponse:
@@ -56,6 +60,7 @@ class _Offsets:
             lambda entry, code: kafka.ListOffsetsResponseListOffsetsPartitionResponse(
                 entry.partition_index, code
             ),
+            partial(self._services.may, call, Operation.DESCRIBE, ResourceType.TOPIC),
         )
         topics = [kafka.ListOffsetsResponseListOffsetsTopicResponse(*topic) for topic in found.items()]
         return kafka.ListOffsetsResponse(throttle_ms, topics)
@@ -83,6 +88,7 @@ class _Offsets:
             lambda entry, code: kafka.OffsetForLeaderEpochResponseEpochEndOffset(
                 error_code=code, partition=entry.partition
             ),
+            partial(checks.may_ask_epochs, self._services, call),
         )
         result = kafka.OffsetForLeaderEpochResponseOffsetForLeaderTopicResult
         return kafka.OffsetForLeaderEpochResponse(throttle_ms, [result(*topic) for topic in found.items()])
@@ -101,8 +107,7 @@ class _Offsets:
         def refused(entry: Any, code: int) -> Any:
             return kafka.DeleteRecordsResponseDeleteRecordsPartitionResult(entry.partition_index, -1, code)
 
-        is_own = self._relay.is_own
-        asked = [(topic.name, topic.partitions) for topic in request.topics if not is_own(topic.name)]
+        asked = [(topic.name, topic.partitions) for topic in request.topics]
         found, throttle_ms = await self._each_leader(
             call,
             asked,
@@ -110,11 +115,9 @@ class _Offsets:
             lambda entry: entry.partition_index,
             lambda answer: [(topic.name, topic.partitions) for topic in answer.topics],
             refused,
+            partial(self._services.may, call, Operation.DELETE, ResourceType.TOPIC),
+            changing=True,
         )
-        for topic in request.topics:
-            if is_own(topic.name):
-                code = ErrorCode.INVALID_TOPIC_EXCEPTION
-                found[topic.name] = [refused(entry, code) for entry in topic.partitions]
         result = kafka.DeleteRecordsResponseDeleteRecordsTopicResult
         return kafka.DeleteRecordsResponse(throttle_ms, [result(*topic) for topic in found.items()])
 
@@ -126,6 +129,9 @@ class _Offsets:
         index: Callable[[Any], int],
         topics_of: Callable[[Any], list[tuple[str, list[Any]]]],
         refused: Callable[[Any, int], Any],
+        may: Callable[[str], bool],
+        *,
+        changing: bool = False,
     ) -> tuple[dict[str, list[Any]], int]:
         """Results by topic, and the longest throttle time."""
         relay = self._relay
@@ -136,7 +142,9 @@ class _Offsets:
 
         async def ask(broker: Node, topics: dict[str, list[Any]]) -> None:
             try:
-                answer = await upstreams.ask(broker, request_for(call, part(topics)), timeout_s)
+                answer = await upstreams.ask(
+                    broker, request_for(self._services, call, part(topics)), timeout_s
+                )
             except ClientError as error:
                 relay.topology.suspect(topics)
                 code = code_of(error, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -149,7 +157,7 @@ class _Offsets:
                 for result in results:
                     relay.look_at(topic, result.error_code)
 
-        parts, missing = await relay.by_leader(asked, index)
+        parts, missing = await relay.by_leader(asked, index, may, changing=changing)
         for topic, entry, code in missing:
             found[topic].append(refused(entry, code))
         await asyncio.gather(*(ask(broker, topics) for broker, topics in parts.items()))

@@ -13,9 +13,11 @@ from typing import Any
 
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
-from ringleader.coordinator.relay.relay import Relay, code_of, request_for
+from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, error_name
 
@@ -25,12 +27,13 @@ _Answers = dict[str, list[kafka.ProduceResponsePartitionProduceResponse]]
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
     """Handlers of this family."""
-    family = _Produce(relay)
+    family = _Produce(services, relay)
     return {0: relay.handler(services, family.produce)}
 
 
 class _Produce:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
         self._relay = relay
 
     async def produce(self, call: Call, request: kafka.ProduceRequest) -> Message | NoAnswer | None:
@@ -38,15 +41,17 @@ class _Produce:
         a broker, and the next request waits until the brokers took this one."""
         relay = self._relay
         asked = [(topic.name, topic.partition_data) for topic in request.topic_data]
-        parts, missing = await relay.by_leader(asked, lambda entry: entry.index)
         found: _Answers = {topic: [] for topic, _ in asked}
+        if not checks.may_be_transactional(self._services, call, request):
+            refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            for topic, entries in asked:
+                found[topic] += [_refused(entry, refused) for entry in entries]
+            asked = []
+        may = partial(self._services.may, call, Operation.WRITE, ResourceType.TOPIC)
+        parts, missing = await relay.by_leader(asked, lambda entry: entry.index, may, changing=True)
         for topic, entry, code in missing:
             found[topic].append(_refused(entry, code))
-        for topics in parts.values():
-            for topic in filter(relay.is_own, list(topics)):
-                code = ErrorCode.INVALID_TOPIC_EXCEPTION
-                found[topic] += [_refused(entry, code) for entry in topics.pop(topic)]
-        asks = [self._ask(call, request, broker, topics, found) for broker, topics in parts.items() if topics]
+        asks = [self._ask(call, request, broker, topics, found) for broker, topics in parts.items()]
         throttle_ms = max(await asyncio.gather(*asks), default=0)
         if request.acks:
             response = kafka.ProduceResponseTopicProduceResponse
@@ -78,10 +83,10 @@ class _Produce:
             code = ErrorCode.REQUEST_TIMED_OUT
             if not request.acks:
                 connection.on_ended = partial(_hang_up, call.connection)
-                await connection.send_only(request_for(call, part), timeout_s)
+                await connection.send_only(request_for(self._services, call, part), timeout_s)
                 return 0
             answer: kafka.ProduceResponse = await connection.ask(
-                request_for(call, part), timeout_s, request_timeout_s=timeout_s
+                request_for(self._services, call, part), timeout_s, request_timeout_s=timeout_s
             )
         except ClientError as error:
             relay.topology.suspect(topics)

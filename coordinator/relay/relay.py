@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.requests import GREETING, Request, plain
+from ringleader.clients.connection.requests import GREETING, plain
 from ringleader.clients.errors import ClientError, UnsupportedVersionError
 from ringleader.clients.model import Node
 from ringleader.coordinator.config import Settings
@@ -145,17 +145,32 @@ class Relay:
         return topic == self.settings.cluster_groups_topic
 
     async def by_leader(
-        self, asked: Sequence[tuple[str, Sequence[Entry]]], index: Callable[[Entry], int]
+        self,
+        asked: Sequence[tuple[str, Sequence[Entry]]],
+        index: Callable[[Entry], int],
+        may: Callable[[str], bool],
+        *,
+        changing: bool = False,
     ) -> tuple[dict[Node, dict[str, list[Entry]]], list[Refused[Entry]]]:
-        """Entries of topics by the broker that leads their partition, and those that nobody leads."""
+        """Entries of topics by the broker that leads their partition, and those that nobody leads, or that
+        are of a topic with which who asks may not do it. `changing`: nobody may where the groups are kept."""
+        allowed, refused = [], []
+        for topic, entries in asked:
+            if not may(topic):
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif changing and self.is_own(topic):
+                code = ErrorCode.INVALID_TOPIC_EXCEPTION
+            else:
+                allowed.append((topic, entries))
+                continue
+            refused += [Refused(topic, entry, code) for entry in entries]
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         try:
-            await self.topology.ensure(topic for topic, _ in asked)
+            await self.topology.ensure(topic for topic, _ in allowed)
         except ClientError:
             unknown = ErrorCode.LEADER_NOT_AVAILABLE
         parts: dict[Node, dict[str, list[Entry]]] = {}
-        refused = []
-        for topic, entries in asked:
+        for topic, entries in allowed:
             for entry in entries:
                 leader = self.topology.leader(topic, index(entry))
                 if isinstance(leader, Node):
@@ -169,11 +184,6 @@ class Relay:
         """An error code of a partition in an answer: perhaps its leader has to be looked up again."""
         if error_code and error_code in LEADER_MOVED:
             self.topology.suspect([topic])
-
-
-def request_for(call: Call, message: Any) -> Request:
-    """To a broker, in the name of the client, in the version that the client speaks."""
-    return Request(type(message), lambda _version: message, call.api_version, client_id=call.client_id)
 
 
 def code_of(error: ClientError | KafkaError, lost: int) -> int:

@@ -140,6 +140,14 @@ class Topology:
         finally:
             self._asking = None
 
+    async def names(self, ids: Sequence[bytes]) -> dict[bytes, str | None]:
+        """What the topics with these ids are called now; None: there is none. Raises ClientError."""
+        topics = [MetadataRequestTopic(topic_id=one, name=None) for one in ids]
+        message = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        response: MetadataResponse = await self.ask_any(plain(message))
+        self.learn(response)
+        return {topic.topic_id: topic.name or None for topic in response.topics}
+
     async def metadata(self, names: Sequence[str]) -> MetadataResponse:
         """What a broker says about these topics. Raises ClientError."""
         topics = [MetadataRequestTopic(name=name) for name in names]

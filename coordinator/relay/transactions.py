@@ -6,14 +6,19 @@ FindCoordinator named for its transactional id, and any node passes it on.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError
-from ringleader.coordinator.relay.relay import Relay, code_of, request_for
+from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.handlers import Handler, Services
+from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
@@ -35,7 +40,7 @@ DESCRIBE_MS = 3_000
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
     """Handlers of this family."""
-    family = _Transactions(relay)
+    family = _Transactions(services, relay)
     return {
         22: relay.handler(services, family.init_producer_id),
         24: relay.handler(services, family.add_partitions),
@@ -46,16 +51,18 @@ def register(services: Services, relay: Relay) -> dict[int, Handler]:
 class Coordinated:
     """Asks the coordinators of transactional ids."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
         self._relay = relay
 
     async def ask(self, call: Call, request: Any, transactional_id: str) -> Message:
         """The coordinator's answer, or an error that is worth another try."""
         relay = self._relay
         timeout_s = relay.cluster.request_timeout_ms / 1000
+        asking = request_for(self._services, call, request)
         try:
             broker = await relay.topology.coordinator(transactional_id)
-            response = await relay.upstreams(call).ask(broker, request_for(call, request), timeout_s)
+            response = await relay.upstreams(call).ask(broker, asking, timeout_s)
         except (ClientError, KafkaError) as error:
             relay.topology.suspect_coordinator(transactional_id)
             code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -110,29 +117,69 @@ class Coordinated:
 
 
 class _Transactions:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, services: Services, relay: Relay) -> None:
+        self._services = services
         self._relay = relay
-        self._ask = Coordinated(relay).ask
+        self._ask = Coordinated(services, relay).ask
 
     async def init_producer_id(self, call: Call, request: kafka.InitProducerIdRequest) -> Message:
         """A fresh id from any broker, or that of a transactional id from its coordinator."""
+        refused = checks.producer_refusal(self._services, call, request)
+        if refused:
+            return kafka.InitProducerIdResponse(error_code=refused, producer_epoch=-1)
         if request.transactional_id is not None:
             return await self._ask(call, request, request.transactional_id)
         relay = self._relay
         try:
-            return await relay.topology.ask(None, request_for(call, request), "")
+            return await relay.topology.ask(None, request_for(self._services, call, request), "")
         except ClientError as error:
             code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return refusal(request, call.api_version, code)
 
     async def add_partitions(self, call: Call, request: kafka.AddPartitionsToTxnRequest) -> Message:
         """All or none. Where the groups are kept, nobody writes but the nodes."""
+        services = self._services
+        code = checks.transaction_refusal(services, call, request.v3_and_below_transactional_id)
+        if code:
+            return refusal(request, call.api_version, code)
+        may = partial(services.may, call, Operation.WRITE, ResourceType.TOPIC)
+        forbidden = {topic.name for topic in request.v3_and_below_topics if not may(topic.name)}
+        if forbidden:
+            return await self._not_added(request, forbidden)
         if any(self._relay.is_own(topic.name) for topic in request.v3_and_below_topics):
             return refusal(request, call.api_version, ErrorCode.INVALID_TOPIC_EXCEPTION)
         return await self._ask(call, request, request.v3_and_below_transactional_id)
 
+    async def _not_added(
+        self, request: kafka.AddPartitionsToTxnRequest, forbidden: AbstractSet[str]
+    ) -> kafka.AddPartitionsToTxnResponse:
+        """Why none of them was, as a broker says it."""
+        topology = self._relay.topology
+        asked = {topic.name: topic.partitions for topic in request.v3_and_below_topics}
+        with contextlib.suppress(ClientError):
+            await topology.ensure(asked.keys() - forbidden)
+
+        def code(topic: str, partition: int) -> int:
+            if topic in forbidden:
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if topology.leader(topic, partition) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return ErrorCode.OPERATION_NOT_ATTEMPTED
+
+        one = kafka.AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult
+        result = kafka.AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult
+        return kafka.AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=[
+                result(topic, [one(partition, code(topic, partition)) for partition in partitions])
+                for topic, partitions in asked.items()
+            ]
+        )
+
     async def end(self, call: Call, request: kafka.EndTxnRequest) -> Message:
         """Answered when it is decided."""
+        code = checks.transaction_refusal(self._services, call, request.transactional_id)
+        if code:
+            return refusal(request, call.api_version, code)
         return await self._ask(call, request, request.transactional_id)
 
 

@@ -116,6 +116,8 @@ class Services:
     """Of a node by itself."""
     audit: Audit | None = None
     """Where refusals are noted."""
+    withheld: frozenset[str] = frozenset()
+    """Topics that nobody may do anything with, whatever ACLs say."""
 
     def may(
         self,
@@ -128,6 +130,8 @@ class Services:
     ) -> bool:
         """Whether who asks may do that to the resource; without an authorizer all may. A refusal is noted,
         unless `quietly`: where Kafka passes over what somebody may not see, or asks for something else."""
+        if name in self.withheld and kind == ResourceType.TOPIC:
+            return False
         authorizer = self._authorizer
         if authorizer is None:
             return True

@@ -36,6 +36,8 @@ _CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorizati
 
 def may_create(services: Services, call: Call, topic: str) -> bool:
     """Who may create in the cluster may create every topic."""
+    if topic in services.withheld:
+        return False
     may = services.may
     return may(call, Operation.CREATE, ResourceType.CLUSTER, quietly=True) or may(
         call, Operation.CREATE, ResourceType.TOPIC, topic
@@ -47,6 +49,8 @@ def may_delete(
 ) -> bool:
     """Of DeleteTopics, DELETE or DESCRIBE: who may delete in the cluster may delete every topic, and see
     it."""
+    if topic in services.withheld:
+        return False
     may = services.may
     return may(call, Operation.DELETE, ResourceType.CLUSTER, quietly=True) or may(
         call, operation, ResourceType.TOPIC, topic, quietly=quietly
@@ -96,29 +100,32 @@ def check_cluster(services: Services, call: Call, operation: Operation) -> None:
 
 def may_read(services: Services, call: Call, request: FetchRequest, topic: str) -> bool:
     """Who says to be a broker that follows needs leave for that instead."""
-    if request.replica_id >= 0:
+    if request.replica_id >= 0 and topic not in services.withheld:
         return services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     return services.may(call, Operation.READ, ResourceType.TOPIC, topic)
 
 
-def may_follow(services: Services, call: Call) -> bool:
+def may_ask_epochs(services: Services, call: Call, topic: str) -> bool:
     """Of OffsetForLeaderEpoch: brokers that follow ask, too, and may as brokers."""
-    return services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
+    if topic in services.withheld:
+        return False
+    may = services.may
+    return may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True) or may(
+        call, Operation.DESCRIBE, ResourceType.TOPIC, topic
+    )
 
 
 def may_be_transactional(services: Services, call: Call, request: ProduceRequest) -> bool:
     """Records of a transaction need its id, and leave to write under it. As in Kafka the first batch of each
     partition tells."""
-    if not any(
+    if services.is_open or not any(
         _is_transactional(asked.records or b"")
         for topic in request.topic_data
         for asked in topic.partition_data
     ):
         return True
     found = request.transactional_id
-    if found is None:
-        return services.is_open
-    return services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, found)
+    return found is not None and services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, found)
 
 
 def _is_transactional(batch: bytes) -> bool:

@@ -151,10 +151,9 @@ class _Data:
         """The one epoch ends where the partition ends; no other is known."""
         topics = []
         count = 0
-        as_broker = checks.may_follow(self._services, call)
         for topic in request.topics:
             partitions = []
-            may = as_broker or self._may_describe(call, topic.topic)
+            may = checks.may_ask_epochs(self._services, call, topic.topic)
             for asked in topic.partitions:
                 partitions.append(self._epoch_end(topic.topic, asked, may))
                 count += 1

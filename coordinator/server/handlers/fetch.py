@@ -23,7 +23,7 @@ ANSWER_MAX_BYTES = 8 * 1024 * 1024
 together in one turn of the loop. One batch larger than that still comes whole."""
 READ_COMMITTED = 1
 
-_WITHOUT_A_LOG = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+WITHOUT_A_LOG = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 """With these Kafka has not looked, and says that there are no aborted transactions, not that none were asked
 for."""
 
@@ -183,7 +183,7 @@ class _Fetch:
             records = partition.read_tail(asked.fetch_offset, max_bytes)
         except KafkaError as error:
             data.error_code = error.code
-            data.aborted_transactions = [] if error.code in _WITHOUT_A_LOG else None
+            data.aborted_transactions = [] if error.code in WITHOUT_A_LOG else None
             self._urgent = True
             return 0
         self._partitions.append(partition)

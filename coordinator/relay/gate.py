@@ -1,0 +1,131 @@
+"""The one way from a client to a broker: a request in which who asks may do all that it asks for.
+
+The brokers know the nodes alone, and would do for a client whatever the nodes may. Handlers take out of a
+request what the client may not, and say so to it. This is the second look, at what is left: it has to find
+nothing, and an API that is not named here is not passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from ringleader.clients.connection.requests import Request
+from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.handlers import Services, checks
+from ringleader.protocol import messages as kafka
+
+Check = Callable[[Services, Call, Any], bool]
+
+
+class UncheckedError(Exception):
+    """A request was about to leave in which something is not allowed to who asks: a fault of this node."""
+
+
+def request_for(
+    services: Services, call: Call, message: Any, newest: int | None = None, *, raw: bool = False
+) -> Request:
+    """To a broker, in the name of the client; in the version that the client speaks, or up to `newest`.
+    `raw`: the answer is wanted as it comes. Raises `UncheckedError`."""
+    if not services.is_open and not PASSED[type(message)](services, call, message):
+        raise UncheckedError(f"{message.NAME} of {call.connection.principal} is not passed on unchecked")
+    version = call.api_version if newest is None else newest
+    return Request(type(message), lambda _version: message, version, raw=raw, client_id=call.client_id)
+
+
+def _names(message: Any) -> Iterable[str]:
+    return (topic.name for topic in message.topics)
+
+
+def _topics(operation: Operation, names: Callable[[Any], Iterable[str]] = _names) -> Check:
+    def check(services: Services, call: Call, message: Any) -> bool:
+        may = partial(services.may, call, operation, ResourceType.TOPIC, quietly=True)
+        return all(map(may, names(message)))
+
+    return check
+
+
+def _produce(services: Services, call: Call, message: kafka.ProduceRequest) -> bool:
+    written = _topics(Operation.WRITE, lambda request: (topic.name for topic in request.topic_data))
+    return written(services, call, message) and checks.may_be_transactional(services, call, message)
+
+
+def _fetch(services: Services, call: Call, message: kafka.FetchRequest) -> bool:
+    return all(
+        services.may(call, Operation.READ, ResourceType.TOPIC, topic.topic, quietly=True)
+        or services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
+        for topic in message.topics
+    )
+
+
+def _metadata(services: Services, call: Call, message: kafka.MetadataRequest) -> bool:
+    """What is found of all topics, or by id, is looked at when it has come."""
+    names = [topic.name for topic in message.topics or () if topic.name is not None]
+    describe = partial(services.may, call, Operation.DESCRIBE, ResourceType.TOPIC, quietly=True)
+    if message.allow_auto_topic_creation and checks.not_to_create(services, call, names):
+        return False
+    return all(map(describe, names))
+
+
+def _create(services: Services, call: Call, message: kafka.CreateTopicsRequest) -> bool:
+    return all(checks.may_create(services, call, topic.name) for topic in message.topics)
+
+
+def _delete(services: Services, call: Call, message: kafka.DeleteTopicsRequest) -> bool:
+    """Those that are named by id were looked up."""
+    names = [*message.topic_names, *(topic.name for topic in message.topics if topic.name is not None)]
+    return all(checks.may_delete(services, call, Operation.DELETE, name, quietly=True) for name in names)
+
+
+def _configs(operation: Operation) -> Check:
+    def check(services: Services, call: Call, message: Any) -> bool:
+        return all(
+            one.resource_type == checks.TOPIC
+            and services.may(call, operation, ResourceType.TOPIC, one.resource_name, quietly=True)
+            for one in message.resources
+        )
+
+    return check
+
+
+def _init_producer(services: Services, call: Call, message: kafka.InitProducerIdRequest) -> bool:
+    return not checks.producer_refusal(services, call, message)
+
+
+def _add_partitions(services: Services, call: Call, message: kafka.AddPartitionsToTxnRequest) -> bool:
+    """The groups' topic comes from AddOffsetsToTxn alone, whose group was looked at."""
+    own = services.settings.cluster_groups_topic
+    written = _topics(
+        Operation.WRITE, lambda request: (one.name for one in request.v3_and_below_topics if one.name != own)
+    )
+    refused = checks.transaction_refusal(services, call, message.v3_and_below_transactional_id)
+    return not refused and written(services, call, message)
+
+
+def _end(services: Services, call: Call, message: kafka.EndTxnRequest) -> bool:
+    return not checks.transaction_refusal(services, call, message.transactional_id)
+
+
+PASSED: dict[type, Check] = {
+    kafka.ProduceRequest: _produce,
+    kafka.FetchRequest: _fetch,
+    kafka.ListOffsetsRequest: _topics(Operation.DESCRIBE),
+    kafka.MetadataRequest: _metadata,
+    kafka.CreateTopicsRequest: _create,
+    kafka.DeleteTopicsRequest: _delete,
+    kafka.DeleteRecordsRequest: _topics(Operation.DELETE),
+    kafka.InitProducerIdRequest: _init_producer,
+    kafka.OffsetForLeaderEpochRequest: lambda services, call, request: all(
+        checks.may_ask_epochs(services, call, one.topic) for one in request.topics
+    ),
+    kafka.AddPartitionsToTxnRequest: _add_partitions,
+    kafka.EndTxnRequest: _end,
+    kafka.DescribeConfigsRequest: _configs(Operation.DESCRIBE_CONFIGS),
+    kafka.AlterConfigsRequest: _configs(Operation.ALTER_CONFIGS),
+    kafka.CreatePartitionsRequest: _topics(Operation.ALTER),
+    kafka.IncrementalAlterConfigsRequest: _configs(Operation.ALTER_CONFIGS),
+}
+"""What each request that is passed on needs. Not here: what nodes answer themselves (groups, offsets, the
+cluster's nodes), and what they ask for themselves."""
