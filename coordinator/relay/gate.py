@@ -16,6 +16,7 @@ from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Services, checks
 from ringleader.protocol import messages as kafka
+from ringleader.protocol.schema import Message
 
 Check = Callable[[Services, Call, Any], bool]
 
@@ -108,7 +109,7 @@ def _end(services: Services, call: Call, message: kafka.EndTxnRequest) -> bool:
     return not checks.transaction_refusal(services, call, message.transactional_id)
 
 
-PASSED: dict[type, Check] = {
+PASSED: dict[type[Message], Check] = {
     kafka.ProduceRequest: _produce,
     kafka.FetchRequest: _fetch,
     kafka.ListOffsetsRequest: _topics(Operation.DESCRIBE),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.node import Node
 from ringleader.coordinator.security.principal import Principal
+from ringleader.coordinator.server.server import Server
 from ringleader.protocol import messages as kafka
 from tests.support.asks_of_all import ACLS, TOPICS
 from tests.support.served import Client, connected
@@ -32,8 +32,19 @@ def guarded(directory: Path, **more: Any) -> Settings:
     return Settings(data_dir=directory, **told)
 
 
+class Listening(Protocol):
+    """A node of any kind."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def server(self) -> Server: ...
+
+
 @contextlib.asynccontextmanager
-async def connected_as(node: Node, who: str) -> AsyncIterator[Client]:
+async def connected_as(node: Listening, who: str) -> AsyncIterator[Client]:
     """A connection whose principal is set from within, as an authentication would."""
     async with connected(node.host, node.port) as client:
         await client.call(kafka.ApiVersionsRequest(), 0)
@@ -43,14 +54,19 @@ async def connected_as(node: Node, who: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def prepare(client: Client) -> None:
-    """As an administrator: the topics and ACLs of `asks_of_all`."""
+async def make_topics(client: Client) -> None:
+    """As an administrator: those of `asks_of_all`."""
     topics = [
         kafka.CreateTopicsRequestCreatableTopic(name=name, num_partitions=1, replication_factor=1)
         for name in TOPICS
     ]
     made = await client.call(kafka.CreateTopicsRequest(topics=topics, timeout_ms=20_000), 7)
     assert {one.error_code for one in made.topics} == {0}
+
+
+async def prepare(client: Client) -> None:
+    """Likewise the topics and the ACLs."""
+    await make_topics(client)
     creations = [
         kafka.CreateAclsRequestAclCreation(kind, name, pattern, principal, host, operation, permission)
         for kind, name, pattern, principal, host, operation, permission in ACLS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import NodeAddress, Services
 from ringleader.coordinator.server.server import Server
@@ -49,6 +50,8 @@ class RelayNode:
         """HOST:PORT for clients."""
         return str(self.server.listeners[0].address)
 
+    host = "127.0.0.1"
+
     @property
     def port(self) -> int:
         """Where it listens."""
@@ -61,13 +64,21 @@ class RelayNode:
 
 
 @contextlib.asynccontextmanager
-async def relaying(bootstrap: str, count: int = 1, **settings: Any) -> AsyncIterator[list[RelayNode]]:
-    """So many nodes before the brokers of `bootstrap`; node ids begin at 101."""
+async def relaying(
+    bootstrap: str,
+    count: int = 1,
+    security: Security | None = None,
+    withheld: Collection[str] = (),
+    **settings: Any,
+) -> AsyncIterator[list[RelayNode]]:
+    """So many nodes before the brokers of `bootstrap`; node ids begin at 101. `security`: of all of them."""
     directory = Nodes()
     async with contextlib.AsyncExitStack() as stack:
         nodes = []
         for number in range(count):
-            node = await stack.enter_async_context(_node(bootstrap, 101 + number, directory, settings))
+            node = await stack.enter_async_context(
+                _node(bootstrap, 101 + number, directory, security, withheld, settings)
+            )
             nodes.append(node)
             address = node.server.listeners[0].advertised
             directory.known.append(NodeAddress(node.services.node_id, *address))
@@ -76,7 +87,12 @@ async def relaying(bootstrap: str, count: int = 1, **settings: Any) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def _node(
-    bootstrap: str, node_id: int, directory: Nodes, settings: dict[str, Any]
+    bootstrap: str,
+    node_id: int,
+    directory: Nodes,
+    security: Security | None,
+    withheld: Collection[str],
+    settings: dict[str, Any],
 ) -> AsyncIterator[RelayNode]:
     chosen = Settings(
         **{"listen": "127.0.0.1:0", "node_id": node_id, "group_initial_rebalance_delay_ms": 0, **settings}
@@ -104,7 +120,8 @@ async def _node(
     async with Cluster(bootstrap, client_id=f"node-{node_id}", request_timeout_ms=10_000) as cluster:
         relay = Relay(cluster, chosen)
         await relay.start()
-        server = Server(chosen, runtime)
+        authorizer = None if security is None else security.authorizer
+        server = Server(chosen, runtime, authorizer=authorizer)
         services = Services(
             settings=chosen,
             runtime=runtime,
@@ -114,6 +131,8 @@ async def _node(
             spawn=spawn,
             cluster=directory,
             find_topics=relay.topology.find,
+            security=security,
+            withheld=frozenset(withheld),
         )
         await server.start(relay.register(services), relay.topology)
         try:

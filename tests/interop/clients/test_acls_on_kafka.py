@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -27,33 +26,8 @@ from tests.support.entrance import (
 )
 from tests.support.principals import ADMINISTRATOR, guarded, prepare
 from tests.support.registered import credential
+from tests.support.said import plain
 from tests.support.served import Client, connected
-
-UNCOMPARED = {
-    "throttle_time_ms",
-    "node_id",
-    "host",
-    "port",
-    "cluster_id",
-    "controller_id",
-    "brokers",
-    "topic_id",
-    "producer_id",
-    "leader_id",
-    "leader_epoch",
-    "replica_nodes",
-    "isr_nodes",
-    "log_append_time_ms",
-    "documentation",
-    "synonyms",
-    "configs",
-}
-"""Fields that say where something is, not whether one may."""
-
-REFUSALS = {29, 30, 31, 53}
-"""Their texts are compared, but for those in which Kafka prints the whole request."""
-OWN = {"__ringleader_journal", "__transaction_state"}
-"""Topics that only one of the two has."""
 
 CLUSTER = "kafka-cluster"
 _creation = kafka.CreateAclsRequestAclCreation
@@ -104,18 +78,6 @@ EXPLAINED = {f"{ADMINISTRATOR}: DeleteGroups v{version}": "simple-group-end" for
 """By name in docs/kafka-differences.md."""
 
 Connect = Callable[[str], contextlib.AbstractAsyncContextManager[Client]]
-
-
-def plain(value: Any) -> Any:
-    """A message as what is compared: lists without their order."""
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        if fields.get("error_code") not in REFUSALS or "needs" in (fields.get("error_message") or ""):
-            fields.pop("error_message", None)
-        return {name: plain(one) for name, one in fields.items() if name not in UNCOMPARED}
-    if isinstance(value, list):
-        return sorted((plain(one) for one in value if getattr(one, "name", "") not in OWN), key=repr)
-    return int(value) if isinstance(value, int) else value
 
 
 async def played(connect: Connect) -> dict[str, Any]:
