@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringleader.coordinator.security.acls import Authorizer, from_key
+from ringleader.coordinator.security.quotas import ClientQuotas
 from ringleader.coordinator.security.store import Changed, SecurityStore
 from ringleader.coordinator.security.users import Users
 
@@ -10,16 +11,27 @@ from ringleader.coordinator.security.users import Users
 class Security:
     """Users, ACLs and quotas of a node, as of now. Changes go through the store."""
 
-    def __init__(self, store: SecurityStore, authorizer: Authorizer | None = None) -> None:
+    def __init__(
+        self,
+        store: SecurityStore,
+        authorizer: Authorizer | None = None,
+        quotas: ClientQuotas | None = None,
+    ) -> None:
         self.store = store
         self.users = Users(store)
         self.authorizer = authorizer
         """None: everybody may everything."""
+        self.quotas = ClientQuotas() if quotas is None else quotas
 
     def open(self) -> None:
         """Read the file, or make it. Raises OSError (DamagedError among them)."""
         self.store.open()
         self.users.load()
+        try:
+            self.quotas.apply(self.store.entries("quotas"))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self.store.damaged("a quota") from None
+        self.store.observe("quotas", self.quotas.apply)
         if self.authorizer is None:
             return
         try:

@@ -55,6 +55,8 @@ ADVERTISED = {
     "DeleteGroups": (42, 0, 2),
     "IncrementalAlterConfigs": (44, 0, 1),
     "OffsetDelete": (47, 0, 0),
+    "DescribeClientQuotas": (48, 0, 1),
+    "AlterClientQuotas": (49, 0, 1),
     "DescribeUserScramCredentials": (50, 0, 0),
     "AlterUserScramCredentials": (51, 0, 0),
     "DescribeCluster": (60, 0, 1),

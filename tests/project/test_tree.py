@@ -62,6 +62,7 @@ ONE_CONCEPT = {
     "insight/inference/classic.py": "what one classic group's records say, one after the other",
     "insight/inference/modern.py": "what the records of one group say whose broker assigns",
     "coordinator/server/connection.py": "one connection: what is read, worked on, waited for and written",
+    "protocol/messages/__init__.py": "every message by name",
     "tests/coordinator/groups/script.py": "the language of the scenarios, one method a command",
     "tests/coordinator/server/test_connection.py": "what a connection does, each a short test",
     "tests/simulation/nodes/world.py": "what there is in one run of several nodes",

@@ -96,6 +96,7 @@ def asks() -> list[Asked]:
     _admin(add)
     _acls(add)
     _users(add)
+    _quotas(add)
     return found
 
 
@@ -407,6 +408,14 @@ def _users(add: Callable[..., None]) -> None:
     add(lambda version: kafka.DescribeUserScramCredentialsRequest(users=[]), "of all users", 0)
     deletion = kafka.AlterUserScramCredentialsRequestScramCredentialDeletion("nobody", 1)
     add(lambda version: kafka.AlterUserScramCredentialsRequest(deletions=[deletion]), "", 0)
+
+
+def _quotas(add: Callable[..., None]) -> None:
+    add(lambda version: kafka.DescribeClientQuotasRequest())
+    entity = kafka.AlterClientQuotasRequestEntityData("user", "nobody")
+    op = kafka.AlterClientQuotasRequestOpData("request_percentage", remove=True)
+    entry = kafka.AlterClientQuotasRequestEntryData([entity], [op])
+    add(lambda version: kafka.AlterClientQuotasRequest(entries=[entry]))
 
 
 def _acls(add: Callable[..., None]) -> None:

@@ -225,6 +225,7 @@ def build(services: LocalServices) -> dict[int, Handler]:
     from ringleader.coordinator.server.handlers.data import register as data
     from ringleader.coordinator.server.handlers.groups import register as groups
     from ringleader.coordinator.server.handlers.offsets import register as offsets
+    from ringleader.coordinator.server.handlers.quotas import register as quotas
     from ringleader.coordinator.server.handlers.security import register as security
     from ringleader.coordinator.server.handlers.topics import register as topics
     from ringleader.coordinator.server.handlers.transactions import register as transactions
@@ -232,7 +233,7 @@ def build(services: LocalServices) -> dict[int, Handler]:
     from ringleader.coordinator.server.handlers.versions import register as versions
 
     table: dict[int, Handler] = {}
-    for family in (groups, offsets, topics, data, transactions, admin, security, users, acls):
+    for family in (groups, offsets, topics, data, transactions, admin, security, users, acls, quotas):
         table.update(family(services))
     table.update(versions(services, tuple(table)))
     return table

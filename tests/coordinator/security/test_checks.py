@@ -28,8 +28,8 @@ REFUSED = {
     12: {GROUP}, 13: {GROUP}, 14: {GROUP}, 15: {GROUP}, 19: {TOPIC}, 20: {TOPIC}, 21: {TOPIC},
     22: {CLUSTER, ID}, 23: {TOPIC}, 24: {ID}, 25: {ID}, 26: {ID}, 28: {ID}, 29: {CLUSTER}, 30: {CLUSTER},
     31: {CLUSTER},
-    32: {TOPIC, CLUSTER}, 33: {TOPIC}, 37: {TOPIC}, 42: {GROUP}, 44: {TOPIC}, 47: {GROUP}, 50: {CLUSTER},
-    51: {CLUSTER},
+    32: {TOPIC, CLUSTER}, 33: {TOPIC}, 37: {TOPIC}, 42: {GROUP}, 44: {TOPIC}, 47: {GROUP}, 48: {CLUSTER},
+    49: {CLUSTER}, 50: {CLUSTER}, 51: {CLUSTER},
 }  # fmt: skip
 """What nobody's friend is told, by API."""
 HIDDEN = {16, 60}
