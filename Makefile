@@ -64,6 +64,7 @@ mutants: $(READY) ## Break the group machine on purpose, in each way that is kno
 CLIENTS := $(PY) -m pytest tests/interop/clients tests/interop/cluster
 interop: $(READY) ## Compare with a real Apache Kafka broker (ARGS are passed on), then let real clients work
 	@$(PY) -m tests.interop $(ARGS)
+	@$(if $(ARGS),,$(PY) -m tests.interop --secured)
 	@$(if $(ARGS),,$(CLIENTS) -n 2 --dist loadgroup || { [ $$? -eq 1 ] \
 		&& echo "What failed, once more and alone" \
 		&& $(CLIENTS) -n 1 --dist loadgroup $(AGAIN); })

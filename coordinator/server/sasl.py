@@ -261,7 +261,8 @@ class SaslConnection(Connection):
         response = kafka.SaslHandshakeResponse(mechanisms=mechanisms)
         if asked not in mechanisms:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            self._fail(f"Unsupported SASL mechanism {told_name(asked)}", reply, response)
+            answered = (reply, response) if login.proved is None else ()  # as in Kafka
+            self._fail(f"Unsupported SASL mechanism {told_name(asked)}", *answered)
             return
         if login.proved is not None and login.proved.mechanism != asked:
             login.wrong_mechanism = (

@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("files", nargs="*", help="scenario files, all without any; or seeds")
     parser.add_argument("-k", metavar="WORDS", default="", help="scenarios with these words in their title")
+    parser.add_argument("--secured", action="store_true", help="only through SASL_SSL, by users with ACLs")
     parser.add_argument("--only", choices=("kafka", "daemon"), help="compare with one of the two")
     chosen = parser.parse_args(arguments)
     if chosen.what == "explore":
@@ -46,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(_record(files, chosen.k))
     if chosen.what == "ours":
         return _ours(files, chosen.k)
-    return _run(_compare(files, chosen.only, fresh_seeds(0 if chosen.k or chosen.files else EXPLORED)))
+    seeds = fresh_seeds(0 if chosen.k or chosen.files or chosen.secured else EXPLORED)
+    return _run(_compare(files, chosen.only, seeds, secured=chosen.secured))
 
 
 def _run(work: Coroutine[Any, Any, int]) -> int:
@@ -67,19 +69,22 @@ def _brokers(files: Sequence[ScenarioFile]) -> list[str]:
     return sorted({scenario.broker for found in files for scenario in found.scenarios})
 
 
-async def _compare(files: Sequence[ScenarioFile], only: str | None, seeds: Sequence[int]) -> int:
+async def _compare(
+    files: Sequence[ScenarioFile], only: str | None, seeds: Sequence[int], *, secured: bool
+) -> int:
     reports: list[Report] = []
+    how = " through SASL_SSL" if secured else ""
     if only != "daemon":
-        async with kafkas(_brokers(files)) as targets:
-            reports.append(await compare("Apache Kafka", files, targets, ours=False))
+        async with kafkas(_brokers(files), secured=secured) as targets:
+            reports.append(await compare(f"Apache Kafka{how}", files, targets, ours=False))
             print(reports[-1].text(), flush=True)
             if seeds:
                 title = f"Random scenarios from seed {seeds[0]} on"
                 reports.append(await explore(title, seeds, targets["plain"]))
                 print(reports[-1].text(), flush=True)
     if only != "kafka":
-        async with daemons(_brokers(files)) as targets:
-            reports.append(await compare("Ringleader", files, targets, ours=True))
+        async with daemons(_brokers(files), secured=secured) as targets:
+            reports.append(await compare(f"Ringleader{how}", files, targets, ours=True))
         print(reports[-1].text(), flush=True)
     return 1 if any(report.differences for report in reports) else 0
 

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ringleader.coordinator.security.acls import (
+    CLUSTER_NAME,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from ringleader.coordinator.security.scram import MECHANISMS, MIN_ITERATIONS, salt_password
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsRequestScramCredentialUpsertion,
+    CreateAclsRequest,
+    CreateAclsRequestAclCreation,
+    DescribeAclsRequest,
     FindCoordinatorRequest,
     InitProducerIdRequest,
     OffsetFetchRequest,
 )
 from ringleader.protocol.schema import Message
-from tests.interop.kafka import TEST_PROPERTIES, KafkaBroker
+from tests.interop.kafka import TEST_PROPERTIES, KafkaBroker, free_ports
 from tests.interop.language import RESTARTED
+from tests.interop.secured import guarded_broker
 from tests.interop.worlds import Caller, create_topic
+from tests.support.certificates import Certificates
 from tests.support.daemon import Daemon
+from tests.support.entrance import LISTENER, OFFERED, PROTOCOL, password_of
+from tests.support.principals import ADMINISTRATOR
 
 TOPICS = {"orders": 3, "payments": 2}
 """Topics that all scenarios share, with their partitions."""
@@ -39,6 +56,14 @@ KAFKA_ONLY = {
 
 AFTER_RESTART = {"group.max.size": "2"}
 """What RESTARTED has from its restart on."""
+
+EVERYTHING = (
+    (ResourceType.TOPIC, "*"),
+    (ResourceType.GROUP, "*"),
+    (ResourceType.TRANSACTIONAL_ID, "*"),
+    (ResourceType.CLUSTER, CLUSTER_NAME),
+)
+SALT = b"26 characters of pure salt"
 
 _OFFSETS_PARTITIONS = 50
 _WARM_TIMEOUT_S = 60
@@ -63,9 +88,12 @@ def settings_of(broker: str, more: Mapping[str, str] | None = None) -> dict[str,
     return {name.replace(".", "_"): value for name, value in chosen.items()}
 
 
-def kafka(broker: str, directory: Path) -> KafkaBroker:
-    """Apache Kafka with these settings, not started."""
-    return KafkaBroker(directory, properties={**KAFKA_ONLY, **PROPERTIES[broker]})
+def kafka(broker: str, directory: Path, certificates: Certificates | None = None) -> KafkaBroker:
+    """Apache Kafka with these settings, not started. `certificates`: see `guarded_broker`."""
+    properties = {**KAFKA_ONLY, **PROPERTIES[broker]}
+    if certificates is not None:
+        return guarded_broker(directory, certificates, properties)
+    return KafkaBroker(directory, properties=properties)
 
 
 def kafka_again(broker: KafkaBroker) -> None:
@@ -79,11 +107,33 @@ def kafka_again(broker: KafkaBroker) -> None:
 class OurDaemon(Daemon):
     """Our daemon with the settings of a scenario."""
 
-    def __init__(self, broker: str, directory: Path) -> None:
+    def __init__(self, broker: str, directory: Path, certificates: Certificates | None = None) -> None:
+        """`certificates`: it has a listener of SASL_SSL, too, whose clients may do what ACLs say."""
         # Hundreds of connections from one address, and tests that wait for no disk.
         self._words = ["--storage-sync", "off", "--log-level", "warning", *_flags(properties_of(broker))]
+        self.secure_port = 0
+        if certificates is not None:
+            [self.secure_port] = free_ports(1)
+            self._words += _flags(
+                {
+                    "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{LISTENER}:{PROTOCOL}",
+                    "ssl.keystore.location": str(certificates.server),
+                    "sasl.enabled.mechanisms": ",".join(OFFERED),
+                    "authorizer": "acl",
+                    "super.users": f"User:{ADMINISTRATOR}",
+                }
+            )
         topics = [f"{name}:{count}" for name, count in TOPICS.items()]
         super().__init__(directory, topics=topics, options=self._words)
+
+    def command(self) -> list[str]:
+        """See `Daemon`."""
+        words = super().command()
+        if self.secure_port:
+            place = words.index("--listen")
+            both = f"PLAINTEXT://{self.bootstrap},{LISTENER}://127.0.0.1:{self.secure_port}"
+            words[place : place + 2] = ["--listeners", both]
+        return words
 
     def again(self) -> None:
         """Stop it and start it again, with `AFTER_RESTART`."""
@@ -113,6 +163,40 @@ async def warm_up(host: str, port: int) -> None:
         first = InitProducerIdRequest(transactional_id="warm", transaction_timeout_ms=1_000)
         await _until_served(caller, first, 2)
         await caller.close()
+
+
+async def let_in(host: str, port: int, who: Sequence[str]) -> None:
+    """As a super user: these are users who may do everything. Kafka's may log in already."""
+    caller = await Caller.connect(host, port)
+    upsertion = AlterUserScramCredentialsRequestScramCredentialUpsertion
+    creation = CreateAclsRequestAclCreation
+    for mechanism in MECHANISMS.values():
+        users = [
+            upsertion(
+                name=one,
+                mechanism=mechanism.number,
+                iterations=MIN_ITERATIONS,
+                salt=SALT,
+                salted_password=salt_password(mechanism, password_of(one).encode(), SALT, MIN_ITERATIONS),
+            )
+            for one in who
+        ]
+        made = await caller.call(AlterUserScramCredentialsRequest(upsertions=users), 0)
+        assert {result.error_code for result in made.results} == {0}
+    acls = [
+        creation(kind, name, PatternType.LITERAL, f"User:{one}", "*", Operation.ALL, Permission.ALLOW)
+        for one in who
+        for kind, name in EVERYTHING
+    ]
+    created = await caller.call(CreateAclsRequest(creations=acls), 3)
+    assert {result.error_code for result in created.results} == {0}
+    every = DescribeAclsRequest(
+        ResourceType.ANY, None, PatternType.ANY, None, None, Operation.ANY, Permission.ANY
+    )
+    async with asyncio.timeout(_WARM_TIMEOUT_S):
+        while len((await caller.call(every, 3)).resources) < len(EVERYTHING):  # noqa: ASYNC110 -- it asks
+            await asyncio.sleep(_ASK_AGAIN_S)  # Kafka's broker hears of them from its controller
+    await caller.close()
 
 
 async def _until_served(caller: Caller, request: Message, version: int) -> None:

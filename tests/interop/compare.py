@@ -15,12 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from tests.interop.brokers import OurDaemon, kafka, kafka_again, warm_up
+from tests.interop.brokers import OurDaemon, kafka, kafka_again, let_in, warm_up
 from tests.interop.explore import Explorer, play_random_here, random_scenario
 from tests.interop.language import RESTARTED, Entry, Said, Scenario, ScenarioFile, render_said
 from tests.interop.maven import InteropError
 from tests.interop.play import Player
-from tests.interop.worlds import COMPARING, RECORDING, Patience, SocketWorld
+from tests.interop.worlds import COMPARING, RECORDING, WHO, Patience, SocketWorld
+from tests.support.certificates import Certificates
+from tests.support.entrance import LISTENER, Entrance
 
 AT_ONCE = 48
 """Plays side by side."""
@@ -101,6 +103,8 @@ class Target:
     port: int
     again: Callable[[], None]
     """Restart it on the same port."""
+    entrance: Entrance | None = None
+    """Through which the plays' clients come, if not the port itself."""
     expected: int = 0
     _waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
@@ -131,39 +135,54 @@ class Target:
 
 
 @contextlib.asynccontextmanager
-async def kafkas(brokers: Sequence[str]) -> AsyncIterator[dict[str, Target]]:
-    """Apache Kafka, one broker for each kind of settings. Raises `InteropError`."""
-    with tempfile.TemporaryDirectory(prefix="interop-") as directory, contextlib.ExitStack() as stack:
+async def kafkas(brokers: Sequence[str], *, secured: bool = False) -> AsyncIterator[dict[str, Target]]:
+    """Apache Kafka, one broker for each kind of settings. `secured`: clients come through SASL_SSL, and
+    may do what ACLs say. Raises `InteropError`."""
+    with tempfile.TemporaryDirectory(prefix="interop-") as name, contextlib.ExitStack() as stack:
+        directory = Path(name)
+        certificates = Certificates(directory / "certificates") if secured else None
         found = {}
-        started = [kafka(name, Path(directory) / name) for name in brokers]
-        for one in started:
-            stack.callback(one.stop)
-        starts = (asyncio.to_thread(one.start) for one in started)
+        started = [kafka(one, directory / one, certificates) for one in brokers]
+        for broker in started:
+            stack.callback(broker.stop)
+        starts = (asyncio.to_thread(broker.start) for broker in started)
         for failure in await asyncio.gather(*starts, return_exceptions=True):
             if failure is not None:
                 raise failure  # after all have ended: their directory goes now
-        for name, one in zip(brokers, started, strict=True):
-            found[name] = Target(one.host, one.port, partial(kafka_again, one))
-            await _warm(found[name], "Apache Kafka")
+        for one, broker in zip(brokers, started, strict=True):
+            found[one] = Target(broker.host, broker.port, partial(kafka_again, broker))
+            if certificates is not None:
+                found[one].entrance = _entrance(broker.ports[LISTENER], certificates)
+            await _warm(found[one], "Apache Kafka")
         yield found
 
 
 @contextlib.asynccontextmanager
-async def daemons(brokers: Sequence[str]) -> AsyncIterator[dict[str, Target]]:
-    """Our daemon, one for each kind of settings."""
-    with tempfile.TemporaryDirectory(prefix="interop-") as directory, contextlib.ExitStack() as stack:
+async def daemons(brokers: Sequence[str], *, secured: bool = False) -> AsyncIterator[dict[str, Target]]:
+    """Our daemon, one for each kind of settings; otherwise as `kafkas`."""
+    with tempfile.TemporaryDirectory(prefix="interop-") as name, contextlib.ExitStack() as stack:
+        directory = Path(name)
+        certificates = Certificates(directory / "certificates") if secured else None
         found = {}
-        for name in brokers:
-            one = OurDaemon(name, Path(directory) / name)
-            stack.enter_context(one)
-            found[name] = Target("127.0.0.1", one.port, one.again)
-            await _warm(found[name], "the daemon")
+        for one in brokers:
+            daemon = OurDaemon(one, directory / one, certificates)
+            stack.enter_context(daemon)
+            found[one] = Target("127.0.0.1", daemon.port, daemon.again)
+            if certificates is not None:
+                found[one].entrance = _entrance(daemon.secure_port, certificates)
+            await _warm(found[one], "the daemon")
         yield found
+
+
+def _entrance(port: int, certificates: Certificates) -> Entrance:
+    return Entrance("127.0.0.1", port, certificates.client_tls())
 
 
 async def _warm(target: Target, what: str) -> None:
     try:
         await warm_up(target.host, target.port)
+        if target.entrance is not None:
+            await let_in(target.host, target.port, WHO)
     except TimeoutError:
         raise InteropError(f"{what} did not serve groups in time") from None
 
@@ -184,7 +203,7 @@ async def play_one(
         restarted = True
         await target.restart()
 
-    world = SocketWorld(target.host, target.port, patience, restart)
+    world = SocketWorld(target.host, target.port, patience, restart, target.entrance)
     try:
         async with asyncio.timeout(PLAY_TIMEOUT_S):
             return await player(scenario, entry, world, secrets.token_hex(6), expected).play()

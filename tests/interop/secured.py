@@ -20,6 +20,8 @@ from tests.support.principals import ADMINISTRATOR
 
 USER, PASSWORD = "alice", "open sesame"
 """Known to PLAIN and to SCRAM."""
+OTHER = "olivia"
+"""With the same password."""
 LIFETIME_MS = 1_500
 """How long a session of the listener BRIEF lasts."""
 
@@ -33,7 +35,8 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 _MODULES = "org.apache.kafka.common.security"
 _LOGINS = {
-    "PLAIN": f'{_MODULES}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
+    "PLAIN": f'{_MODULES}.plain.PlainLoginModule required user_{USER}="{PASSWORD}" '
+    f'user_{OTHER}="{PASSWORD}";',
     "SCRAM-SHA-256": f"{_MODULES}.scram.ScramLoginModule required;",
     "SCRAM-SHA-512": f"{_MODULES}.scram.ScramLoginModule required;",
     "OAUTHBEARER": f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required "
@@ -60,7 +63,9 @@ def secured_broker(directory: Path, certificates: Certificates) -> KafkaBroker:
             properties[f"{prefix}.sasl.jaas.config"] = login
             if name == "BRIEF":
                 properties[f"{prefix}.connections.max.reauth.ms"] = str(LIFETIME_MS)
-    return KafkaBroker(directory, properties=properties, listeners=LISTENERS, scram_users={USER: PASSWORD})
+    return KafkaBroker(
+        directory, properties=properties, listeners=LISTENERS, scram_users={USER: PASSWORD, OTHER: PASSWORD}
+    )
 
 
 def guarded_broker(

@@ -7,6 +7,7 @@ import contextlib
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -21,9 +22,14 @@ from ringleader.protocol.messages import (
 )
 from ringleader.protocol.schema import Message
 from tests.interop.play import Receiver
+from tests.support.asks_of_all import ALICE, BOB, CAROL
+from tests.support.entrance import Entrance
 
 CLIENT_ID = "interop"
 PROBE_VERSION = 7
+
+WHO = (ALICE, BOB, CAROL)
+"""The principals of a play whose clients say who they are."""
 
 POLL_S = 0.001
 """How often a condition is looked at."""
@@ -72,17 +78,28 @@ class SocketWorld:
     """See `World`. One for each play: it has connections of its own for what no scenario shows."""
 
     def __init__(
-        self, host: str, port: int, patience: Patience, restart: Callable[[], Awaitable[None]]
+        self,
+        host: str,
+        port: int,
+        patience: Patience,
+        restart: Callable[[], Awaitable[None]],
+        entrance: Entrance | None = None,
     ) -> None:
-        """`restart` restarts the server, together with all other plays that come to this point."""
+        """`restart` restarts the server, together with all other plays that come to this point. `entrance`:
+        through which clients come, the first one as the first of `WHO`, and so on."""
         self._host, self._port = host, port
+        self._entrance = entrance
+        self._who = cycle(WHO)
         self._patience = patience
         self._restart = restart
         self._own: Caller | None = None
 
     async def connect(self, receive: Receiver) -> SocketLink:
         """See `World`."""
-        reader, writer = await asyncio.open_connection(self._host, self._port)
+        if self._entrance is None:
+            reader, writer = await asyncio.open_connection(self._host, self._port)
+        else:
+            reader, writer = await self._entrance.open(next(self._who))
         return SocketLink(reader, writer, receive)
 
     async def sleep(self, ms: int) -> None:

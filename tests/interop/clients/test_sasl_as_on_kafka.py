@@ -22,7 +22,7 @@ from ringleader.protocol.messages import (
     SaslHandshakeRequest,
 )
 from tests.interop.kafka import tool
-from tests.interop.secured import PASSWORD, USER, Secured, secured_broker
+from tests.interop.secured import LIFETIME_MS, OTHER, PASSWORD, USER, Secured, secured_broker
 from tests.support.certificates import Certificates
 from tests.support.registered import ScramClient, credential
 from tests.support.served import Client, connected
@@ -40,7 +40,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
     settings = Settings(
-        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        listeners="SASL://127.0.0.1:0,BRIEF://127.0.0.1:0",
+        listener_security_protocol_map="SASL:SASL_PLAINTEXT,BRIEF:SASL_PLAINTEXT",
+        listener_name={"brief": {"connections_max_reauth_ms": LIFETIME_MS}},
         data_dir=tmp_path,
         sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         sasl_cleartext_without_tls=True,
@@ -48,7 +50,7 @@ async def node(tmp_path: Path) -> AsyncIterator[Node]:
     )
     async with Node(settings) as started:
         known = {one.name: credential(one, PASSWORD) for one in MECHANISMS.values()}
-        await started.security.users.change({USER: known})
+        await started.security.users.change({USER: known, OTHER: known})
         yield started
 
 
@@ -226,6 +228,105 @@ async def test_a_stranger_is_told_the_same(secured: Secured, node: Node, what: s
     theirs = await told_by(host, int(port), CONVERSATIONS[what])
     ours = await told_by(node.host, node.port, CONVERSATIONS[what])
     assert ours == theirs
+
+
+# ---- sessions that end (KIP-368) ----
+
+
+async def log_in(told: Told, user: str = USER, mechanism: str = "PLAIN", password: str = PASSWORD) -> None:
+    await told.handshake(mechanism)
+    if mechanism == "PLAIN":
+        await told.token(plain(user, password))
+        return
+    scram = ScramClient(user, password, MECHANISMS[mechanism])
+    await told.token(scram.final((await told.token(scram.first)).auth_bytes))
+
+
+async def until_over() -> None:
+    """Nothing tells that a session is over but the time."""
+    await asyncio.sleep((LIFETIME_MS + 100) / 1000)
+
+
+async def a_second_passes() -> None:
+    """Within it nobody may authenticate again."""
+    await asyncio.sleep(1.1)
+
+
+def after(wait: Callable[[], Awaitable[None]], then: Talk, mechanism: str = "PLAIN") -> Talk:
+    async def talk(told: Told) -> None:
+        await log_in(told, mechanism=mechanism)
+        await told.ask(ListGroupsRequest(), 4)
+        await wait()
+        await then(told)
+        await told.ask(ListGroupsRequest(), 4)
+
+    return talk
+
+
+async def nothing(told: Told) -> None:
+    pass
+
+
+async def a_heartbeat(told: Told) -> None:
+    await told.ask(BEAT, 4)
+
+
+async def versions(told: Told) -> None:
+    await told.ask(ApiVersionsRequest(), 0)
+
+
+async def versions_in_the_middle(told: Told) -> None:
+    await told.handshake("PLAIN")
+    await told.ask(ApiVersionsRequest(), 0)
+
+
+async def twice_at_once(told: Told) -> None:
+    await log_in(told)
+    await log_in(told)
+
+
+async def with_raw_tokens(told: Told) -> None:
+    await told.handshake("PLAIN", 0)
+    await told.raw(plain())
+
+
+SESSIONS: dict[str, Talk] = {
+    "a request when it is over": after(until_over, nothing),
+    "a heartbeat when it is over": after(until_over, a_heartbeat),
+    "ApiVersions when it is over": after(until_over, versions),
+    "a token when it is over": after(until_over, lambda told: told.token(plain())),
+    "again before it is over": after(a_second_passes, log_in),
+    "again when it is over": after(until_over, log_in),
+    "again by SCRAM": after(
+        a_second_passes, lambda told: log_in(told, mechanism="SCRAM-SHA-256"), "SCRAM-SHA-256"
+    ),
+    "again, at once and twice": after(a_second_passes, twice_at_once),
+    "again with raw tokens": after(a_second_passes, with_raw_tokens),
+    "somebody else": after(a_second_passes, lambda told: log_in(told, OTHER)),
+    "somebody else by SCRAM": after(
+        a_second_passes, lambda told: log_in(told, OTHER, "SCRAM-SHA-512"), "SCRAM-SHA-512"
+    ),
+    "another mechanism": after(a_second_passes, lambda told: log_in(told, mechanism="SCRAM-SHA-512")),
+    "no mechanism": after(a_second_passes, lambda told: told.handshake("GSSAPI-X")),
+    "a wrong password": after(a_second_passes, lambda told: log_in(told, password="wrong")),
+    "a wrong password by SCRAM": after(
+        a_second_passes,
+        lambda told: log_in(told, mechanism="SCRAM-SHA-512", password="wrong"),
+        "SCRAM-SHA-512",
+    ),
+    "ApiVersions in the middle": after(a_second_passes, versions_in_the_middle),
+}
+
+
+@pytest.mark.parametrize("what", SESSIONS)
+async def test_a_session_ends_and_goes_on_as_on_kafka(secured: Secured, node: Node, what: str) -> None:
+    host, _, port = secured.broker.address("BRIEF").rpartition(":")
+    theirs, ours = await asyncio.gather(
+        told_by(host, int(port), SESSIONS[what]),
+        told_by(*node.listeners[1].address, SESSIONS[what]),
+    )
+    assert ours == theirs
+    assert LIFETIME_MS in [one["lifetime"] for one in ours if isinstance(one, dict) and "lifetime" in one]
 
 
 CONFIGS = "kafka.admin.ConfigCommand"
