@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups import journal_record
@@ -14,15 +12,14 @@ from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.runtime.offsets_topic import OffsetsTopic
 from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS, TransactionRuntime
-from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FILE as SECURITY_FILE
-from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.security.store import FileStore
 from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.serving import ServingNode
+from ringleader.coordinator.serving import ServingNode, authorizer_of
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
@@ -38,16 +35,6 @@ JOURNAL_FILE_MAX_BYTES = 67_108_864
 JOURNAL_FILE_MAX_MS = 86_400_000
 STORES = (GROUPS_FILE, TOPICS_DIRECTORY, TRANSACTIONS_FILE)
 """In the order in which a start opens them."""
-
-
-def authorizer_of(settings: Settings) -> Authorizer | None:
-    """With no ACL yet; None: everybody may do everything."""
-    if settings.authorizer == "none":
-        return None
-    return Authorizer(
-        filter(None, map(str.strip, settings.super_users.split(";"))),
-        allow_everyone_if_no_acl_found=settings.allow_everyone_if_no_acl_found,
-    )
 
 
 class Node(ServingNode):
@@ -94,7 +81,7 @@ class Node(ServingNode):
             self.offsets = OffsetsTopic(settings.offsets_topic_num_partitions, self._storage, wall_ms)
             self.runtime.observe(self.offsets.durable)
         self.security = Security(
-            SecurityStore(settings.data_dir / SECURITY_FILE, self._stop_serving), authorizer_of(settings)
+            FileStore(settings.data_dir / SECURITY_FILE, self._stop_serving), authorizer_of(settings)
         )
         self.journal = JournalWriter(wall_ms, self.log)
         self.runtime.on_journal = self.journal.add
@@ -129,7 +116,7 @@ class Node(ServingNode):
             topics.serve(offsets_topic.TOPIC, self.offsets.partitions, offsets_topic.CONFIGS)
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
-        await asyncio.to_thread(self.security.open)
+        await self.security.start()
         identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}", SECURITY_FILE])
         for name, partitions in settings.topic:
             info = self.topics.describe(name)
@@ -201,7 +188,7 @@ class Node(ServingNode):
         await self.journal.stop(cleanly=self.failure is None)
         await self._end_tasks()
         await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
-        await self.security.store.settle()
+        await self.security.store.close()
         await self._stop_keys()
         if self._topics_open:
             self._topics_open = False

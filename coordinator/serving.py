@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ringleader.coordinator.config import OAUTHBEARER, Settings
 from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.server.call import Call
 
@@ -28,6 +29,16 @@ CERTIFICATES_LOOK_S = 3.0
 class StartError(OSError):
     """The node cannot start; the text is one sentence. An OSError, so that who expects what a socket or a
     file raises need not know it."""
+
+
+def authorizer_of(settings: Settings) -> Authorizer | None:
+    """With no ACL yet; None: everybody may do everything."""
+    if settings.authorizer == "none":
+        return None
+    return Authorizer(
+        filter(None, map(str.strip, settings.super_users.split(";"))),
+        allow_everyone_if_no_acl_found=settings.allow_everyone_if_no_acl_found,
+    )
 
 
 class ServingNode(ABC):

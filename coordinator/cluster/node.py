@@ -13,6 +13,7 @@ from ringleader.clients.connection.requests import find_coordinator, plain
 from ringleader.clients.connection.security import security_from_properties
 from ringleader.clients.connection.security.stores import properties_of
 from ringleader.clients.errors import ClientError
+from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import Membership
 from ringleader.coordinator.cluster.ownership import Ownership
@@ -23,11 +24,16 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.security.directory import Security
+from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.handlers import NodeAddress, Services
+from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.serving import ServingNode, StartError
+from ringleader.coordinator.serving import ServingNode, StartError, authorizer_of
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
+from ringleader.coordinator.topics import DamagedError
 from ringleader.protocol.messages import MetadataRequest
 
 START_TIMEOUT_S = 30.0
@@ -53,14 +59,23 @@ class ClusterNode(ServingNode):
     It keeps nothing that would have to outlive it. Nothing is printed; see `logs` for where log lines go.
     """
 
-    refusals = (StorageError, ClientError)
+    refusals = (StorageError, ClientError, DamagedError)
 
-    def __init__(self, settings: Settings, *, storage: Storage | None = None, log: Log | None = None) -> None:
-        """`storage`: another store for groups than the topic on the cluster. Raises ValueError for
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        storage: Storage | None = None,
+        security_store: SecurityStore | None = None,
+        log: Log | None = None,
+    ) -> None:
+        """`storage`, `security_store`: others than the topics on the cluster. Raises ValueError for
         `cluster_properties` that cannot be used."""
         super().__init__(settings, log)
+        authorizer = authorizer_of(settings)
+        self.security = None if security_store is None else Security(security_store, authorizer)
         properties = {} if settings.cluster_properties is None else properties_of(settings.cluster_properties)
-        self._security = security_from_properties(properties)
+        self._access = security_from_properties(properties)
         self._storage = storage
         self._node_id = settings.node_id
         self.map: ClusterMap | None = None
@@ -118,8 +133,8 @@ class ClusterNode(ServingNode):
         self._cluster = Cluster(
             brokers,
             client_id=f"ringleader-node-{self._node_id}",
-            tls=self._security.tls,
-            sasl=self._security.sasl,
+            tls=self._access.tls,
+            sasl=self._access.sasl,
         )
         await self._cluster.ready(START_TIMEOUT_S)
         self.runtime = GroupRuntime(
@@ -135,14 +150,18 @@ class ClusterNode(ServingNode):
         self._membership = Membership(
             settings,
             self._cluster,
-            self._security,
+            self._access,
             self._state,
             on_map=self._follow,
             on_lost=self._removed,
             on_failed=self._stop_serving,
             log=self.log,
         )
-        self.server = Server(settings, self.runtime, log=self.log)
+        security = self.security
+        if security is not None:
+            await security.start()
+        authorizer = None if security is None else security.authorizer
+        self.server = Server(settings, self.runtime, log=self.log, authorizer=authorizer)
         self._measure(self.server, self.runtime)
         about = await self._cluster.send(None, plain(MetadataRequest(topics=[])))
         relay = Relay(self._cluster, settings)
@@ -157,7 +176,11 @@ class ClusterNode(ServingNode):
             spawn=self._spawn,
             cluster=self,
             find_topics=relay.topology.find,
+            security=security,
+            audit=Audit(self.log, monotonic_ms),
         )
+        if security is not None:
+            self.server.sasl = Sasl(security.users, await self._token_keys())
         [listener] = await self.server.bind()
         self.host, self.port = listener.address
         self._info = NodeInfo(self._node_id, *listener.advertised, version("ringleader"))
@@ -192,8 +215,8 @@ class ClusterNode(ServingNode):
             transactional_id_prefix=settings.cluster_transactional_id_prefix,
             max_record_bytes=settings.group_max_record_bytes,
             timeout_ms=settings.storage_timeout_ms * 5 // 6,
-            tls=self._security.tls,
-            sasl=self._security.sasl,
+            tls=self._access.tls,
+            sasl=self._access.sasl,
             log=self.log,
         )
 
@@ -210,6 +233,9 @@ class ClusterNode(ServingNode):
             await self.runtime.stop()
             await self._end_tasks()
             await self.server.close_connections(self.settings.shutdown_grace_ms / 1000)
+        if self.security is not None:
+            await self.security.store.close()
+        await self._stop_keys()
         await self._cluster.close()
 
     async def _drain(self) -> None:

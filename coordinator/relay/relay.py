@@ -19,7 +19,16 @@ from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.connection import Connection
-from ringleader.coordinator.server.handlers import Handler, Services, groups, security, versions
+from ringleader.coordinator.server.handlers import (
+    Handler,
+    Services,
+    acls,
+    groups,
+    quotas,
+    security,
+    users,
+    versions,
+)
 from ringleader.coordinator.server.handlers import offsets as committed
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.messages import ApiVersionsResponse, FindCoordinatorRequest
@@ -89,7 +98,7 @@ class Relay:
         for family in (metadata, produce, fetch, offsets, admin, transactions, group_transactions):
             table.update(family.register(services, self))
         narrowed = {key: self.versions[key] for key in table if key in self.versions}
-        for own in (groups, committed, security):
+        for own in (groups, committed, security, users, acls, quotas):
             table.update(own.register(services))
         table[FindCoordinatorRequest.API_KEY] = self._find_coordinator(services, table)
         table.update(versions.register(services, tuple(table), narrowed))

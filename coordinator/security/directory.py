@@ -23,9 +23,9 @@ class Security:
         """None: everybody may everything."""
         self.quotas = ClientQuotas() if quotas is None else quotas
 
-    def open(self) -> None:
-        """Read the file, or make it. Raises OSError (DamagedError among them)."""
-        self.store.open()
+    async def start(self) -> None:
+        """Read what is kept, or begin to keep. Raises what the store's `start` raises, and DamagedError."""
+        await self.store.start()
         self.users.load()
         try:
             self.quotas.apply(self.store.entries("quotas"))

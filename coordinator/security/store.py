@@ -1,16 +1,17 @@
-"""Users, ACLs and quotas as they are kept: one small file, replaced as a whole, durable before anybody sees a
-change."""
+"""Users, ACLs and quotas as they are kept: of a node by itself in one small file, replaced as a whole. (That
+of several nodes is a topic: `storage.kafka.security`.)"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from ringleader.coordinator.topics.disk import DamagedError, GroupCommit, SyncError, write_whole
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -38,28 +39,94 @@ class _Change:
     error: KafkaError | None = None
 
 
-class SecurityStore:
-    """The entries as of the last durable change. Changes that come together are one write.
+class SecurityStore(ABC):
+    """The entries as of the last durable change.
 
     Values are JSON: what they mean is the business of who keeps them here.
     """
 
-    def __init__(self, path: Path, on_failed: Callable[[Exception], None] | None = None) -> None:
-        """`on_failed` is called once, after a failed sync; every change is refused from then on."""
-        self._path = path
+    def __init__(self, on_failed: Callable[[Exception], None] | None = None) -> None:
+        """`on_failed` is called once, when what is kept cannot be trusted any more; every change is refused
+        from then on."""
         self._on_failed = on_failed
         self._failure = ""
         self._sections: dict[Section, dict[str, Any]] = {name: {} for name in SECTIONS}
         self._bytes = 0
         self._observers: dict[Section, list[Callable[[Changed], None]]] = {name: [] for name in SECTIONS}
-        self._commits = GroupCommit(self._commit)
-        self.settle = self._commits.settle
         self.secret = b""
-        """Random, made with the file: for what has to be the same after each start and be guessed by nobody.
-        Never shown, logged or sent."""
+        """Random, and the same after each start: for what has to be guessed by nobody. Never shown, logged or
+        sent."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Read what is kept, or begin to keep. Raises what makes a start fail with a sentence."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Wait until nothing is on its way; no change comes after it."""
+
+    def damaged(self, what: str) -> DamagedError:
+        """To be raised by who cannot read an entry."""
+        return DamagedError(f"{self}: {what} cannot be read: {self.repair}")
+
+    repair: ClassVar[str]
+    """What an operator has to do about that."""
+
+    def entries(self, section: Section) -> Mapping[str, Any]:
+        """What is in a section now: to be read, and only before the next `await`."""
+        return self._sections[section]
+
+    def observe(self, section: Section, observer: Callable[[Changed], None]) -> None:
+        """`observer` gets what changed from now on, when it is durable and before who changed it goes on.
+        What it raises is of an entry that cannot be read, and ends the node."""
+        self._observers[section].append(observer)
+
+    @abstractmethod
+    async def change(self, section: Section, entries: Changed) -> None:
+        """Set entries, all of them or none; None takes one out. Returns when that is durable; goes on when
+        the caller is cancelled.
+
+        Raises KafkaError: POLICY_VIOLATION for more than may be kept, KAFKA_STORAGE_ERROR; of several nodes
+        also REQUEST_TIMED_OUT, when nobody knows whether it was made.
+        """
+
+    def _fail(self, error: Exception) -> None:
+        if not self._failure:
+            self._failure = str(error)
+            if self._on_failed is not None:
+                self._on_failed(error)
+
+    def _apply(self, changed: Mapping[Section, Changed]) -> None:
+        """These changes are durable."""
+        for section, entries in changed.items():
+            self._sections[section] = merged(self._sections[section], entries)
+            for observer in self._observers[section]:
+                observer(entries)
+
+
+class FileStore(SecurityStore):
+    """In a file. Changes that come together are one write."""
+
+    repair = "put the last copy of the file back"
+
+    def __init__(self, path: Path, on_failed: Callable[[Exception], None] | None = None) -> None:
+        super().__init__(on_failed)
+        self._path = path
+        self._commits = GroupCommit(self._commit)
+
+    def __str__(self) -> str:
+        return str(self._path)
 
     def __repr__(self) -> str:
-        return f"SecurityStore({str(self._path)!r})"
+        return f"FileStore({str(self._path)!r})"
+
+    async def start(self) -> None:
+        """See `open`."""
+        await asyncio.to_thread(self.open)
+
+    async def close(self) -> None:
+        """See `SecurityStore`."""
+        await self._commits.settle()
 
     def open(self) -> None:
         """Read the file, or make it. Raises OSError: DamagedError for one that cannot be read or is of
@@ -72,27 +139,11 @@ class SecurityStore:
             return
         self.secret, self._sections = _parse(self._path, data)
         self._bytes = sum(
-            _size(key, value) for entries in self._sections.values() for key, value in entries.items()
+            size_of(key, value) for entries in self._sections.values() for key, value in entries.items()
         )
 
-    def damaged(self, what: str) -> DamagedError:
-        """To be raised by who cannot read an entry at the start."""
-        return DamagedError(f"{self._path}: {what} cannot be read: put the last copy of the file back")
-
-    def entries(self, section: Section) -> Mapping[str, Any]:
-        """What is in a section now: to be read, and only before the next `await`."""
-        return self._sections[section]
-
-    def observe(self, section: Section, observer: Callable[[Changed], None]) -> None:
-        """`observer` gets what changed from now on, when it is durable and before who changed it goes on."""
-        self._observers[section].append(observer)
-
     async def change(self, section: Section, entries: Changed) -> None:
-        """Set entries, all of them or none; None takes one out. Returns when that is durable; goes on when
-        the caller is cancelled.
-
-        Raises KafkaError: POLICY_VIOLATION for more than may be kept, KAFKA_STORAGE_ERROR.
-        """
+        """See `SecurityStore`."""
         change = _Change(section, entries)
         await self._commits.add(change)
         if change.error is not None:
@@ -104,15 +155,12 @@ class SecurityStore:
         for change in changes:
             staged = changed.setdefault(change.section, {})
             present = {**self._sections[change.section], **staged}
-            more = sum(
-                _size(key, value) - _size(key, present.get(key)) for key, value in change.entries.items()
-            )
-            if more > 0 and size + more > MAX_BYTES:
-                text = f"all users, ACLs and quotas together have {MAX_BYTES:,} bytes at most"
-                change.error = KafkaError(ErrorCode.POLICY_VIOLATION, text)
+            try:
+                size = larger(size, present, change.entries)
+            except KafkaError as error:
+                change.error = error
             else:
                 staged.update(change.entries)
-                size += more
         if self._failure:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
         if not any(changed.values()):
@@ -121,29 +169,36 @@ class SecurityStore:
             await asyncio.get_running_loop().run_in_executor(None, partial(self._write, changed))
         except OSError as error:
             if isinstance(error, SyncError):
-                self._failure = str(error)
-                if self._on_failed is not None:
-                    self._on_failed(error)
+                self._fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         self._bytes = size
-        for section, entries in changed.items():
-            self._sections[section] = _merged(self._sections[section], entries)
-            for observer in self._observers[section]:
-                observer(entries)
+        self._apply(changed)
 
     def _write(self, changed: Mapping[Section, Changed]) -> None:
         """Perhaps on a thread; nothing changes the entries meanwhile."""
         document: dict[str, Any] = {"format": FORMAT, "secret": self.secret.hex()}
         for section in SECTIONS:
-            document[section] = _merged(self._sections[section], changed.get(section, {}))
+            document[section] = merged(self._sections[section], changed.get(section, {}))
         write_whole(self._path, json.dumps(document, indent=0).encode(), mode=OWNER_ONLY)
 
 
-def _merged(entries: Mapping[str, Any], changed: Changed) -> dict[str, Any]:
+def merged(entries: Mapping[str, Any], changed: Changed) -> dict[str, Any]:
+    """A section after a change."""
     return {key: value for key, value in {**entries, **changed}.items() if value is not None}
 
 
-def _size(key: str, value: Any) -> int:
+def larger(size: int, before: Mapping[str, Any], entries: Changed) -> int:
+    """The size of all sections, `size` until now, with these changes to one that was so `before`. Raises
+    KafkaError (POLICY_VIOLATION): too large."""
+    more = sum(size_of(key, value) - size_of(key, before.get(key)) for key, value in entries.items())
+    if more > 0 and size + more > MAX_BYTES:
+        text = f"all users, ACLs and quotas together have {MAX_BYTES:,} bytes at most"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, text)
+    return size + more
+
+
+def size_of(key: str, value: Any) -> int:
+    """What an entry counts; None: nothing."""
     return 0 if value is None else len(json.dumps({key: value}))
 
 

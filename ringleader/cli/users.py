@@ -26,6 +26,7 @@ from ringleader.cli.common import (
 
 if TYPE_CHECKING:
     from ringleader.clients.admin import Admin
+    from ringleader.coordinator.security.directory import Security
 
 PREFIX = "SCRAM-"
 PASSWORD_FILE_MAX_BYTES = 65_536
@@ -190,9 +191,7 @@ def _password(file: Path | None) -> str:
 def _add_here(directory: Path, user: str, password: str, hashes: list[str], iterations: int) -> None:
     from ringleader.coordinator.identity import Identity, make_directory
     from ringleader.coordinator.security.directory import Security
-    from ringleader.coordinator.security.scram import MECHANISMS, Credential, salt_password
-    from ringleader.coordinator.security.store import FILE, SecurityStore
-    from ringleader.coordinator.security.users import fresh_salt
+    from ringleader.coordinator.security.store import FILE, FileStore
     from ringleader.coordinator.storage.base import StorageError
     from ringleader.coordinator.storage.lock import DirectoryLock
     from ringleader.protocol.errors import KafkaError
@@ -202,17 +201,26 @@ def _add_here(directory: Path, user: str, password: str, hashes: list[str], iter
         make_directory(directory)
         lock.acquire()
         Identity.find(directory, ())
-        security = Security(SecurityStore(directory / FILE))
-        security.open()
-        known = dict(security.users.known().get(user, {}))
-        for name in hashes:
-            kind, salt = MECHANISMS[PREFIX + name], fresh_salt()
-            salted = salt_password(kind, password.encode(), salt, iterations)
-            known[kind.name] = Credential.salted(kind, iterations, salt, salted)
-        asyncio.run(security.users.change({user: known}))
+        asyncio.run(_add(Security(FileStore(directory / FILE)), user, password, hashes, iterations))
     except StorageError as error:
         fail(f"{str(error).rstrip('.')}: stop the daemon, or leave --data-dir out and ask it.")
     except (KafkaError, OSError) as error:
         fail(f"{str(error).rstrip('.')}.")
     finally:
         lock.release()
+
+
+async def _add(security: Security, user: str, password: str, hashes: list[str], iterations: int) -> None:
+    from ringleader.coordinator.security.scram import MECHANISMS, Credential, salt_password
+    from ringleader.coordinator.security.users import fresh_salt
+
+    await security.start()
+    try:
+        known = dict(security.users.known().get(user, {}))
+        for name in hashes:
+            kind, salt = MECHANISMS[PREFIX + name], fresh_salt()
+            salted = salt_password(kind, password.encode(), salt, iterations)
+            known[kind.name] = Credential.salted(kind, iterations, salt, salted)
+        await security.users.change({user: known})
+    finally:
+        await security.store.close()

@@ -11,6 +11,7 @@ from structlog.typing import EventDict, FilteringBoundLogger
 
 from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.security.store import SecurityStore
 from ringleader.testing import Coordinator
 from tests.support.fenced_store import FencedLog, FencedStorage
 
@@ -35,11 +36,14 @@ class Lines(list[Mapping[str, Any]]):
 
 
 class Nodes:
-    """Nodes that share a log. They are stopped at the end."""
+    """Nodes that share a log, and a store of who may what. They are stopped at the end."""
 
-    def __init__(self, kafka_cluster: Coordinator, lines: Lines) -> None:
+    def __init__(
+        self, kafka_cluster: Coordinator, lines: Lines, security_store: SecurityStore | None = None
+    ) -> None:
         self._bootstrap = kafka_cluster.bootstrap
         self._lines = lines
+        self._security_store = security_store
         self._log = FencedLog()
         self._stack = contextlib.AsyncExitStack()
         self.by_id: dict[int, ClusterNode] = {}
@@ -60,6 +64,11 @@ class Nodes:
             "shutdown_grace_ms": 0,
             **settings,
         }
-        node = ClusterNode(Settings(**told), storage=FencedStorage(self._log), log=self._lines.log)
+        node = ClusterNode(
+            Settings(**told),
+            storage=FencedStorage(self._log),
+            security_store=self._security_store,
+            log=self._lines.log,
+        )
         self.by_id[node_id] = await self._stack.enter_async_context(node)
         return node

@@ -16,7 +16,7 @@ from ringleader.coordinator.security.scram import (
     Mechanism,
     salt_password,
 )
-from ringleader.coordinator.security.store import FILE, SecurityStore
+from ringleader.coordinator.security.store import FILE, FileStore
 
 ALICE, PASSWORD = "alice", "open sesame"
 
@@ -32,8 +32,8 @@ def credential(
 
 async def registered(directory: Path, *names: str) -> Security:
     """These users, each with the password and both kinds of SCRAM."""
-    security = Security(SecurityStore(directory / FILE))
-    security.open()
+    security = Security(FileStore(directory / FILE))
+    await security.start()
     known = {one.name: credential(one) for one in MECHANISMS.values()}
     await security.users.change(dict.fromkeys(names or (ALICE,), known))
     return security

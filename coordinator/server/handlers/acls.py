@@ -23,21 +23,21 @@ from ringleader.coordinator.security.acls import (
     to_key,
 )
 from ringleader.coordinator.security.store import SecurityStore
-from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, tell
+from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, checks, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 T = TypeVar("T")
 
 
-def register(services: LocalServices) -> dict[int, Handler]:
+def register(services: Services) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Acls(services)
     return {29: family.describe, 30: family.create, 31: family.delete}
 
 
 class _Acls:
-    def __init__(self, services: LocalServices) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
 
     def _find(self, call: Call, operation: Operation, disabled: str) -> tuple[Authorizer, SecurityStore]:

@@ -14,7 +14,7 @@ from ringleader.coordinator.node import Node
 from ringleader.coordinator.relay import gate
 from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
-from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.security.store import FileStore
 from ringleader.coordinator.server.call import Call
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
@@ -40,8 +40,8 @@ OWN = said.OWN | {"__ringleader_groups", SECRET}
 async def relayed(directory: Path, **more: Any) -> AsyncIterator[tuple[RelayNode, Node]]:
     """A node that asks the ACLs of `asks_of_all`, before a broker that asks nobody anything."""
     authorizer = Authorizer([f"User:{ADMINISTRATOR}"])
-    security = Security(SecurityStore(directory / "security.json"), authorizer)
-    security.open()
+    security = Security(FileStore(directory / "security.json"), authorizer)
+    await security.start()
     authorizer.apply(ACLS)
     settings = Settings(data_dir=directory / "broker", listen="127.0.0.1:0")
     async with Node(settings) as broker, connected(broker.host, broker.port) as client:

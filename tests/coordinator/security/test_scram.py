@@ -21,7 +21,7 @@ from ringleader.coordinator.security.scram import (
     ScramExchange,
     salt_password,
 )
-from ringleader.coordinator.security.store import FILE, SecurityStore
+from ringleader.coordinator.security.store import FILE, FileStore
 from ringleader.coordinator.security.users import SALT_CHARACTERS, Users
 from ringleader.coordinator.topics.disk import DamagedError
 from tests.support.registered import ALICE, PASSWORD, ScramClient, credential, registered
@@ -103,7 +103,7 @@ async def test_the_iterations_of_unknown_users_are_those_of_most(tmp_path: Path)
 
 
 async def test_made_up_salts_differ_by_user_mechanism_and_node(tmp_path: Path) -> None:
-    one, other = (await registered(tmp_path)).users, Users(SecurityStore(tmp_path / "other"))
+    one, other = (await registered(tmp_path)).users, Users(FileStore(tmp_path / "other"))
     salts = {one.credential(name, kind).salt for name in ("x", "y") for kind in MECHANISMS.values()}
     salts |= {other.credential(name, kind).salt for name in ("x", "y") for kind in MECHANISMS.values()}
     assert len(salts) == 8
@@ -230,7 +230,7 @@ async def test_plain_refuses(tmp_path: Path, said: bytes, why: str, told: bool) 
 
 async def test_users_outlive_a_start_and_show_no_secret(tmp_path: Path) -> None:
     before = (await registered(tmp_path, "a", "b")).users
-    store = SecurityStore(tmp_path / FILE)
+    store = FileStore(tmp_path / FILE)
     store.open()
     after = Users(store)
     after.load()
@@ -245,7 +245,7 @@ async def test_users_outlive_a_start_and_show_no_secret(tmp_path: Path) -> None:
     [None, [], "x", {}, {"SCRAM-MD5": {}}, {"SCRAM-SHA-512": {"iterations": 4096, "salt": "="}}],
 )
 async def test_a_user_that_cannot_be_read_is_refused(tmp_path: Path, row: object) -> None:
-    store = SecurityStore(tmp_path / FILE)
+    store = FileStore(tmp_path / FILE)
     store.open()
     await store.change("users", {"alice": row if row is not None else 7})
     with pytest.raises(DamagedError, match="user 'alice' cannot be read"):

@@ -16,16 +16,16 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.security import store as store_module
 from ringleader.coordinator.security.scram import SHA_512
-from ringleader.coordinator.security.store import FILE, SecurityStore
+from ringleader.coordinator.security.store import FILE, FileStore
 from ringleader.coordinator.serving import StartError
 from ringleader.coordinator.topics.disk import DamagedError, SyncError, write_whole
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from tests.support.registered import ALICE, credential
 
 
-def opened(path: Path) -> SecurityStore:
+def opened(path: Path) -> FileStore:
     """A store on this file."""
-    store = SecurityStore(path)
+    store = FileStore(path)
     store.open()
     return store
 
@@ -67,7 +67,7 @@ async def test_a_change_is_seen_when_it_is_durable(tmp_path: Path) -> None:
     await asyncio.sleep(0)
     assert store.entries("users") == {}
     changing.cancel()
-    await store.settle()
+    await store.close()
     assert store.entries("users") == {"alice": 1}
     [(changed, document)] = seen
     assert changed == {"alice": 1}
@@ -114,7 +114,7 @@ async def test_what_is_too_much_is_refused_and_the_rest_is_kept(
 
 async def test_after_a_failed_sync_nothing_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[Exception] = []
-    store = SecurityStore(tmp_path / FILE, failures.append)
+    store = FileStore(tmp_path / FILE, failures.append)
     store.open()
 
     def failed(*_: object, **_more: object) -> None:

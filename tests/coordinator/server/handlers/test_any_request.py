@@ -20,7 +20,7 @@ from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
 from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.principal import ANONYMOUS
-from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.security.store import FileStore
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import (
     LocalServices,
@@ -92,8 +92,8 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
     await groups.start()
     coordinator = TransactionRuntime(config, MemoryStorage(), log, groups)
     await coordinator.start()
-    guards = Security(SecurityStore(directory / "security.json"), Authorizer(["User:ANONYMOUS"]))
-    guards.open()
+    guards = Security(FileStore(directory / "security.json"), Authorizer(["User:ANONYMOUS"]))
+    await guards.start()
     services = LocalServices(
         settings=config,
         runtime=groups,

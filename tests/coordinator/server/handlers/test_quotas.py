@@ -14,7 +14,7 @@ import pytest
 from ringleader.coordinator.security import quotas as limits
 from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
-from ringleader.coordinator.security.store import FILE, SecurityStore
+from ringleader.coordinator.security.store import FILE, FileStore
 from ringleader.coordinator.server.handlers import quotas
 from ringleader.coordinator.topics.disk import DamagedError
 from ringleader.protocol.errors import ErrorCode
@@ -22,9 +22,9 @@ from tests.coordinator.server.handlers.conftest import Ask
 from tests.support.quota_scripts import ALICE, BOTH, SCRIPT, altering, describing
 
 
-def keep(ask: Ask, directory: Path, authorizer: Authorizer | None = None) -> Security:
-    security = Security(SecurityStore(directory / FILE), authorizer)
-    security.open()
+async def keep(ask: Ask, directory: Path, authorizer: Authorizer | None = None) -> Security:
+    security = Security(FileStore(directory / FILE), authorizer)
+    await security.start()
     ask.services = dataclasses.replace(ask.services, security=security)
     ask.handlers |= quotas.register(ask.services)
     return security
@@ -33,9 +33,9 @@ def keep(ask: Ask, directory: Path, authorizer: Authorizer | None = None) -> Sec
 @pytest.fixture
 async def keeping(ask: Ask, tmp_path: Path) -> AsyncIterator[Ask]:
     """Handlers of a node that keeps quotas."""
-    security = keep(ask, tmp_path)
+    security = await keep(ask, tmp_path)
     yield ask
-    await security.store.settle()
+    await security.store.close()
 
 
 async def described(ask: Ask) -> dict[str, dict[str, float]]:
@@ -67,7 +67,7 @@ async def test_quotas_come_and_go_and_are_there_after_a_start(keeping: Ask, tmp_
     gone = altering((ALICE, {"request_percentage": None}), (BOTH, {"consumer_byte_rate": None}))
     assert await codes(keeping, gone) == [0, 0]
     assert await described(keeping) == {alice: {"producer_byte_rate": 5.0}}
-    keep(keeping, tmp_path)
+    await keep(keeping, tmp_path)
     assert await described(keeping) == {alice: {"producer_byte_rate": 5.0}}
 
 
@@ -100,7 +100,7 @@ async def test_there_is_an_end_to_it(keeping: Ask, monkeypatch: pytest.MonkeyPat
 
 
 async def test_who_may_not_is_told_so(ask: Ask, tmp_path: Path) -> None:
-    keep(ask, tmp_path, Authorizer(["User:admin"], allow_everyone_if_no_acl_found=False))
+    await keep(ask, tmp_path, Authorizer(["User:admin"], allow_everyone_if_no_acl_found=False))
     refused = await ask(altering((ALICE, {"producer_byte_rate": 5.0}), (ALICE, {"producer_byte_rate": 5.0})))
     assert [entry.error_code for entry in refused.entries] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
     answer = await ask(describing())
@@ -108,12 +108,12 @@ async def test_who_may_not_is_told_so(ask: Ask, tmp_path: Path) -> None:
 
 
 async def test_a_file_whose_quotas_cannot_be_read_is_refused(ask: Ask, tmp_path: Path) -> None:
-    security = keep(ask, tmp_path)
+    security = await keep(ask, tmp_path)
     await ask(altering((ALICE, {"producer_byte_rate": 5.0})))
-    await security.store.settle()
+    await security.store.close()
     path = tmp_path / FILE
     document = json.loads(path.read_text())
     for damaged in ({"nothing": {"producer_byte_rate": 1}}, {limits.to_key(ALICE): 5}):
         path.write_text(json.dumps(document | {"quotas": damaged}))
         with pytest.raises(DamagedError, match="a quota"):
-            Security(SecurityStore(path)).open()
+            await Security(FileStore(path)).start()

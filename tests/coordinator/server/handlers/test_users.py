@@ -12,7 +12,7 @@ import pytest
 
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import SHA_256, SHA_512, salt_password
-from ringleader.coordinator.security.store import FILE, SecurityStore
+from ringleader.coordinator.security.store import FILE, FileStore
 from ringleader.coordinator.server.handlers import users
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
@@ -31,13 +31,13 @@ TWICE = "A user credential cannot be altered twice in the same request"
 @pytest.fixture
 async def keeping(ask: Ask, tmp_path: Path) -> AsyncIterator[Ask]:
     """Handlers of a node that keeps users."""
-    security = Security(SecurityStore(tmp_path / FILE))
-    security.open()
+    security = Security(FileStore(tmp_path / FILE))
+    await security.start()
     services = dataclasses.replace(ask.services, security=security)
     ask.handlers |= users.register(services)
     ask.services = services
     yield ask
-    await security.store.settle()
+    await security.store.close()
 
 
 def put(user: str, mechanism: int = 2, iterations: int = 4_096) -> Any:
