@@ -56,6 +56,10 @@ class Ticket(Hashable, Protocol):
         """Address as DescribeGroups shows it: Java's form with a leading slash, `/127.0.0.1`."""
 
     @property
+    def principal(self) -> str:
+        """Who asks, for the journal: text without a meaning here; "": nobody."""
+
+    @property
     def connection(self) -> object:
         """The connection that the request came over."""
 

@@ -13,7 +13,7 @@ from ringleader.clients.connection.requests import find_coordinator, plain
 from ringleader.clients.connection.security import security_from_properties
 from ringleader.clients.connection.security.stores import properties_of
 from ringleader.clients.errors import ClientError
-from ringleader.coordinator.clock import monotonic_ms
+from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import Membership
 from ringleader.coordinator.cluster.ownership import Ownership
@@ -24,6 +24,7 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import SecurityStore
 from ringleader.coordinator.server.audit import Audit
@@ -146,6 +147,7 @@ class ClusterNode(ServingNode):
             on_failed=self._stop_serving,
             on_lost=self._lost,
         )
+        self.runtime.on_journal = JournalWriter(wall_ms, self.log, has_topic=False).add
         self.ownership = Ownership(self._node_id, self.runtime, self.log, self._settled)
         self._membership = Membership(
             settings,

@@ -149,6 +149,7 @@ class Core:
             self.unix_time.now_ms(now_ms),
             client_id="" if ticket is None else ticket.client_id or "",
             client_host="" if ticket is None else ticket.client_host,
+            principal="" if ticket is None else ticket.principal,
             **more,
         )
         group = self.groups.get(group_id)

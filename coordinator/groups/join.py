@@ -209,6 +209,7 @@ class JoinHandler(Membership):
             request.session_timeout_ms,
             rebalance_timeout_ms(request, ticket.api_version),
             protocols,
+            principal=ticket.principal,
         )
         member.is_new = True
         if group.state is GroupState.PREPARING and group.previous is GroupState.EMPTY:
@@ -235,6 +236,7 @@ class JoinHandler(Membership):
         state = group.state
         if state is GroupState.EMPTY:
             return join_refusal(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
+        member.principal = ticket.principal
         is_leader = group.leader == member.member_id
         unchanged = member.protocols == protocols
         if state is GroupState.COMPLETING and unchanged:

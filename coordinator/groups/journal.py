@@ -73,6 +73,8 @@ class Gone(NamedTuple):
     client_id: str
     client_host: str
     group_instance_id: str | None
+    principal: str | None = None
+    """Who it was (`User:alice`); None: not known."""
 
 
 class Present(NamedTuple):
@@ -93,6 +95,8 @@ class Present(NamedTuple):
     """It had asked for its share, and the share was there."""
     last_heard_ms: int
     """Of a static member that came back in this rebalance: when its former process was last heard of."""
+    principal: str | None = None
+    """Who it is (`User:alice`); None: not known."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -241,6 +245,8 @@ class Incident:
     last_heard_ms: int = -1
     """Unix time; of STATIC_RETURNED: when that one was last heard of."""
     partitions: tuple[OffsetChange, ...] = ()
+    principal: str = ""
+    """Who asked (`User:alice`); "" where nobody did."""
 
 
 class DeedKind(StrEnum):

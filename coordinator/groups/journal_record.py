@@ -20,14 +20,15 @@ rebalance begins, or 10 seconds after the assignment was stored, whichever comes
 - `began_ms`, `at_ms`, `duration_ms` = `join_ms` + `leader_ms` + `sync_ms`; `join_last_member`; `synced`: how
   many had asked for their share by `at_ms`;
 - `members`: the members of this generation, in join order, each an object: `member_id`, `client_id`,
-  `client_host` (Java's form, "/127.0.0.1"), `group_instance_id` (or null), `session_timeout_ms`,
+  `client_host` (Java's form, "/127.0.0.1"), `principal` (who its last JoinGroup came from, as in events;
+  null: none came since the daemon started), `group_instance_id` (or null), `session_timeout_ms`,
   `rebalance_timeout_ms`, `topics` (its subscription, sorted), `assigned` ([[topic, [partition, ...]], ...],
   sorted), `joined_ms` (its JoinGroup came; null: it sent none, a static member that is away), `synced_ms`
   (its share was sent to it; null: it had not asked for it by `at_ms`). `topics` and `assigned` are null where
   they cannot be read (another protocol type than "consumer"), `assigned` of a superseded rebalance too;
 - `before`: the members as the last stored generation had them, likewise, without `joined_ms` and `synced_ms`;
 - `left`: {member_id: {`why` (words of `Departure`), `at_ms`, `last_heard_ms`, `silent_ms` (at `at_ms`),
-  `client_id`, `client_host`, `group_instance_id`}};
+  `client_id`, `client_host`, `principal`, `group_instance_id`}};
 - `moves`: [[topic, partition, giver, heir, unowned_ms], ...], sorted: every partition that another member has
   than in the last stored generation. Giver and heir are member ids, or null for nobody. `unowned_ms`: how
   long nobody had it when the heir got its share; null where there is no heir, or its beginning is not known;
@@ -255,9 +256,11 @@ def _given_up(entry: JournalEntry, member: Present | None, member_id: str, keeps
 
 
 def _before(entry: JournalEntry) -> list[Present]:
-    """The members of the last stored generation."""
+    """The members of the last stored generation. Its record does not say who they were."""
     if entry.before is None:
         return []
+    known = {one.member_id: one.principal for one in entry.members}
+    known |= {member_id: gone.principal for member_id, gone in entry.gone.items()}
     return [
         Present(
             one.member_id,
@@ -271,6 +274,7 @@ def _before(entry: JournalEntry) -> list[Present]:
             -1,
             -1,
             -1,
+            known.get(one.member_id),
         )
         for one in entry.before.members
     ]
@@ -356,6 +360,7 @@ def _incident(said: Incident, count: int) -> dict[str, Any]:
         "member_id": said.member_id,
         "client_id": said.client_id,
         "client_host": said.client_host,
+        "principal": said.principal,
         "group_instance_id": said.group_instance_id,
         "error": error_name(said.error) or "" if said.error else "",
         "count": count,
@@ -371,6 +376,7 @@ def _member(one: Present, is_consumer: bool, stored: bool) -> dict[str, Any]:
         "member_id": one.member_id,
         "client_id": one.client_id,
         "client_host": one.client_host,
+        "principal": one.principal,
         "group_instance_id": one.group_instance_id,
         "session_timeout_ms": one.session_timeout_ms,
         "rebalance_timeout_ms": one.rebalance_timeout_ms,
@@ -395,6 +401,7 @@ def _gone(gone: Gone) -> dict[str, Any]:
         "silent_ms": gone.at_ms - gone.last_heard_ms,
         "client_id": gone.client_id,
         "client_host": gone.client_host,
+        "principal": gone.principal,
         "group_instance_id": gone.group_instance_id,
     }
 

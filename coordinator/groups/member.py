@@ -31,6 +31,8 @@ class Member(Deadline):
     rebalance_timeout_ms: int
     protocols: Protocols
     assignment: bytes = b""
+    principal: str | None = None
+    """Who its last JoinGroup came from, for the journal; None: before a restart, as records do not say it."""
     is_new: bool = False
     # A request counts as parked until it is answered, even when its connection (and so its ticket) is
     # gone: Kafka ties no membership to connections.
@@ -61,6 +63,7 @@ class Member(Deadline):
         self.protocols = ()
         self.assignment = b""
         self.client_id = ""
+        self.principal = None
 
     @property
     def lives_without_heartbeat(self) -> bool:

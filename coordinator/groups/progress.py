@@ -154,4 +154,5 @@ class Progress(Deadline):
                 member.joined_ms + to_unix_ms if joined else -1,
                 max(member.synced_ms, self.leader_synced_ms) + to_unix_ms if record and synced else -1,
                 self.last_heard_ms.get(member_id, -1),
+                gone.principal if gone is not None else member.principal,
             )

@@ -242,6 +242,7 @@ class Rebalances(Part):
                 member.client_id,
                 member.client_host,
                 member.group_instance_id,
+                member.principal,
             )
         self.core.deadlines.cancel(member)
         self.refuse_parked(group, member, _UNKNOWN_MEMBER_ID, "")

@@ -96,6 +96,7 @@ def replace(
     group.rename(member, fresh)
     if group.progress is not None:
         group.progress.rename(old_id, fresh)
+    member.principal = ticket.principal
     unchanged = member.protocols == protocols
     group.update(member, protocols, request.session_timeout_ms, request.rebalance_timeout_ms)
     core.arm_session(member, now_ms)

@@ -1,6 +1,7 @@
 """Writes the journal's records to their topic: after the groups' own records, beside all answers, and synced.
 
-Nothing waits for it. What comes while a write is under way goes with the next one.
+Nothing waits for it. What comes while a write is under way goes with the next one. What somebody did to a
+group is a line in the log, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ringleader.coordinator.groups import journal_record
 from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind
 from ringleader.coordinator.groups.journal_record import TOPIC, JournalRecords, Message, Row
 from ringleader.coordinator.logs import Log
-from ringleader.protocol.errors import KafkaError
+from ringleader.protocol.errors import KafkaError, error_name
 from ringleader.protocol.records import Record, build_batch
 
 GATHER_S = 0.02
@@ -44,6 +45,13 @@ BATCH_BYTES = 900_000
 
 FOLDED = (IncidentKind.JOIN_REFUSED, IncidentKind.INSTANCE_FENCED)
 """What a client may do as often as it likes."""
+LOGGED = (
+    IncidentKind.JOIN_REFUSED,
+    IncidentKind.OFFSETS_RESET,
+    IncidentKind.OFFSETS_DELETED,
+    IncidentKind.GROUP_DELETED,
+)
+LINES_PER_SECOND = 20
 ENDS = (IncidentKind.GROUP_DELETED, IncidentKind.GROUP_EXPIRED)
 
 
@@ -57,7 +65,9 @@ class JournalTopic(Protocol):
 class JournalWriter:
     """The way of what the groups tell to the topic. For one loop's thread."""
 
-    def __init__(self, wall_ms: WallClock, log: Log) -> None:
+    def __init__(self, wall_ms: WallClock, log: Log, *, has_topic: bool = True) -> None:
+        """Without a topic there are log lines only; `start` is not called."""
+        self._has_topic = has_topic
         self._wall_ms = wall_ms
         self._log = log
         self._records = JournalRecords()
@@ -69,6 +79,10 @@ class JournalWriter:
         self._deeds: Counter[DeedKind] = Counter()
         """Records of this hour."""
         self._hour = 0
+        self._second = 0
+        self._lines = 0
+        """Of this second."""
+        self._left_out = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self.written = 0
@@ -114,8 +128,31 @@ class JournalWriter:
         self._tell(said, 1)
 
     def _tell(self, said: Message, count: int) -> None:
+        if isinstance(said, Incident) and said.kind in LOGGED:
+            self._say(said, count)
         if not isinstance(said, Deed) or self._has_room(said):
             self._put((said, count))
+
+    def _say(self, said: Incident, count: int) -> None:
+        second = said.at_ms // 1_000
+        if second != self._second:
+            self._second, self._lines = second, 0
+        self._lines += 1
+        if self._lines > LINES_PER_SECOND:
+            self._left_out += 1
+            return
+        more: dict[str, object] = {"error": error_name(said.error)} if said.error else {}
+        if self._left_out:
+            more["left_out_before"], self._left_out = self._left_out, 0
+        self._log.info(
+            said.kind.value,
+            group_id=said.group_id,
+            principal=said.principal,
+            host=said.client_host[1:],
+            client_id=said.client_id,
+            count=count,
+            **more,
+        )
 
     def _has_room(self, deed: Deed) -> bool:
         hour = deed.at_ms // HOUR_MS
@@ -130,6 +167,8 @@ class JournalWriter:
         return self._deeds[deed.kind] <= DEEDS_PER_HOUR
 
     def _put(self, one: tuple[Message, int] | Row) -> None:
+        if not self._has_topic:
+            return
         if len(self._waiting) >= WAITING_MAX:
             self.lost += 1
             return
@@ -208,5 +247,6 @@ def _fold_key(said: Message) -> tuple[object, ...] | None:
     if isinstance(said, Deed) and said.kind is DeedKind.REFUSED:
         return said.event, said.subject, said.detail, said.principal, said.client_id, said.client_host
     if isinstance(said, Incident) and said.kind in FOLDED:
-        return said.group_id, said.kind, said.error, said.client_id, said.client_host, said.member_id
+        who = said.client_id, said.client_host, said.member_id, said.principal
+        return said.group_id, said.kind, said.error, *who
     return None

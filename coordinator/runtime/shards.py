@@ -59,7 +59,7 @@ class Waiting:
 
     api_version = 0
     client_id = None
-    client_host = ""
+    client_host = principal = ""
     connection = None
 
     def __init__(self) -> None:

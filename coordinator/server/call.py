@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import intern
 from typing import Any, Final, Protocol
 
 from ringleader.coordinator.security.listeners import Listener
@@ -86,6 +87,11 @@ class Call:
         self.on_closed: Callable[[], object] | None = None
         """Set by whoever parks the call: called once when the peer goes away (or the server closes the
         connection) before the answer."""
+
+    @property
+    def principal(self) -> str:
+        """Who asks, as text: one object for each principal, as groups keep it for each of their members."""
+        return intern(str(self.connection.principal))
 
     def answer(self, response: Message | NoAnswer | None) -> None:
         """Answer a parked call. None closes the connection without an answer. Ignored when `done`."""

@@ -11,13 +11,14 @@ from ringleader.coordinator.server.call import Call, Message
 class Part:
     """The ticket of one part of a call. See `Ticket` for the fields."""
 
-    __slots__ = ("_done", "_refused", "api_version", "client_host", "client_id", "connection")
+    __slots__ = ("_done", "_refused", "api_version", "client_host", "client_id", "connection", "principal")
 
     def __init__(self, call: Call, done: Callable[[Any], None], refused: Callable[[int], Any]) -> None:
         self.api_version = call.api_version
         self.client_id = call.client_id
         self.client_host = call.client_host
         self.connection = call.connection
+        self.principal = call.principal
         self._done = done
         self._refused = refused
 

@@ -20,6 +20,7 @@ from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Record, build_batch, iter_batches
 from tests.coordinator.test_node import connected, settings
 from tests.support.groupclient import form, join_request
+from tests.support.principals import ADMINISTRATOR, connected_as, guarded
 from tests.support.served import Client
 
 
@@ -104,6 +105,134 @@ async def test_what_operators_do_and_what_is_refused_is_told(tmp_path: Path) -> 
     assert told["offsets reset"]["client_host"] == "/127.0.0.1"
     assert told["offsets deleted"]["partitions"] == [["orders", 0, 2, None]]
     assert told["group deleted"]["group"] == "g"
+
+
+async def test_it_says_who_did_what(tmp_path: Path) -> None:
+    everything = [
+        kafka.CreateAclsRequestAclCreation(kind, "*", 3, f"User:{who}", "*", operation, 3)
+        for who, kind, operation in (("ann", 2, 2), ("ann", 3, 2), ("bob", 3, 3))
+    ]
+    chosen = guarded(tmp_path)
+    async with Node(chosen) as node, connected_as(node, ADMINISTRATOR) as client:
+        orders = kafka.CreateTopicsRequestCreatableTopic("orders", 2, 1)
+        assert (await client.call(kafka.CreateTopicsRequest([orders], 20_000), 7)).topics[0].error_code == 0
+        more = kafka.CreatePartitionsRequestCreatePartitionsTopic("orders", 4, None)
+        await client.call(kafka.CreatePartitionsRequest([more], 20_000), 3)
+        config = kafka.IncrementalAlterConfigsRequestAlterableConfig("retention.ms", 0, "1000")
+        resource = kafka.IncrementalAlterConfigsRequestAlterConfigsResource(2, "orders", [config])
+        await client.call(kafka.IncrementalAlterConfigsRequest([resource]), 1)
+        assert {one.error_code for one in (await client.call(_acls(everything), 3)).results} == {0}
+        async with connected_as(node, "ann") as ann:
+            member = await form(ann, "billing")
+            leave = kafka.LeaveGroupRequest(group_id="billing", member_id=member.member_id)
+            assert (await ann.call(leave, 0)).error_code == 0
+        async with connected_as(node, "mallory") as mallory:
+            for _ in range(3):
+                refused = await mallory.call(join_request("billing"), 3)
+                assert refused.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+            hidden = await mallory.call(kafka.DeleteGroupsRequest(["billing"]), 2)
+            assert hidden.results[0].error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+        assert (await client.call(kafka.DeleteGroupsRequest(["billing"]), 2)).results[0].error_code == 0
+        salted = kafka.AlterUserScramCredentialsRequestScramCredentialUpsertion(
+            "ann", 1, 4_096, b"salt", b"p" * 32
+        )
+        await client.call(kafka.AlterUserScramCredentialsRequest([], [salted]), 0)
+        removed = kafka.AlterUserScramCredentialsRequestScramCredentialDeletion("ann", 1)
+        await client.call(kafka.AlterUserScramCredentialsRequest([removed], []), 0)
+        deleted = kafka.DeleteTopicsRequestDeleteTopicState("orders")
+        await client.call(kafka.DeleteTopicsRequest([deleted], timeout_ms=20_000), 6)
+        values = await _until(client, "topic deleted")
+    did = [
+        (value["event"], value["principal"].removeprefix("User:"), value["subject"], value["detail"])
+        for value in values
+        if value["kind"] == "event" and value["event"] != "started"
+    ]
+    assert did == [
+        ("topic created", ADMINISTRATOR, "orders", "partitions=2"),
+        ("partitions added", ADMINISTRATOR, "orders", "2 -> 4"),
+        ("topic configuration changed", ADMINISTRATOR, "orders", "retention.ms=1000"),
+        *(
+            ("ACL created", ADMINISTRATOR, f"ALLOW User:{who} {operation} from * on {kind} LITERAL *", "")
+            for who, kind, operation in (
+                ("ann", "TOPIC", "ALL"),
+                ("ann", "GROUP", "ALL"),
+                ("bob", "GROUP", "READ"),
+            )
+        ),
+        ("join refused", "mallory", "GROUP billing", "READ"),
+        ("refused", "mallory", "GROUP billing", "DELETE"),
+        ("group deleted", ADMINISTRATOR, "", ""),
+        ("user altered", ADMINISTRATOR, "ann", "SCRAM-SHA-256"),
+        ("user removed", ADMINISTRATOR, "ann", ""),
+        ("topic deleted", ADMINISTRATOR, "orders", ""),
+    ]
+    [refused_join] = [value for value in values if value.get("event") == "join refused"]
+    assert (refused_join["group"], refused_join["error"]) == ("billing", "GROUP_AUTHORIZATION_FAILED")
+    formed, empty = [value for value in values if value["kind"] == "rebalance"]
+    assert [one["principal"] for one in formed["members"]] == ["User:ann"]
+    assert [one["principal"] for one in empty["before"]] == ["User:ann"]
+    assert [one["principal"] for one in empty["left"].values()] == ["User:ann"]
+
+
+def _acls(creations: list[kafka.CreateAclsRequestAclCreation]) -> kafka.CreateAclsRequest:
+    return kafka.CreateAclsRequest(creations=creations)
+
+
+async def test_who_a_member_is_is_not_known_from_a_restart_until_it_joins_again(tmp_path: Path) -> None:
+    chosen = guarded(tmp_path, topic="orders:2", allow_everyone_if_no_acl_found=True)
+    async with Node(chosen) as node, connected_as(node, "ann") as ann:
+        member = await form(ann, "billing")
+    async with Node(chosen) as node, connected_as(node, "bob") as bob:
+        again = await bob.call(join_request("billing", member.member_id), 3)
+        sync = kafka.SyncGroupRequest("billing", again.generation_id, member.member_id)
+        assert (await bob.call(sync, 3)).error_code == 0
+        first, second = await _rebalances(bob, 2)
+    assert [one["principal"] for one in first["members"]] == ["User:ann"]
+    assert [one["principal"] for one in second["members"]] == ["User:bob"]
+    async with Node(chosen) as node, connected_as(node, "bob") as bob:
+        leave = kafka.LeaveGroupRequest(group_id="billing", member_id=member.member_id)
+        assert (await bob.call(leave, 0)).error_code == 0
+        *_, third = await _rebalances(bob, 3)
+    assert [one["principal"] for one in (*third["before"], *third["left"].values())] == [None, None]
+
+
+async def _rebalances(client: Client, count: int) -> list[dict[str, Any]]:
+    """So many, waiting for them on the broker."""
+    found: list[dict[str, Any]] = []
+    offset = 0
+    while len(found) < count:
+        offset, some = await _read(client, offset, 10_000)
+        found += [value for _, value in some if value["kind"] == "rebalance"]
+    return found
+
+
+class _Lines(list[dict[str, Any]]):
+    """A log."""
+
+    def info(self, event: str, **fields: Any) -> None:
+        self.append({"event": event, **fields})
+
+
+async def test_what_is_done_to_a_group_is_a_line_where_there_is_no_journal() -> None:
+    lines = _Lines()
+    writer = JournalWriter(lambda: 1, lines, has_topic=False)  # type: ignore[arg-type]
+    who: dict[str, Any] = {"client_id": "c", "client_host": "/127.0.0.1", "principal": "User:ann"}
+    writer.add(Incident("g", IncidentKind.GROUP_DELETED, 5, **who))
+    refused = Incident("g", IncidentKind.JOIN_REFUSED, 5, error=ErrorCode.UNKNOWN_MEMBER_ID, **who)
+    for _ in range(5):
+        writer.add(refused)
+    writer.add(Incident("g", IncidentKind.GROUP_EXPIRED, 5))
+    about = {"group_id": "g", "principal": "User:ann", "host": "127.0.0.1", "client_id": "c", "count": 1}
+    assert lines == [
+        {"event": "group deleted", **about},
+        {"event": "join refused", **about, "error": "UNKNOWN_MEMBER_ID"},
+    ]
+    for number in range(100):
+        writer.add(Incident(f"g{number}", IncidentKind.GROUP_DELETED, 2_000, **who))
+    assert len(lines) == 2 + journal.LINES_PER_SECOND
+    writer.add(Incident("g", IncidentKind.GROUP_DELETED, 3_000, **who))
+    assert lines[-1]["left_out_before"] == 100 - journal.LINES_PER_SECOND
+    assert writer.lost == 0
 
 
 async def test_it_is_for_reading(tmp_path: Path) -> None:

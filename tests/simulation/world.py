@@ -56,6 +56,7 @@ class Call:
     """Takes the machine's hot path where there is one."""
     sent_ms: int = 0
     client_host: str = "/127.0.0.1"
+    principal: str = "User:ANONYMOUS"
     connection: object = field(default_factory=object)
     facts: Facts = field(default_factory=Facts)
     parked: bool = False

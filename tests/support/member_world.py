@@ -52,6 +52,7 @@ class Ticket:
     connection: Connection
     send: Send
     client_host: str = "/127.0.0.1"
+    principal: str = "User:ANONYMOUS"
 
 
 @dataclass(eq=False)

@@ -142,6 +142,16 @@ class Services:
             self.audit.refused(call, operation, kind, name)
         return False
 
+    def see_through(self, call: Call, coroutine: Coroutine[Any, Any, None]) -> None:
+        """`spawn`, but what was begun goes on when its asker is gone: a change is made, and noted."""
+        self.spawn(call, coroutine)
+        call.on_closed = None
+
+    def changed(self, call: Call, event: str, subject: str, detail: str = "") -> None:
+        """Note who did what; see `Audit.changed`."""
+        if self.audit is not None:
+            self.audit.changed(call, event, subject, detail)
+
     def operations(self, call: Call, kind: ResourceType, name: str, everything: int) -> int:
         """What who asks may do with the resource, as bits (KIP-430); without an authorizer `everything`."""
         authorizer = self._authorizer

@@ -160,10 +160,8 @@ class _Acls:
         call.answer(response)
 
     def _note(self, call: Call, event: str, acls: Iterable[AclBinding]) -> None:
-        audit = self._services.audit
-        if audit is not None:
-            for acl in acls:
-                audit.changed(call, event, in_words(acl))
+        for acl in acls:
+            self._services.changed(call, event, in_words(acl))
 
 
 def _refused(response: T, results: Iterable[Any], error: KafkaError) -> T:

@@ -14,7 +14,12 @@ from typing import Any
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, tell
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
-from ringleader.coordinator.server.handlers.configs import broker_entries, shown, topic_entries
+from ringleader.coordinator.server.handlers.configs import (
+    broker_entries,
+    configs_in_words,
+    shown,
+    topic_entries,
+)
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
 from ringleader.coordinator.server.run_queue import gather_some
 from ringleader.coordinator.topics.catalog import refuse_internal
@@ -104,13 +109,14 @@ class _Admin:
     def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> None:
         """What a topic's request does not name goes back to its default."""
         result = kafka.AlterConfigsResponseAlterConfigsResourceResponse
-        self._services.spawn(call, self._alter(call, request, _replaced, result, kafka.AlterConfigsResponse))
+        response = kafka.AlterConfigsResponse
+        self._services.see_through(call, self._alter(call, request, _replaced, result, response))
 
     def alter_some_configs(self, call: Call, request: kafka.IncrementalAlterConfigsRequest) -> None:
         """Sets, unsets, and adds to or takes from lists; what is not named stays."""
         result = kafka.IncrementalAlterConfigsResponseAlterConfigsResourceResponse
         response = kafka.IncrementalAlterConfigsResponse
-        self._services.spawn(call, self._alter(call, request, _changed, result, response))
+        self._services.see_through(call, self._alter(call, request, _changed, result, response))
 
     async def _alter(
         self,
@@ -137,6 +143,10 @@ class _Admin:
                 await self._topics.configure(
                     name, lambda present: change(present, configs), validate_only=request.validate_only
                 )
+                info = self._topics.describe(name)
+                if info is not None and not request.validate_only:
+                    said = ", ".join(configs_in_words(info.configs)) or "all as by default"
+                    self._services.changed(call, "topic configuration changed", name, said)
             except KafkaError as error:
                 tell(result, error)
             return result
@@ -147,13 +157,17 @@ class _Admin:
 
     def delete_records(self, call: Call, request: kafka.DeleteRecordsRequest) -> None:
         """Offset -1 stands for all records there are."""
-        self._services.spawn(call, self._delete_records(call, request))
+        self._services.see_through(call, self._delete_records(call, request))
 
     async def _delete_records(self, call: Call, request: kafka.DeleteRecordsRequest) -> None:
         topics = []
         for topic in request.topics:
             may = self._services.may(call, Operation.DELETE, ResourceType.TOPIC, topic.name)
             results = await gather_some(self._truncate(topic.name, asked, may) for asked in topic.partitions)
+            done = [one for one in results if not one.error_code]
+            if done:
+                said = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)
+                self._services.changed(call, "records deleted", topic.name, said)
             topics.append(kafka.DeleteRecordsResponseDeleteRecordsTopicResult(topic.name, results))
         call.answer(kafka.DeleteRecordsResponse(topics=topics))
 

@@ -74,6 +74,11 @@ def broker_entries(services: Services) -> list[Entry]:
     return entries
 
 
+def configs_in_words(configs: Mapping[str, str | None]) -> list[str]:
+    """NAME=VALUE of each, for people."""
+    return [f"{name}={value}" for name, value in sorted(configs.items())]
+
+
 def shown(
     entries: Sequence[Entry],
     resource: kafka.DescribeConfigsRequestDescribeConfigsResource,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
-from ringleader.coordinator.server.handlers.configs import topic_entries
+from ringleader.coordinator.server.handlers.configs import configs_in_words, topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
@@ -62,7 +62,7 @@ class _Topics:
         failed: dict[str, int] = dict.fromkeys(forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         missing = [name for name in missing if name not in failed]
         if missing:
-            self._services.spawn(call, self._create_missing(call, request, asked, missing, failed))
+            self._services.see_through(call, self._create_missing(call, request, asked, missing, failed))
             return None
         return (yield from self._metadata(call, request, self._asked(call, asked, request, failed)))
 
@@ -83,7 +83,7 @@ class _Topics:
     ) -> None:
         async def create(name: str) -> None:
             try:
-                await self._topics.create(name)
+                self._note_created(call, await self._topics.create(name))
             except KafkaError as error:
                 if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                     failed[name] = error.code
@@ -185,7 +185,7 @@ class _Topics:
 
     def create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
         """Each topic for itself; all that come in one request are one write."""
-        self._services.spawn(call, self._create(call, request))
+        self._services.see_through(call, self._create(call, request))
 
     async def _create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
         results = await gather_some(
@@ -212,6 +212,8 @@ class _Topics:
             tell(result, error)
             return result
         result.topic_id = ZERO_UUID if validate_only else info.id
+        if not validate_only:
+            self._note_created(call, info)
         may = self._services.may
         if not may(call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name, quietly=True):
             result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -225,6 +227,10 @@ class _Topics:
             for entry in topic_entries(info.configs, self._services)
         ]
         return result
+
+    def _note_created(self, call: Call, info: TopicInfo) -> None:
+        said = ", ".join([f"partitions={info.partitions}", *configs_in_words(info.configs)])
+        self._services.changed(call, "topic created", info.name, said)
 
     def _partitions_asked(self, topic: kafka.CreateTopicsRequestCreatableTopic, version: int) -> int:
         """How many partitions, -1 for the default. Raises KafkaError."""
@@ -290,6 +296,7 @@ class _Topics:
             result.name, result.topic_id = info.name, info.id
             refuse_internal(info.name, "delete")
             await self._topics.delete(info.name, self._services.runtime.forget_topic)
+            self._services.changed(call, "topic deleted", info.name)
         except KafkaError as error:
             tell(result, error)
         return result
@@ -314,7 +321,7 @@ class _Topics:
 
     def create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
         """`count` is the new total."""
-        self._services.spawn(call, self._create_partitions(call, request))
+        self._services.see_through(call, self._create_partitions(call, request))
 
     async def _create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
         results = await gather_some(
@@ -345,7 +352,10 @@ class _Topics:
                     raise KafkaError(
                         ErrorCode.INVALID_REPLICA_ASSIGNMENT, "One assignment is due for each new partition."
                     )
+            before = 0 if info is None else info.partitions
             await self._topics.grow(topic.name, topic.count, validate_only=validate_only)
+            if not validate_only:
+                self._services.changed(call, "partitions added", topic.name, f"{before} -> {topic.count}")
         except KafkaError as error:
             tell(result, error)
         return result

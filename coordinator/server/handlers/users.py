@@ -6,10 +6,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 
-from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.directory import Security
-from ringleader.coordinator.security.exchange import told_name
 from ringleader.coordinator.security.scram import (
     MAX_ITERATIONS,
     MECHANISMS,
@@ -25,7 +23,6 @@ _BY_NUMBER: Mapping[int, Mechanism] = {one.number: one for one in MECHANISMS.val
 
 MAX_SALT_BYTES = 1_024
 MAX_USER_BYTES = 1_024
-LOGGED_USERS = 10
 
 _Described = kafka.DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult
 _Altered = kafka.AlterUserScramCredentialsResponseAlterUserScramCredentialsResult
@@ -96,18 +93,17 @@ class _Users:
             names = {one.name for one in request.deletions} | {one.name for one in request.upsertions}
             results = [_altered(name, error) for name in sorted(names)]
             return kafka.AlterUserScramCredentialsResponse(results=results)
-        self._services.spawn(call, self._alter(call, request))
-        call.on_closed = None  # what was begun goes on when its asker is gone
+        self._services.see_through(call, self._alter(call, request))
         return None
 
     async def _alter(self, call: Call, request: kafka.AlterUserScramCredentialsRequest) -> None:
         async with self._altering:
             results = await self._altered(request)
-        by = str(call.connection.principal)
-        changed = [one.user for one in results if not one.error_code]
-        if changed:
-            some = ", ".join(map(told_name, changed[:LOGGED_USERS]))
-            get_log().info("users altered", by=by, number=len(changed), users=some)
+        known = self._security.users.known()
+        for one in results:
+            if not one.error_code:
+                has = ", ".join(sorted(known.get(one.user, ())))
+                self._services.changed(call, "user altered" if has else "user removed", one.user, has)
         call.answer(kafka.AlterUserScramCredentialsResponse(results=results))
 
     async def _altered(self, request: kafka.AlterUserScramCredentialsRequest) -> list[_Altered]:

@@ -43,6 +43,10 @@ class Call:
         return self.client.process.host
 
     @property
+    def principal(self) -> str:
+        return ""
+
+    @property
     def connection(self) -> object:
         return self.client
 

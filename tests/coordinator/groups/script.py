@@ -50,6 +50,7 @@ class Call:
     api_version: int
     client_id: str | None
     client_host: str = "/127.0.0.1"
+    principal: str = "User:ANONYMOUS"
     connection: object = field(default_factory=object)
 
     def __str__(self) -> str:
