@@ -178,6 +178,7 @@ class ClusterNode(ServingNode):
             spawn=self._spawn,
             cluster=self,
             find_topics=relay.topology.find,
+            withheld_ids=relay.withheld_ids,
             security=security,
             audit=Audit(self.log, monotonic_ms),
         )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ringleader.clients.errors import ClientError, ConnectionLostError
-from ringleader.coordinator.relay.gate import request_for
+from ringleader.coordinator.relay.gate import UncheckedError, request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
@@ -109,6 +109,9 @@ class _Admin:
     async def _delete_topics(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
         try:
             response = await self._deleted(call, request)
+        except UncheckedError as error:
+            call.close(f"not passed on: {error}")
+            return
         except Exception:
             call.close("failed")
             raise

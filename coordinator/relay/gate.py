@@ -1,8 +1,8 @@
 """The one way from a client to a broker: a request in which who asks may do all that it asks for.
 
 The brokers know the nodes alone, and would do for a client whatever the nodes may. Handlers take out of a
-request what the client may not, and say so to it. This is the second look, at what is left: it has to find
-nothing, and an API that is not named here is not passed on.
+request what the client may not, and say so to it. This is the second look, at what is left, just before it
+leaves: it finds nothing, unless an ACL has changed meanwhile. An API that is not named here is not passed on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Check = Callable[[Services, Call, Any], bool]
 
 
 class UncheckedError(Exception):
-    """A request was about to leave in which something is not allowed to who asks: a fault of this node."""
+    """A request was about to leave in which something is not allowed to who asks."""
 
 
 def request_for(
@@ -31,7 +31,9 @@ def request_for(
     """To a broker, in the name of the client; in the version that the client speaks, or up to `newest`.
     `raw`: the answer is wanted as it comes. Raises `UncheckedError`."""
     if not services.is_open and not PASSED[type(message)](services, call, message):
-        raise UncheckedError(f"{message.NAME} of {call.connection.principal} is not passed on unchecked")
+        raise UncheckedError(
+            f"{message.NAME} of {call.connection.principal}, who may not do all of it (any more)"
+        )
     version = call.api_version if newest is None else newest
     return Request(type(message), lambda _version: message, version, raw=raw, client_id=call.client_id)
 

@@ -15,6 +15,7 @@ from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.deletions import Deletions
 from ringleader.coordinator.relay.faces import Faces
+from ringleader.coordinator.relay.gate import UncheckedError
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
@@ -59,6 +60,8 @@ class Relay:
         self.settings = settings
         self.topology = Topology(cluster)
         self.arrivals = Arrivals(ARRIVALS_MAX_BYTES)
+        self.withheld_ids = f"{settings.cluster_transactional_id_prefix}-"
+        """See `Services`: who owns a partition of groups writes under one of these."""
         self.versions: dict[int, tuple[int, int]] = {}
         """Of each API the lowest and highest version that the brokers serve."""
         self._faces = Faces([], [])
@@ -119,10 +122,15 @@ class Relay:
     # ---- what the handlers share ----
 
     def handler(self, services: Services, work: Work) -> Handler:
-        """Run `work` for each request, until the client hangs up."""
+        """Run `work` for each request, until the client hangs up. What the gate stops closes the connection:
+        the client asks again, and is told."""
 
         async def answer(call: Call, request: Any) -> None:
-            response = await work(call, request)
+            try:
+                response = await work(call, request)
+            except UncheckedError as error:
+                call.close(f"not passed on: {error}")
+                return
             if response is not None:
                 call.answer(response)
 

@@ -133,6 +133,7 @@ async def _node(
             find_topics=relay.topology.find,
             security=security,
             withheld=frozenset(withheld),
+            withheld_ids=relay.withheld_ids,
         )
         await server.start(relay.register(services), relay.topology)
         try:

@@ -118,6 +118,8 @@ class Services:
     """Where refusals are noted."""
     withheld: frozenset[str] = frozenset()
     """Topics that nobody may do anything with, whatever ACLs say."""
+    withheld_ids: str = ""
+    """Transactional ids that begin so are nobody's either; "": there are none."""
 
     def may(
         self,

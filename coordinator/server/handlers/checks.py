@@ -152,7 +152,8 @@ def transaction_refusal(
 ) -> int:
     """Why who asks may not write in that transaction, with the offsets of that group; 0: nothing is against
     it."""
-    if not services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+    withheld = services.withheld_ids and transactional_id.startswith(services.withheld_ids)
+    if withheld or not services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if group_id is not None and not services.may(call, Operation.READ, ResourceType.GROUP, group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED

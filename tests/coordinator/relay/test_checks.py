@@ -12,7 +12,14 @@ import pytest
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.relay import gate
-from ringleader.coordinator.security.acls import Authorizer
+from ringleader.coordinator.security.acls import (
+    AclBinding,
+    Authorizer,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FileStore
 from ringleader.coordinator.server.call import Call
@@ -26,6 +33,7 @@ from tests.support.principals import ADMINISTRATOR, connected_as, guarded, make_
 from tests.support.relayed import RelayNode, relaying
 from tests.support.said import plain
 from tests.support.served import connected
+from tests.support.two_brokers import two_brokers
 
 HERE = {8, 9, 10, 11, 12, 13, 14, 15, 16, 25, 28, 29, 30, 31, 42, 47, 48, 49, 50, 51, 60} | OPEN
 """What a node answers itself: groups and their offsets, the nodes, and who may what. The marker that
@@ -180,3 +188,57 @@ async def test_what_a_handler_forgot_to_check_is_stopped_at_the_gate(tmp_path: P
                 gate.request_for(node.services, call, other)
         with pytest.raises(KeyError):
             gate.request_for(node.services, call, kafka.DescribeTransactionsRequest(["t-other"]))
+
+
+async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> None:
+    own = "__ringleader-7"
+    kind = kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic
+    commit = kafka.TxnOffsetCommitRequestTopic("mine", [kafka.TxnOffsetCommitRequestPartition(0, 1)])
+    requests = [
+        (kafka.InitProducerIdRequest(own), 4),
+        (kafka.AddPartitionsToTxnRequest(own, 1, 0, [kind("mine", [0])]), 3),
+        (kafka.AddOffsetsToTxnRequest(own, 1, 0, "g"), 3),
+        (kafka.EndTxnRequest(own, 1, 0, True), 3),
+        (kafka.TxnOffsetCommitRequest(own, "g", 1, 0, topics=[commit]), 3),
+    ]
+    async with relayed(tmp_path) as (node, broker), connected_as(node, ADMINISTRATOR) as root:
+        before = asked_of(broker)
+        for request, version in requests:
+            assert set(codes(await root.call(request, version))) == {ID}
+        assert asked_of(broker) == before
+        answer = await root.call(kafka.InitProducerIdRequest("__ringleader", 10_000), 4)
+        assert answer.error_code == 0
+
+
+async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Path) -> None:
+    """What has been checked, and was not passed on yet, is not: the client is cut off, and told when it asks
+    again."""
+    authorizer = Authorizer([])
+    acl = AclBinding(
+        ResourceType.TOPIC,
+        "late",
+        PatternType.LITERAL,
+        "User:ANONYMOUS",
+        "*",
+        Operation.WRITE,
+        Permission.ALLOW,
+    )
+    authorizer.apply([acl])
+    security = Security(FileStore(tmp_path / "security.json"), authorizer)
+    data = [kafka.ProduceRequestPartitionProduceData(0, bytes(70))]
+    produce = kafka.ProduceRequest(None, -1, 1_000, [kafka.ProduceRequestTopicProduceData("late", data)])
+    async with two_brokers() as cluster, relaying(cluster.bootstrap, security=security) as [node]:
+        cluster.leaders["late"] = [1]
+
+        def revoked(request: Any, version: int, correlation_id: int) -> Any:
+            if any(topic.name == "late" for topic in request.topics or ()):
+                authorizer.apply([], [acl])
+            return cluster.metadata(request, version, correlation_id)
+
+        cluster.on(3, revoked)
+        async with connected("127.0.0.1", node.port) as client:
+            client.send(produce, 9)
+            assert await client.rest() == b""
+        async with connected("127.0.0.1", node.port) as client:
+            assert set(codes(await client.call(produce, 9))) == {TOPIC}
+        assert not any("Produce" in broker.names() for broker in cluster.brokers.values())
