@@ -11,8 +11,8 @@ import asyncio
 import secrets
 import struct
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ringleader.coordinator.clock import WallClock, wall_ms
@@ -24,6 +24,7 @@ from ringleader.coordinator.security.scram import MECHANISMS, ScramExchange
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.peers import guess_protocol
+from ringleader.coordinator.server.slow_steps import SlowSteps
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY
@@ -41,8 +42,6 @@ HANDSHAKE_KEY: Final = kafka.SaslHandshakeRequest.API_KEY
 AUTHENTICATE_KEY: Final = kafka.SaslAuthenticateRequest.API_KEY
 HEAD_BYTES = 10
 """API key, version, correlation id, and the length of the client id: the least that a request has."""
-THREADS = 2
-"""For steps that take milliseconds of a CPU."""
 RENEWAL_INTERVAL_MS = 1_000
 """As in Kafka, nobody authenticates again within a second of the last time."""
 
@@ -60,7 +59,7 @@ class Sasl:
         self._users = users
         self._keys = keys or {}
         self.wall_ms = wall_ms
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sasl")
+        self.slow_steps = SlowSteps()
         self.succeeded = 0
         """Authentications so far, those again among them."""
         self.failed = 0
@@ -73,13 +72,9 @@ class Sasl:
             return self._keys[listener.name].exchange()
         return ScramExchange(MECHANISMS[mechanism], self._users, secrets.token_urlsafe(24))
 
-    def beside(self, exchange: Exchange, data: bytes) -> asyncio.Future[bytes]:
-        """A slow step."""
-        return asyncio.get_running_loop().run_in_executor(self._threads, exchange.step, data)
-
     def close(self) -> None:
         """No more slow steps; does not wait for the last."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.slow_steps.close()
 
 
 class Proof(NamedTuple):
@@ -111,6 +106,8 @@ class Login:
     """When that counts no more, by the server's clock; None: as long as the connection lives."""
     renewed_ms: int | None = None
     """When it began to authenticate again, the last time."""
+    stepping: asyncio.Future[bytes] | None = None
+    """A slow step under way."""
     failing: list[bytes] = field(default_factory=list)
     """What leaves before the connection closes."""
 
@@ -163,6 +160,8 @@ class SaslConnection(Connection):
         if self._login.deadline is not None:
             self._login.deadline.cancel()
             self._login.deadline = None
+        if self._login.stepping is not None:
+            self._login.stepping.cancel()
         super()._end()
 
     # ---- frames ----
@@ -280,13 +279,20 @@ class SaslConnection(Connection):
             self._outcome(exchange, reply, lambda: exchange.step(token))
             return
         self._resting = True
-        stepping = self._login.sasl.beside(exchange, token)
-        stepping.add_done_callback(lambda done: self._slow_outcome(exchange, reply, done))
+        self._working = len(token)
+        self._weigh()
+        if not self.closing:
+            login = self._login
+            login.stepping = login.sasl.slow_steps.add(self.address, partial(exchange.step, token))
+            login.stepping.add_done_callback(lambda done: self._slow_outcome(exchange, reply, done))
 
     def _slow_outcome(self, exchange: Exchange, reply: _Reply | None, done: asyncio.Future[bytes]) -> None:
+        self._login.stepping = None
         if self.closing or done.cancelled():
             return
         self._resting = False
+        self._working = 0
+        self._weigh()
         self._outcome(exchange, reply, done.result)
         self._go_on()
 

@@ -1,0 +1,60 @@
+"""Steps of an authentication that take milliseconds of a CPU: on a few threads beside the loop, in turn for
+each address, so that who guesses passwords waits for itself and not others for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+THREADS = 2
+
+Step = Callable[[], bytes]
+
+
+class SlowSteps:
+    """What waits is bounded by the connections: each has one step at a time."""
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="sasl")
+        self._free = threads
+        self._waiting: dict[str, deque[tuple[Step, asyncio.Future[bytes]]]] = {}
+        """By address, the next one first."""
+
+    def add(self, address: str, step: Step) -> asyncio.Future[bytes]:
+        """What the step returns or raises. Once that is cancelled it is not begun any more."""
+        outcome: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(address, deque()).append((step, outcome))
+        self._begin()
+        return outcome
+
+    def close(self) -> None:
+        """Begin no more; does not wait for those under way."""
+        self._waiting.clear()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self) -> None:
+        while self._free and self._waiting:
+            address = next(iter(self._waiting))
+            steps = self._waiting.pop(address)
+            step, outcome = steps.popleft()
+            if steps:
+                self._waiting[address] = steps  # behind those of all others
+            if outcome.done():
+                continue
+            self._free -= 1
+            running = asyncio.get_running_loop().run_in_executor(self._pool, step)
+            running.add_done_callback(partial(self._ended, outcome))
+
+    def _ended(self, outcome: asyncio.Future[bytes], ended: asyncio.Future[bytes]) -> None:
+        self._free += 1
+        if ended.cancelled():
+            outcome.cancel()
+        elif (error := ended.exception()) is not None:
+            if not outcome.done():
+                outcome.set_exception(error)
+        elif not outcome.done():
+            outcome.set_result(ended.result())
+        self._begin()
