@@ -29,8 +29,8 @@ UNCOMPARED = {
 
 REFUSALS = {29, 30, 31, 53}
 """Their texts are compared, but for those in which Kafka prints the whole request."""
-OWN = frozenset({"__ringleader_journal", "__transaction_state"})
-"""Topics that only one of two has."""
+OWN = frozenset({"__ringleader_journal", "__ringleader_groups", "__transaction_state"})
+"""Topics that only some have."""
 
 
 def plain(value: Any, own: AbstractSet[str] = OWN) -> Any:

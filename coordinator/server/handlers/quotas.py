@@ -65,7 +65,7 @@ class _Quotas:
         response = kafka.DescribeClientQuotasResponse()
         try:
             if not self._services.may(call, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER):
-                raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+                raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             exact, anyhow = _filters(request)
         except KafkaError as error:
             tell(response, error)
@@ -87,9 +87,7 @@ class _Quotas:
     ) -> kafka.AlterClientQuotasResponse | None:
         """Answered when it is durable. What is wrong with one entity is no matter for the others."""
         if not self._services.may(call, Operation.ALTER_CONFIGS, ResourceType.CLUSTER):
-            refused = KafkaError(
-                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "The request needs ALTER_CONFIGS permission."
-            )
+            refused = KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
             entities = {to_key(entity): entity for entity in map(_entity, request.entries)}
             return _altered((entity, refused) for entity in entities.values())
         self._services.spawn(call, self._alter(call, request))

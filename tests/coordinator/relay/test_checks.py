@@ -41,7 +41,7 @@ AddOffsetsToTxn asks for is an AddPartitionsToTxn."""
 LOOKS = {3, 10, 18}
 """What a node asks brokers for itself: where topics and coordinators are."""
 SECRET = "__secrets"
-OWN = said.OWN | {"__ringleader_groups", SECRET}
+OWN = said.OWN | {SECRET}
 
 
 @contextlib.asynccontextmanager

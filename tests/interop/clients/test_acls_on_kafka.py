@@ -1,18 +1,27 @@
 """Who may not is told as by Apache Kafka with its StandardAuthorizer: each API, whoever asks, all fields.
-Principals come through SASL_SSL, each by a mechanism of its own."""
+
+By a daemon, where principals come through SASL_SSL, each by a mechanism of its own; and by a node before a
+cluster, which passes on what it does not answer itself."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ringleader.coordinator.cluster.node import ClusterNode
+from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
+from ringleader.coordinator.security.acls import Authorizer
+from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import MECHANISMS
+from ringleader.coordinator.security.store import FileStore
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
+from tests.interop.kafka import KafkaBroker
 from tests.interop.secured import guarded_broker
 from tests.protocol.test_refusals import codes
 from tests.support.asks_of_all import PRINCIPALS, asks
@@ -24,7 +33,7 @@ from tests.support.entrance import (
     Entrance,
     password_of,
 )
-from tests.support.principals import ADMINISTRATOR, guarded, prepare
+from tests.support.principals import ADMINISTRATOR, connected_as, guarded, prepare
 from tests.support.registered import credential
 from tests.support.said import plain
 from tests.support.served import Client, connected
@@ -107,6 +116,13 @@ async def played(connect: Connect) -> dict[str, Any]:
     return found
 
 
+async def register(security: Security) -> None:
+    """The principals as users."""
+    for who in PRINCIPALS:
+        known = {one.name: credential(one, password_of(who)) for one in MECHANISMS.values()}
+        await security.users.change({who: known})
+
+
 @contextlib.asynccontextmanager
 async def on_node(directory: Path) -> AsyncIterator[Connect]:
     """One by itself, in this process. Its super user comes through the listener that asks nobody."""
@@ -119,13 +135,33 @@ async def on_node(directory: Path) -> AsyncIterator[Connect]:
         ssl_keystore_location=certificates.server,
     )
     async with Node(settings) as node:
-        for who in PRINCIPALS:
-            known = {one.name: credential(one, password_of(who)) for one in MECHANISMS.values()}
-            await node.security.users.change({who: known})
+        await register(node.security)
         entrance = Entrance(*node.listeners[1].address, certificates.client_tls())
         async with connected(node.host, node.port) as administrator:
             await prepare(administrator)
         yield _connect(node.host, node.port, entrance)
+
+
+@contextlib.asynccontextmanager
+async def on_node_before_kafka(directory: Path) -> AsyncIterator[Connect]:
+    """One of several, in this process. Its broker asks nobody anything."""
+    with KafkaBroker(directory / "broker") as broker:
+        settings = Settings(
+            listen="127.0.0.1:0",
+            node_id=1,
+            cluster=broker.bootstrap,
+            cluster_replication_factor=1,
+            group_initial_rebalance_delay_ms=0,
+        )
+        node = ClusterNode(settings, security_store=FileStore(directory / "security.json"))
+        assert node.security is not None
+        node.security.authorizer = Authorizer([f"User:{ADMINISTRATOR}"])
+        async with node:
+            await register(node.security)
+            async with connected(node.host, node.port) as administrator:
+                await prepare(administrator)
+                await warmed_up(administrator)
+            yield partial(connected_as, node)
 
 
 @contextlib.asynccontextmanager
@@ -165,10 +201,16 @@ async def _until_none(client: Client, request: Message, version: int) -> None:
 
 
 async def test_each_principal_is_answered_as_by_kafka(tmp_path: Path) -> None:
-    async with on_node(tmp_path / "node") as connect:
-        ours = await played(connect)
     async with on_kafka(tmp_path / "kafka") as connect:
         theirs = await played(connect)
-    assert len(ours) > 1_000
-    differ = [name for name in ours if ours[name] != theirs[name] and name not in EXPLAINED]
-    assert not differ, "\n".join(f"{name}\n ours  {ours[name]}\n Kafka {theirs[name]}" for name in differ)
+    differ = []
+    for title, world in (("daemon", on_node), ("node", on_node_before_kafka)):
+        async with world(tmp_path / title) as connect:
+            ours = await played(connect)
+        assert len(ours) > 1_000
+        differ += [
+            f"{name}\n {title} {ours[name]}\n Kafka {theirs[name]}"
+            for name in ours
+            if ours[name] != theirs[name] and name not in EXPLAINED
+        ]
+    assert not differ, "\n".join(differ)
