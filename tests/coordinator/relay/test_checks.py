@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from tests.support.principals import ADMINISTRATOR, connected_as, guarded, make_
 from tests.support.relayed import RelayNode, relaying
 from tests.support.said import plain
 from tests.support.served import connected
-from tests.support.two_brokers import two_brokers
+from tests.support.two_brokers import fetched, two_brokers
 
 HERE = {8, 9, 10, 11, 12, 13, 14, 15, 16, 25, 28, 29, 30, 31, 42, 47, 48, 49, 50, 51, 60} | OPEN
 """What a node answers itself: groups and their offsets, the nodes, and who may what. The marker that
@@ -110,6 +111,77 @@ def _unlike(name: str, found: Any) -> bool:
     """The broker of these tests does not tell how a transaction stands, and a node has an id of its own."""
     undescribed = "TxnOffsetCommit" in name and f"'error_code': {ErrorCode.UNSUPPORTED_VERSION}" in str(found)
     return undescribed or (name.startswith("DescribeConfigs") and name.endswith("of a broker"))
+
+
+async def test_neither_ids_nor_the_oldest_version_show_what_is_hidden(tmp_path: Path) -> None:
+    async with relayed(tmp_path) as (node, _), connected_as(node, ADMINISTRATOR) as root:
+        everything = (await root.call(kafka.MetadataRequest(topics=None), 12)).topics
+        ids = {topic.name: topic.topic_id for topic in everything}
+        asked = [kafka.MetadataRequestTopic(topic_id=ids[name], name=None) for name in ("mine", "other")]
+        named = [kafka.MetadataRequestTopic(name="other")]
+        async with connected_as(node, ALICE) as alice:
+            answer = await alice.call(kafka.MetadataRequest(topics=asked), 12)
+            found = {one.topic_id: (one.name, one.error_code) for one in answer.topics}
+            assert found == {ids["mine"]: ("mine", 0), ids["other"]: (None, TOPIC)}
+            # No names at v0 asks for all topics: that none is left of those asked for must not.
+            [topic] = (await alice.call(kafka.MetadataRequest(topics=named), 0)).topics
+            assert (topic.name, topic.error_code) == ("other", TOPIC)
+            state = kafka.DeleteTopicsRequestDeleteTopicState
+            states = [state(topic_id=ids[name], name=None) for name in ("mine", "other")]
+            states.append(state(topic_id=b"\7" * 16, name=None))
+            answer = await alice.call(kafka.DeleteTopicsRequest(topics=states), 6)
+            gone = {one.topic_id: (one.name, one.error_code) for one in answer.responses}
+            assert gone == {
+                ids["mine"]: ("mine", TOPIC),
+                ids["other"]: (None, TOPIC),
+                b"\7" * 16: (None, ErrorCode.UNKNOWN_TOPIC_ID),
+            }
+
+
+async def test_leaders_are_asked_about_what_may_be_read_alone(tmp_path: Path) -> None:
+    security = allowing(tmp_path, Operation.READ, "orders")
+    both = [
+        kafka.FetchRequestFetchTopic(name, [kafka.FetchRequestFetchPartition(one) for one in range(2)])
+        for name in ("orders", "hidden")
+    ]
+    for topics in (both, both[::-1], both[1:]):
+        async with two_brokers() as cluster, relaying(cluster.bootstrap, security=security) as [node]:
+            cluster.leaders["hidden"] = [1, 2]
+            cluster.on(1, lambda request, *_: fetched(request, b"records"))
+            async with connected("127.0.0.1", node.port) as client:
+                request = kafka.FetchRequest(max_wait_ms=60_000, min_bytes=1_000, topics=topics)
+                answer = await client.call(request, 12)
+            assert [one.topic for one in answer.responses] == [one.topic for one in topics]
+            for topic in answer.responses:
+                told = {(one.error_code, bytes(one.records or b"")) for one in topic.partitions}
+                assert told == ({(TOPIC, b"")} if topic.topic == "hidden" else {(0, b"records")})
+            assert {
+                topic.topic
+                for broker in cluster.brokers.values()
+                for sent, _ in broker.requests
+                if isinstance(sent, kafka.FetchRequest)
+                for topic in sent.topics
+            } <= {"orders"}
+
+
+def allowing(directory: Path, operation: Operation, topic: str) -> Security:
+    """Who says nothing may do that with the topic, and nothing else."""
+    authorizer = Authorizer([])
+    authorizer.apply([acl_for(operation, topic)])
+    return Security(FileStore(directory / "security.json"), authorizer)
+
+
+def acl_for(operation: Operation, topic: str) -> AclBinding:
+    """As `allowing`."""
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        PatternType.LITERAL,
+        f"User:{ADMINISTRATOR}",
+        "*",
+        operation,
+        Permission.ALLOW,
+    )
 
 
 async def test_topics_of_the_nodes_are_withheld_from_everybody(tmp_path: Path) -> None:
@@ -213,18 +285,9 @@ async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> Non
 async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Path) -> None:
     """What has been checked, and was not passed on yet, is not: the client is cut off, and told when it asks
     again."""
-    authorizer = Authorizer([])
-    acl = AclBinding(
-        ResourceType.TOPIC,
-        "late",
-        PatternType.LITERAL,
-        "User:ANONYMOUS",
-        "*",
-        Operation.WRITE,
-        Permission.ALLOW,
-    )
-    authorizer.apply([acl])
-    security = Security(FileStore(tmp_path / "security.json"), authorizer)
+    security = allowing(tmp_path, Operation.WRITE, "late")
+    assert security.authorizer is not None
+    revoke = partial(security.authorizer.apply, [], [acl_for(Operation.WRITE, "late")])
     data = [kafka.ProduceRequestPartitionProduceData(0, bytes(70))]
     produce = kafka.ProduceRequest(None, -1, 1_000, [kafka.ProduceRequestTopicProduceData("late", data)])
     async with two_brokers() as cluster, relaying(cluster.bootstrap, security=security) as [node]:
@@ -232,7 +295,7 @@ async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Pat
 
         def revoked(request: Any, version: int, correlation_id: int) -> Any:
             if any(topic.name == "late" for topic in request.topics or ()):
-                authorizer.apply([], [acl])
+                revoke()
             return cluster.metadata(request, version, correlation_id)
 
         cluster.on(3, revoked)
