@@ -267,6 +267,10 @@ class EventKind(StrEnum):
     """Of a member that is in the group."""
     JOIN_REFUSED = "join refused"
     """Only Ringleader's journal knows."""
+    REFUSED = "refused"
+    """Somebody was not allowed what was asked for. Only Ringleader's journal knows, likewise of CHANGED."""
+    CHANGED = "changed"
+    """Somebody changed a topic's configuration or records, an ACL, a user or a quota."""
     HISTORY_GAP = "history gap"
     """Records were gone before they were read: what happened then is not known."""
 

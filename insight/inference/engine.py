@@ -280,7 +280,7 @@ class Inference:
         said = fact.said
         found = self._groups.get(said.group)
         if isinstance(said, Event):
-            self._out.append(said)
+            self._world.journalled(said, fact.topic)
             if said.kind is EventKind.GROUP_DELETED and found is not None:
                 found.ended(fact.at_ms)
                 self._forget(said.group, fact.at_ms)

@@ -110,6 +110,7 @@ class Exact:
                 for topic, partition in old.assigned
             ),
             unowned_ms=None if silent_ms is None else silent_ms * len(old.assigned),
+            principals={**last.principals, **({new.member_id: said.principal} if said.principal else {})},
         )
         self._taken[old.member_id] = made
         while len(self._taken) > _TAKEN_MAX:

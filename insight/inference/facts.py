@@ -168,6 +168,8 @@ class StaticReturned(NamedTuple):
     member: Member
     old_member_id: str
     last_heard_ms: int | None
+    principal: str = ""
+    """Who it is; "": not known."""
 
 
 class InstanceFenced(NamedTuple):
@@ -185,6 +187,8 @@ class Journalled(NamedTuple):
     source: Source
     at_ms: int
     said: Rebalance | Event | FirstCommit | StaticReturned | InstanceFenced
+    topic: str = ""
+    """That an event is about: polls see what becomes of topics, too."""
 
 
 class DescribedMember(NamedTuple):

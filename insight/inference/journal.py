@@ -44,9 +44,25 @@ _EVENTS = {
     "offsets expired": EventKind.OFFSETS_DELETED,
     "group deleted": EventKind.GROUP_DELETED,
     "group expired": EventKind.GROUP_DELETED,
+    "refused": EventKind.REFUSED,
+    "topic created": EventKind.TOPIC_CREATED,
+    "topic deleted": EventKind.TOPIC_DELETED,
+    "partitions added": EventKind.PARTITIONS_ADDED,
+    "topic configuration changed": EventKind.CHANGED,
+    "records deleted": EventKind.CHANGED,
+    "ACL created": EventKind.CHANGED,
+    "ACL deleted": EventKind.CHANGED,
+    "user altered": EventKind.CHANGED,
+    "user removed": EventKind.CHANGED,
+    "quota changed": EventKind.CHANGED,
     "started": EventKind.COORDINATOR_BACK,
     "stopped": EventKind.COORDINATOR_AWAY,
 }
+
+_TOPIC_EVENTS = ("topic created", "topic deleted", "partitions added")
+
+_NOBODY = (None, "", "User:ANONYMOUS")
+"""As principals: it is not known who that is, or nobody asked."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -64,7 +80,8 @@ def decode(
         source = Source(partition, offset)
         told = _TOLD.get(said["kind"])
         found = None if told is None else told(source, said)
-        return None if found is None else Journalled(source, int(said["at_ms"]), found)
+        topic = said["subject"] if said.get("event") in _TOPIC_EVENTS else ""
+        return None if found is None else Journalled(source, int(said["at_ms"]), found, topic)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MalformedError("journal record", FORMAT, "value", 0, repr(error)) from error
 
@@ -112,7 +129,15 @@ def _rebalance(source: Source, said: Mapping[str, Any]) -> Rebalance:
         unowned_ms=said["unowned_ms"],
         first_commit_ms=said["first_commit_ms"],
         last_commit_ms=said["last_commit_ms"],
+        principals=_principals(said),
     )
+
+
+def _principals(said: Mapping[str, Any]) -> dict[str, str]:
+    rows = [*said["before"], *said["members"]]
+    known = {one["member_id"]: one.get("principal") for one in rows}
+    known |= {member_id: gone.get("principal") for member_id, gone in said["left"].items()}
+    return {member_id: who for member_id, who in known.items() if who not in _NOBODY}
 
 
 def _first_commit(source: Source, said: Mapping[str, Any]) -> FirstCommit:
@@ -123,7 +148,8 @@ def _event(source: Source, said: Mapping[str, Any]) -> Event | StaticReturned | 
     word = said["event"]
     who = Member(said["member_id"], said["client_id"], said["client_host"], said["group_instance_id"])
     if word == "static member returned":
-        return StaticReturned(said["group"], who, said["old_member_id"], said.get("last_heard_ms"))
+        principal = _principal(said)
+        return StaticReturned(said["group"], who, said["old_member_id"], said.get("last_heard_ms"), principal)
     if word == "instance fenced":
         return InstanceFenced(said["group"], who, said["count"])
     kind = _EVENTS.get(word)
@@ -134,26 +160,43 @@ def _event(source: Source, said: Mapping[str, Any]) -> Event | StaticReturned | 
     )
 
 
+def _principal(said: Mapping[str, Any]) -> str:
+    found: str | None = said.get("principal")
+    return "" if found in _NOBODY else found or ""
+
+
 def _text(said: Mapping[str, Any], who: Member) -> str:
     word, places = said["event"], said["partitions"]
+    principal = _principal(said)
+    by_whom = f" by {principal or who.name}" if principal or who.name else ""
+    times = "" if said["count"] == 1 else f", {count(said['count'], 'time')}"
     if word == "join refused":
-        times = "" if said["count"] == 1 else f", {count(said['count'], 'time')}"
-        return f"{who.name or 'A client'} was refused to join: {said['error']}{times}."
+        return f"{_named(who, principal) or 'A client'} was refused to join: {said['error']}{times}."
+    if word == "refused":
+        name = _named(who, said["principal"])
+        return f"{name} was not allowed {said['detail']} of {said['subject']}{times}."
+    if said.get("subject"):
+        what = f"{said['subject']} ({said['detail']})" if said["detail"] else said["subject"]
+        return f"{word[:1].upper()}{word[1:]}{by_whom}: {what}."
     if word in ("started", "stopped"):
         return f"The daemon {word}."
     if word.startswith("group"):
-        return (
-            "The group was deleted." if word == "group deleted" else "The group expired with its last offset."
-        )
+        if word == "group deleted":
+            return f"The group was deleted{by_whom if principal else ''}."
+        return "The group expired with its last offset."
     where = f"{count(len(places), 'partition')} of {listed(sorted({one[0] for one in places}))}"
     if word == "offsets reset":
         back = sum(max(0, before - after) for *_, before, after in places if None not in (before, after))
         ahead = sum(max(0, after - before) for *_, before, after in places if None not in (before, after))
         moved = [f"{by:,} records {way}" for by, way in ((back, "back"), (ahead, "ahead")) if by]
-        by_whom = f" by {who.name}" if who.name else ""
         return f"Committed offsets of {where} were set{by_whom}: {' and '.join(moved) or 'none moved'}."
     how = "deleted" if word == "offsets deleted" else "expired"
-    return f"The committed offsets of {where} {'were deleted' if how == 'deleted' else 'expired'}."
+    deleted = f"were deleted{by_whom if principal else ''}"
+    return f"The committed offsets of {where} {deleted if how == 'deleted' else 'expired'}."
+
+
+def _named(who: Member, principal: str) -> str:
+    return f"{who.name} ({principal})" if who.name and principal else who.name or principal
 
 
 def _member(one: Mapping[str, Any]) -> Member:

@@ -17,6 +17,9 @@ REMEMBERED_MS = 15 * 60_000
 NAMES_MAX = 1_000_000
 """Topic ids whose names are known."""
 
+_TOLD_MAX = 10_000
+"""Changes of topics that the journal told of; all since the last poll."""
+
 _TOGETHER_MS = 10_000
 """Partitions that lose their coordinator within this are one event."""
 
@@ -36,6 +39,10 @@ class World:
         self._away: list[tuple[int, int]] = []
         self._event: tuple[str, int, EventKind, int, list[int]] | None = None
         self._out = out
+        self._told: dict[tuple[EventKind, str], int] = {}
+        """Changes of topics that the journal told of, and no poll has seen: when."""
+        self._seen: dict[tuple[EventKind, str], Event] = {}
+        """The other way round."""
 
     def session_timeouts(self, fact: SessionTimeouts) -> None:
         """The brokers' settings."""
@@ -75,8 +82,26 @@ class World:
                 kind, text = EventKind.TOPIC_DELETED, f"Topic {name} was deleted."
             else:
                 kind, text = EventKind.PARTITIONS_ADDED, f"Topic {name} has {has} partitions, it had {had}."
-            self._out.append(Event(f"topic-{name}-{fact.at_ms}", "", fact.at_ms, kind, text))
-        self._moves = [one for one in self._moves if one[0] >= fact.at_ms - REMEMBERED_MS]
+            if self._told.pop((kind, name), None) is None:
+                event = Event(f"topic-{name}-{fact.at_ms}", "", fact.at_ms, kind, text)
+                self._seen[kind, name] = event
+                self._out.append(event)
+        since_ms = fact.at_ms - REMEMBERED_MS
+        self._moves = [one for one in self._moves if one[0] >= since_ms]
+        self._told = {key: at_ms for key, at_ms in self._told.items() if at_ms >= since_ms}
+        self._seen = {key: event for key, event in self._seen.items() if event.at_ms >= since_ms}
+
+    def journalled(self, said: Event, topic: str) -> None:
+        """An event that the journal tells of. What polls see of topics, too, is one event: this one."""
+        if topic:
+            seen = self._seen.pop((said.kind, topic), None)
+            if seen is None:
+                self._told[said.kind, topic] = said.at_ms
+                if len(self._told) > _TOLD_MAX:
+                    del self._told[next(iter(self._told))]
+            else:
+                said = said._replace(id=seen.id)
+        self._out.append(said)
 
     def topic_changes(self, since_ms: int, until_ms: int) -> dict[str, tuple[int, int]]:
         """Topics whose partitions changed then: how many they had, and have."""

@@ -324,7 +324,7 @@ class Group:
             unowned_ms=lasted_ms * len(idle) + idle_ms * sum(held[tp] in gone and tp in heirs for tp in held),
             first_commit_ms=made.now_ms + 900 if heirs else None,
             last_commit_ms=began_ms - idle_ms - 400 if before else None,
-            principals=dict.fromkeys(after, "User:app") if made.exact else {},
+            principals=dict.fromkeys((*after, *gone), "User:app") if made.exact else {},
         )
         made.add(rebalance)
         self._spans(rebalance, before)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from ringleader.insight.model import EventKind
 from tests.insight.browser.conftest import Open
 from tests.insight.browser.served import Served
 from tests.insight.made import Made
@@ -201,6 +202,20 @@ def test_what_happens_is_seen_while_it_happens(tmp_path: Path, open_page: Open) 
         made.group("shipping", {"shipments": 3}, ["ship-0"])
         made.write()
         expect(groups.get_by_role("link", name="shipping")).to_be_visible()
+
+
+def test_who_members_are_and_who_was_refused_is_shown(tmp_path: Path, open_page: Open) -> None:
+    made = Made(tmp_path / "exact.sqlite", start_ms=time.time_ns() // 1_000_000 - 120_000, exact=True)
+    payments = made.group("payments", {"payments": 6}, ["pay-0", "pay-1"])
+    lost = payments.crash("pay-1")
+    refused = "c@10.0.0.3 (User:mallory) was refused to join: GROUP_AUTHORIZATION_FAILED."
+    made.event(EventKind.JOIN_REFUSED, refused, "payments")
+    made.write()
+    with Served(made.path) as served:
+        drawer = open_page(f"{served.url}#/group/payments?rebalance={lost.id}").get_by_role("dialog")
+        for section in ("Who went", "Members after it"):
+            expect(drawer.locator("section").filter(has_text=section)).to_contain_text("User:app")
+        expect(open_page(f"{served.url}#/activity").get_by_text(refused)).to_be_visible()
 
 
 def test_an_empty_history_says_what_to_do(tmp_path: Path, open_page: Open) -> None:

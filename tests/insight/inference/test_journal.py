@@ -4,6 +4,8 @@ them."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,20 +13,22 @@ from ringleader.coordinator.groups.journal import (
     Cause as Said,
 )
 from ringleader.coordinator.groups.journal import (
-    Departure as Went,
-)
-from ringleader.coordinator.groups.journal import (
+    Deed,
+    DeedKind,
     FirstCommit,
     Incident,
     IncidentKind,
     JournalEntry,
     Present,
 )
+from ringleader.coordinator.groups.journal import (
+    Departure as Went,
+)
 from ringleader.coordinator.groups.journal import Gone as Departed
 from ringleader.coordinator.groups.journal import Outcome as Ended
 from ringleader.coordinator.groups.journal_record import JournalRecords, Message, started
 from ringleader.insight.inference.engine import Inference
-from ringleader.insight.inference.facts import Output
+from ringleader.insight.inference.facts import Fact, Output, Topic, TopicsSeen
 from ringleader.insight.inference.journal import decode
 from ringleader.insight.model import (
     Cause,
@@ -251,6 +255,78 @@ def test_what_else_it_says(incident: Incident, kind: EventKind, text: str) -> No
         kind,
         text,
     )
+
+
+def _deed(event: str, subject: str, detail: str = "", **more: Any) -> Deed:
+    kind = DeedKind.REFUSED if event == "refused" else DeedKind.CHANGED
+    who: dict[str, Any] = {"principal": "User:ann", "client_id": "c", "client_host": "/10.0.0.3", **more}
+    return Deed(kind, event, T0, subject=subject, detail=detail, **who)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "text"),
+    [
+        (
+            _deed("refused", "TOPIC orders", "READ"),
+            EventKind.REFUSED,
+            "c@10.0.0.3 (User:ann) was not allowed READ of TOPIC orders.",
+        ),
+        (
+            _deed("join refused", "GROUP g", "READ", error=ErrorCode.GROUP_AUTHORIZATION_FAILED),
+            EventKind.JOIN_REFUSED,
+            "c@10.0.0.3 (User:ann) was refused to join: GROUP_AUTHORIZATION_FAILED.",
+        ),
+        (
+            _deed("topic configuration changed", "orders", "retention.ms=1"),
+            EventKind.CHANGED,
+            "Topic configuration changed by User:ann: orders (retention.ms=1).",
+        ),
+        (
+            _deed("user removed", "bob", principal="User:ANONYMOUS"),
+            EventKind.CHANGED,
+            "User removed by c@10.0.0.3: bob.",
+        ),
+        (
+            Incident("g", IncidentKind.GROUP_DELETED, T0, client_id="c", principal="User:ann"),
+            EventKind.GROUP_DELETED,
+            "The group was deleted by User:ann.",
+        ),
+        (
+            Incident("g", IncidentKind.OFFSETS_RESET, T0, "", "c", "/h", principal="User:ann"),
+            EventKind.OFFSETS_RESET,
+            "Committed offsets of 0 partitions of  were set by User:ann: none moved.",
+        ),
+    ],
+)
+def test_it_says_who(said: Message, kind: EventKind, text: str) -> None:
+    (event,) = read(said)
+    assert isinstance(event, Event)
+    assert (event.kind, event.text) == (kind, text)
+
+
+def test_members_are_somebody_where_the_journal_knows_it() -> None:
+    ann, nobody, late = (
+        one._replace(principal=who)
+        for one, who in zip(FIRST.members * 2, ("User:ann", "User:ANONYMOUS", None), strict=False)
+    )
+    [told] = [one for one in read(replace(FIRST, members=(ann, nobody))) if isinstance(one, Rebalance)]
+    assert told.principals == {ann.member_id: "User:ann"}
+    [told] = [one for one in read(replace(FIRST, members=(late, nobody))) if isinstance(one, Rebalance)]
+    assert told.principals == {}
+
+
+@pytest.mark.parametrize("journal_first", [True, False])
+def test_what_a_poll_sees_of_a_topic_too_is_one_event(journal_first: bool) -> None:
+    inference = Inference(exact=True)
+    inference.tell(TopicsSeen(T0 - 1, {}))
+    at_ms, key, value = JournalRecords().row(_deed("topic created", "orders", "partitions=2"))
+    fact = decode(0, 5, at_ms, key, value)
+    assert fact is not None
+    both: list[Fact] = [fact, TopicsSeen(T0 + 1, {"orders": Topic(2, b"x" * 16)})]
+    for one in both if journal_first else reversed(both):
+        inference.tell(one)
+    events = {one.id: one for one in inference.drain() if isinstance(one, Event)}
+    assert [one.text for one in events.values()] == ["Topic created by User:ann: orders (partitions=2)."]
 
 
 def test_the_daemon_itself() -> None:

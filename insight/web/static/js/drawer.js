@@ -128,7 +128,7 @@ function gone(one, name) {
   const left = Object.entries(one.left);
   if (!left.length) return null;
   return h("section", null, h("h3", null, `Who went: ${left.length}`), h("ul", { class: "moves" }, left.map(([id, how]) => h("li", null,
-    h("strong", null, name(id)), h("span", { class: "second" }, `${capital(how.why)} (${how.confidence})${how.silent_ms === null ? "" : ` · silent for ${duration(how.silent_ms)}`}`),
+    h("strong", null, name(id)), one.principals[id] ? h("span", { class: "second" }, one.principals[id]) : null, h("span", { class: "second" }, `${capital(how.why)} (${how.confidence})${how.silent_ms === null ? "" : ` · silent for ${duration(how.silent_ms)}`}`),
     how.evidence.map((sentence) => h("span", { class: "second" }, sentence))))));
 }
 
@@ -136,5 +136,5 @@ function members(one) {
   if (!one.members.length) return h("section", null, h("h3", null, "Members after it"), h("p", null, "None: the group is empty."));
   const joined = new Set(one.joined);
   return h("section", null, h("h3", null, `Members after it: ${number(one.members.length)}`), plainTable("Members after it", ["Member", "Partitions", "Session"],
-    one.members.map((member) => [[member.name, h("span", { class: "second" }, [joined.has(member.member_id) && "joined", member.member_id === one.leader && "leader", member.name.includes(member.host.replace(/^\//, "")) ? null : member.host].filter(Boolean).join(" · "))], number(member.assigned.length), member.session_timeout_ms === null ? "–" : duration(member.session_timeout_ms)])));
+    one.members.map((member) => [[member.name, h("span", { class: "second" }, [joined.has(member.member_id) && "joined", member.member_id === one.leader && "leader", member.name.includes(member.host.replace(/^\//, "")) ? null : member.host, one.principals[member.member_id]].filter(Boolean).join(" · "))], number(member.assigned.length), member.session_timeout_ms === null ? "–" : duration(member.session_timeout_ms)])));
 }
