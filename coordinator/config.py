@@ -298,6 +298,23 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     max_connections_per_ip: int = Field(
         INT32_MAX, ge=1, le=INT32_MAX, description="Connections at a time from one address."
     )
+    quota_window_num: int = Field(
+        11,
+        ge=2,
+        le=1_000,
+        description="Of how many windows a client's rate is taken that is held against its quota; see "
+        "[quotas](quotas.md).",
+    )
+    quota_window_size_seconds: int = Field(1, ge=1, le=3_600, description="How long such a window is.")
+    controller_quota_window_num: int = Field(
+        11,
+        ge=2,
+        le=1_000,
+        description="How many windows of `controller_mutation_rate` may be used up at once.",
+    )
+    controller_quota_window_size_seconds: int = Field(
+        1, ge=1, le=3_600, description="How long such a window is."
+    )
     connections_max_idle_ms: int = Field(
         600_000,
         ge=1_000,

@@ -19,7 +19,7 @@ from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.handlers import LocalServices, build
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.serving import ServingNode, authorizer_of
+from ringleader.coordinator.serving import ServingNode, authorizer_of, quotas_of
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
@@ -81,12 +81,19 @@ class Node(ServingNode):
             self.offsets = OffsetsTopic(settings.offsets_topic_num_partitions, self._storage, wall_ms)
             self.runtime.observe(self.offsets.durable)
         self.security = Security(
-            FileStore(settings.data_dir / SECURITY_FILE, self._stop_serving), authorizer_of(settings)
+            FileStore(settings.data_dir / SECURITY_FILE, self._stop_serving),
+            authorizer_of(settings),
+            quotas_of(settings),
         )
         self.journal = JournalWriter(wall_ms, self.log)
         self.runtime.on_journal = self.journal.add
         self.server = Server(
-            settings, self.runtime, now_ms=now_ms, log=self.log, authorizer=self.security.authorizer
+            settings,
+            self.runtime,
+            now_ms=now_ms,
+            log=self.log,
+            authorizer=self.security.authorizer,
+            quotas=self.security.quotas,
         )
         self._now_ms = now_ms
         self._wall_ms = wall_ms

@@ -12,7 +12,9 @@ from ringleader.coordinator.config import OAUTHBEARER, Settings
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.listeners import Address, Listener
+from ringleader.coordinator.security.quotas import ClientQuotas, Windows
 from ringleader.coordinator.server.call import Call
+from ringleader.coordinator.server.connection import Connection
 
 if TYPE_CHECKING:
     from ringleader.coordinator.http import HttpEndpoint
@@ -38,6 +40,14 @@ def authorizer_of(settings: Settings) -> Authorizer | None:
     return Authorizer(
         filter(None, map(str.strip, settings.super_users.split(";"))),
         allow_everyone_if_no_acl_found=settings.allow_everyone_if_no_acl_found,
+    )
+
+
+def quotas_of(settings: Settings) -> ClientQuotas:
+    """With no quota yet."""
+    return ClientQuotas(
+        Windows(settings.quota_window_num, settings.quota_window_size_seconds * 1000),
+        Windows(settings.controller_quota_window_num, settings.controller_quota_window_size_seconds * 1000),
     )
 
 
@@ -220,6 +230,10 @@ class ServingNode(ABC):
     # ---- work that handlers start ----
 
     def _spawn(self, call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        if call is not None and isinstance(call.connection, Connection):
+            account = call.connection.account
+            if account is not None:
+                coroutine = account.timed(coroutine)
         task = asyncio.get_running_loop().create_task(self._contained(call, coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -31,7 +31,7 @@ from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.handlers import NodeAddress, Services
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
-from ringleader.coordinator.serving import ServingNode, StartError, authorizer_of
+from ringleader.coordinator.serving import ServingNode, StartError, authorizer_of, quotas_of
 from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
 from ringleader.coordinator.topics import DamagedError
@@ -74,7 +74,8 @@ class ClusterNode(ServingNode):
         `cluster_properties` that cannot be used."""
         super().__init__(settings, log)
         authorizer = authorizer_of(settings)
-        self.security = None if security_store is None else Security(security_store, authorizer)
+        quotas = quotas_of(settings)
+        self.security = None if security_store is None else Security(security_store, authorizer, quotas)
         properties = {} if settings.cluster_properties is None else properties_of(settings.cluster_properties)
         self._access = security_from_properties(properties)
         self._storage = storage
@@ -163,7 +164,8 @@ class ClusterNode(ServingNode):
         if security is not None:
             await security.start()
         authorizer = None if security is None else security.authorizer
-        self.server = Server(settings, self.runtime, log=self.log, authorizer=authorizer)
+        quotas = None if self.security is None else self.security.quotas
+        self.server = Server(settings, self.runtime, log=self.log, authorizer=authorizer, quotas=quotas)
         self._measure(self.server, self.runtime)
         about = await self._cluster.send(None, plain(MetadataRequest(topics=[])))
         relay = Relay(self._cluster, settings)

@@ -27,6 +27,8 @@ MAX_SENSORS = 10_000
 """Who has not been heard of for longest is forgotten when there are more."""
 INACTIVE_MS = 3_600_000
 """Who has not been heard of for so long may be forgotten: as in Kafka."""
+MOST_MS = 2**31 - 1
+"""A longer throttle could not be told."""
 REMEMBERED_BYTES = 8 * 1024 * 1024
 """What is remembered of who has which quotas; when it is more, all is forgotten and found anew."""
 
@@ -122,7 +124,7 @@ class Rate:
             elapsed_ms += missing * window_ms
         elapsed_ms = max(elapsed_ms, 1)
         over = sum(sample.amount for sample in samples) * 1000 / elapsed_ms - self.bound
-        return round(over / self.bound * elapsed_ms) if over > 0 else 0
+        return min(round(over / self.bound * elapsed_ms), MOST_MS) if over > 0 else 0
 
 
 class TokenBucket:
@@ -147,7 +149,7 @@ class TokenBucket:
     def throttle_ms(self, now_ms: int) -> int:
         """How long it takes until there is no debt; 0: there is none."""
         self._fill(now_ms)
-        return round(-self._tokens / self.bound * 1000) if self._tokens < 0 else 0
+        return min(round(-self._tokens / self.bound * 1000), MOST_MS) if self._tokens < 0 else 0
 
     def _fill(self, now_ms: int) -> None:
         fresh = self.bound * (now_ms - self._filled_ms) / 1000

@@ -27,6 +27,7 @@ from ringleader.coordinator.server.peers import guess_protocol, java_address
 from ringleader.coordinator.server.run_queue import TURN_S
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
+from ringleader.protocol.messages import FetchResponse
 
 if TYPE_CHECKING:
     from ringleader.coordinator.security.listeners import Listener
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.server.run_queue import Slices
     from ringleader.coordinator.server.sasl import Login
     from ringleader.coordinator.server.server import Server
+    from ringleader.coordinator.server.throttle import Account
 
 LEAVE_KEY = 13
 
@@ -91,6 +93,7 @@ class Connection(asyncio.Protocol):
         "_identified",
         "_max_input",
         "_more",
+        "_muted",
         "_need",
         "_now_ms",
         "_position",
@@ -105,6 +108,7 @@ class Connection(asyncio.Protocol):
         "_untaken",
         "_waits",
         "_working",
+        "account",
         "address",
         "closing",
         "companion",
@@ -158,13 +162,17 @@ class Connection(asyncio.Protocol):
         """When it came."""
         self._waits = server.waits
         """The request that later ones wait for."""
+        self.account: Account | None = None
+        """What it uses, while a quota counts for it, or may count for a connection that has not asked yet."""
         self.companion: Companion | None = None
         """What handlers keep for this connection."""
         self.closing = False
         self._blocked = False
         """The peer does not take its answers."""
         self._resting = False
-        """Others have their turn."""
+        """Others have their turn; or a throttle is not over."""
+        self._muted: asyncio.TimerHandle | None = None
+        """Until a throttle is over: no byte is read."""
         self._reading = True
         self._data = b""
         """While busy: the read that was being worked on, if there is more in it."""
@@ -193,14 +201,27 @@ class Connection(asyncio.Protocol):
         refusal = self._server.joined(self)
         if refusal:
             self.close(refusal)
+            return
+        self.quotas_changed()
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         now = self.moved_ms = self._now_ms()
-        if self._more or self.parked is not None or self._blocked or self._resting or self.closing:
+        if self.account is not None:
+            self._metered(self.account, data, now)
+        elif self._more or self.parked is not None or self._blocked or self._resting or self.closing:
             self._later(data, now)
         elif not self._lone_heartbeat(data, now):
             self._run(data, 0, now)
+
+    def _metered(self, account: Account, data: bytes, now: int) -> None:
+        """The same, with what it takes on an account."""
+        account.enter()
+        if self._more or self.parked is not None or self._blocked or self._resting or self.closing:
+            self._later(data, now)
+        elif account.over or not self._lone_heartbeat(data, now):
+            self._run(data, 0, now)
+        account.leave()
 
     def _lone_heartbeat(self, data: bytes, now: int) -> bool:
         """What most members send most of the time: one heartbeat that was seen before, and nothing else.
@@ -328,7 +349,7 @@ class Connection(asyncio.Protocol):
                     break
             reason = self._request(data[position + 4 : stop], api_key, version, correlation_id, out, now)
             position = stop
-            if reason or self.parked is not None or self._blocked:
+            if reason or self.parked is not None or self._blocked or self._resting:
                 break
             if position >= end:
                 break
@@ -355,6 +376,8 @@ class Connection(asyncio.Protocol):
 
     def _known_heartbeats(self, data: bytes, position: int, out: list[bytes], now: int) -> int:
         """Answer the heartbeats at `position` that were seen before, one after the other. Where it ends."""
+        if self.account is not None and self.account.over:
+            return position
         head, known, by_partition = _head, self._heartbeats, self._by_partition
         key, newest, before, pack = HEARTBEAT_KEY, HEARTBEAT_MAX_VERSION, HEAD_BYTES, HEARTBEAT_PACK
         end = len(data)
@@ -412,6 +435,9 @@ class Connection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """What made the connection wait is over: work on what came meanwhile."""
+        account = self.account
+        if account is not None:
+            account.enter()
         now = self._now_ms()
         while not (self.closing or self._blocked or self._resting) and self.parked is None:
             if self._data:
@@ -425,19 +451,54 @@ class Connection(asyncio.Protocol):
         if self.held_bytes:
             self._weigh()
         self._set_reading()
+        if account is not None:
+            account.leave()
 
     def _set_reading(self) -> None:
         if self.closing or self._transport.is_closing():
             return
         waiting = len(self._more) + len(self._data) - self._position if self._data else len(self._more)
         busy = self.parked is not None or self._resting
-        full = self._blocked or (busy and waiting >= self._max_input)
+        full = self._blocked or self._muted is not None or (busy and waiting >= self._max_input)
         if full and self._reading:
             self._reading = False
             self._transport.pause_reading()
         elif not full and not self._reading:
             self._reading = True
             self._transport.resume_reading()
+
+    # ---- quotas ----
+
+    def quotas_changed(self) -> None:
+        """Who has which is to be found out anew."""
+        throttle = self._server.throttle
+        if throttle is None:
+            self.account = None
+        elif self.account is None:
+            self.account = throttle.unknown(self)
+        else:
+            self.account.over = True
+
+    def mute(self, throttle_ms: int) -> None:
+        """Neither read nor work on anything for so long (KIP-219)."""
+        if self.closing or not throttle_ms:
+            return
+        if self._muted is not None:
+            self._muted.cancel()
+        self._resting = True
+        self._muted = asyncio.get_running_loop().call_later(throttle_ms / 1000, self._unmute)
+        self._set_reading()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._resting = False
+        self.moved_ms = self._now_ms()
+        self._go_on()
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether it is throttled."""
+        return self._muted is not None
 
     # ---- requests ----
 
@@ -455,7 +516,7 @@ class Connection(asyncio.Protocol):
                 out.append(self._server.versions_refusal(correlation_id))
                 return ""
             return f"{route.name} version {version}, served are {route.low} to {route.high}"
-        if api_key == COMMIT_KEY:
+        if api_key == COMMIT_KEY and (self.account is None or not self.account.over):
             try:
                 taken = self._server.commits.take(self, self.host, frame, version, correlation_id, now)
             except Exception:
@@ -472,6 +533,10 @@ class Connection(asyncio.Protocol):
         except MalformedError as error:
             return str(error)
         self._identified = True
+        if self._server.throttle is not None:
+            self.account = self._server.throttle.account(self, client_id)
+            if self.account is not None:
+                self.account.begin(request, len(frame))
         if api_key == COMMIT_KEY:
             self._server.commits.learn(frame, version, end, client_id, request)
         call = Call(self, api_key, version, correlation_id, client_id, self.host, request)
@@ -495,7 +560,7 @@ class Connection(asyncio.Protocol):
                 return f"{route.name}: {response.reason}"
         else:
             call.done = True
-        if response is NO_ANSWER:
+        if response is NO_ANSWER and self.account is None:
             return ""
         return self._encode(route, call, response, out)
 
@@ -505,7 +570,8 @@ class Connection(asyncio.Protocol):
             next(handling)
         except StopIteration as stop:
             return stop.value
-        self._server.run_queue.add(self._in_slices(route, call, handling))
+        timed = handling if self.account is None else self.account.timed(handling)
+        self._server.run_queue.add(self._in_slices(route, call, timed))
         return None
 
     def _in_slices(self, route: Route, call: Call, handling: Slices) -> Slices:
@@ -540,6 +606,10 @@ class Connection(asyncio.Protocol):
         """Adds the response's frame to `out`. Returns why the connection must be closed, or ""."""
         version = call.api_version
         try:
+            if self.account is not None:
+                response = self.account.answered(call, response)
+                if response is NO_ANSWER:
+                    return ""
             pieces = (route.encoders[version] or route.encoder(version))(response)
             body = next(pieces)
             more = next(pieces, None)
@@ -595,10 +665,13 @@ class Connection(asyncio.Protocol):
         if self.parked is not call:
             self._early = response
             return
+        account = self.account
+        if account is not None:
+            account.enter()
         self._unpark()
         if self._waits is not None:
             self._waits[call.api_key].add(self._now_ms() - self._since_ms)
-        if response is not NO_ANSWER:
+        if response is not NO_ANSWER or account is not None:
             out: list[bytes] = []
             reason = self._encode(self._routes[call.api_key], call, response, out)
             if out:
@@ -606,6 +679,8 @@ class Connection(asyncio.Protocol):
             if reason:
                 self.close(reason)
                 return
+        if account is not None:
+            account.leave()
         if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
 
@@ -615,10 +690,19 @@ class Connection(asyncio.Protocol):
         self._unpark()
         if self._waits is not None:
             self._waits[call.api_key].add(self._now_ms() - self._since_ms)
+        if self.account is not None:
+            throttle_ms = self.account.frame_throttle_ms(call, sum(map(len, frame)))
+            if throttle_ms:
+                frame = self._throttled_fetch(call, throttle_ms)
         for piece in frame:
             self._transport.write(piece)
         if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
+
+    def _throttled_fetch(self, call: Call, throttle_ms: int) -> tuple[bytes, bytes]:
+        route, version = self._routes[call.api_key], call.api_version
+        body = b"".join(route.encoder(version)(FetchResponse(throttle_time_ms=throttle_ms)))
+        return route.head(version, call.correlation_id, len(body)), body
 
     def call_refused(self, call: Call, reason: str) -> None:
         """See `Answerable`."""
@@ -658,6 +742,9 @@ class Connection(asyncio.Protocol):
     def _end(self) -> None:
         """Let go of everything but the answers that the peer may still take."""
         self.closing = True
+        if self._muted is not None:
+            self._muted.cancel()
+            self._muted = None
         self._data = b""
         self._more = bytearray()
         call = self.parked

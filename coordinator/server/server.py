@@ -21,6 +21,7 @@ from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.routes import Route, build_routes
 from ringleader.coordinator.server.run_queue import RunQueue
 from ringleader.coordinator.server.sasl import Sasl, SaslConnection
+from ringleader.coordinator.server.throttle import Throttle
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
     from ringleader.coordinator.security.acls import Authorizer
+    from ringleader.coordinator.security.quotas import ClientQuotas
 
 SWEEPS_PER_IDLE_TIME = 8
 """How often within `connections.max.idle.ms` idle connections are looked for."""
@@ -49,6 +51,7 @@ class Server:
         now_ms: Clock = monotonic_ms,
         log: Log | None = None,
         authorizer: Authorizer | None = None,
+        quotas: ClientQuotas | None = None,
     ) -> None:
         self.limits = settings
         self.now_ms = now_ms
@@ -62,6 +65,11 @@ class Server:
         self.connections: set[Connection] = set()
         self.sasl: Sasl | None = None
         """How clients prove who they are; None: no listener asks them."""
+        self._quotas = quotas
+        self.throttle: Throttle | None = None
+        """Holds requests against quotas; None: there are none of users or client ids."""
+        if quotas is not None:
+            quotas.observe(self._quotas_changed)
         self.waits: dict[int, Spread] | None = None
         """By API: how long requests waited that were not answered at once; None: nobody wants to know."""
         self.held_bytes = 0
@@ -222,6 +230,15 @@ class Server:
         if not self.connections:
             self._empty.set()
 
+    def _quotas_changed(self) -> None:
+        assert self._quotas is not None
+        if not self._quotas.of_clients:
+            self.throttle = None
+        elif self.throttle is None:
+            self.throttle = Throttle(self._quotas, self.now_ms)
+        for connection in self.connections:
+            connection.quotas_changed()
+
     def hold(self, more: int, connection: Connection, held: int) -> None:
         """A connection holds `more` bytes than before, `held` altogether. When all hold too much, those that
         hold most are closed: not who happens to go above the bound."""
@@ -252,7 +269,7 @@ class Server:
                 continue
             if connection.closing:
                 connection.abort()
-            elif connection.parked is None:
+            elif connection.parked is None and not connection.is_muted:
                 self.log.info(
                     "idle connection closed", peer=connection.peer, idle_ms=now - connection.moved_ms
                 )

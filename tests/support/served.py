@@ -99,15 +99,15 @@ class Client:
         self.reader, self.writer = reader, writer
         self._number = 0
 
-    def send(self, message: Message, version: int) -> int:
+    def send(self, message: Message, version: int, client_id: str = "client") -> int:
         """Send a request; returns its correlation id."""
         self._number += 1
-        self.writer.write(encode_request(message, version, self._number, "client"))
+        self.writer.write(encode_request(message, version, self._number, client_id))
         return self._number
 
-    async def call(self, message: Message, version: int) -> Any:
+    async def call(self, message: Message, version: int, client_id: str = "client") -> Any:
         """Send a request and wait for its answer."""
-        number = self.send(message, version)
+        number = self.send(message, version, client_id)
         answered, response = await self.receive(type(message), version)
         assert answered == number
         return response

@@ -16,6 +16,7 @@ from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
 from ringleader.coordinator.server.handlers.configs import configs_in_words, topic_entries
 from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
+from ringleader.coordinator.server.throttle import Mutations, mutations
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
 from ringleader.protocol import messages as kafka
@@ -188,14 +189,20 @@ class _Topics:
         self._services.see_through(call, self._create(call, request))
 
     async def _create(self, call: Call, request: kafka.CreateTopicsRequest) -> None:
+        allowed = mutations(self._services, call)
         results = await gather_some(
-            self._create_one(call, topic, twice, request.validate_only)
+            self._create_one(call, topic, twice, request.validate_only, allowed)
             for topic, twice in once(request.topics, lambda topic: topic.name)
         )
-        call.answer(kafka.CreateTopicsResponse(topics=results))
+        call.answer(kafka.CreateTopicsResponse(allowed.throttle_ms, results))
 
     async def _create_one(
-        self, call: Call, topic: kafka.CreateTopicsRequestCreatableTopic, twice: bool, validate_only: bool
+        self,
+        call: Call,
+        topic: kafka.CreateTopicsRequestCreatableTopic,
+        twice: bool,
+        validate_only: bool,
+        allowed: Mutations,
     ) -> kafka.CreateTopicsResponseCreatableTopicResult:
         result = kafka.CreateTopicsResponseCreatableTopicResult(name=topic.name, error_message=None)
         configs = {config.name: config.value for config in topic.configs}
@@ -207,6 +214,9 @@ class _Topics:
             partitions = self._partitions_asked(topic, call.api_version)
             if len(configs) < len(topic.configs):
                 raise KafkaError(ErrorCode.INVALID_CONFIG, "A config is given twice.")
+            if allowed.limited:
+                info = await self._topics.create(topic.name, partitions, configs, validate_only=True)
+                allowed.take(info.partitions)
             info = await self._topics.create(topic.name, partitions, configs, validate_only=validate_only)
         except KafkaError as error:
             tell(result, error)
@@ -277,14 +287,15 @@ class _Topics:
         ]
         once = list({(topic.name, topic.topic_id): topic for topic in asked}.values())
         try:
-            results = await asyncio.gather(*(self._delete_one(call, topic) for topic in once))
+            allowed = mutations(self._services, call)
+            results = await asyncio.gather(*(self._delete_one(call, topic, allowed) for topic in once))
         except Exception:
             call.close("failed")
             raise
-        call.answer(kafka.DeleteTopicsResponse(responses=list(results)))
+        call.answer(kafka.DeleteTopicsResponse(allowed.throttle_ms, list(results)))
 
     async def _delete_one(
-        self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState
+        self, call: Call, topic: kafka.DeleteTopicsRequestDeleteTopicState, allowed: Mutations
     ) -> kafka.DeleteTopicsResponseDeletableTopicResult:
         result = kafka.DeleteTopicsResponseDeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
@@ -295,6 +306,7 @@ class _Topics:
                 raise KafkaError(*checks.TOPIC_REFUSED)
             result.name, result.topic_id = info.name, info.id
             refuse_internal(info.name, "delete")
+            allowed.take(info.partitions)
             await self._topics.delete(info.name, self._services.runtime.forget_topic)
             self._services.changed(call, "topic deleted", info.name)
         except KafkaError as error:
@@ -324,11 +336,12 @@ class _Topics:
         self._services.see_through(call, self._create_partitions(call, request))
 
     async def _create_partitions(self, call: Call, request: kafka.CreatePartitionsRequest) -> None:
+        allowed = mutations(self._services, call)
         results = await gather_some(
-            self._grow(call, topic, twice, request.validate_only)
+            self._grow(call, topic, twice, request.validate_only, allowed)
             for topic, twice in once(request.topics, lambda topic: topic.name)
         )
-        call.answer(kafka.CreatePartitionsResponse(results=results))
+        call.answer(kafka.CreatePartitionsResponse(allowed.throttle_ms, results))
 
     async def _grow(
         self,
@@ -336,6 +349,7 @@ class _Topics:
         topic: kafka.CreatePartitionsRequestCreatePartitionsTopic,
         twice: bool,
         validate_only: bool,
+        allowed: Mutations,
     ) -> kafka.CreatePartitionsResponseCreatePartitionsTopicResult:
         result = kafka.CreatePartitionsResponseCreatePartitionsTopicResult(name=topic.name)
         try:
@@ -353,6 +367,9 @@ class _Topics:
                         ErrorCode.INVALID_REPLICA_ASSIGNMENT, "One assignment is due for each new partition."
                     )
             before = 0 if info is None else info.partitions
+            if allowed.limited and info is not None:
+                await self._topics.grow(topic.name, topic.count, validate_only=True)
+                allowed.take(topic.count - info.partitions)
             await self._topics.grow(topic.name, topic.count, validate_only=validate_only)
             if not validate_only:
                 self._services.changed(call, "partitions added", topic.name, f"{before} -> {topic.count}")

@@ -117,6 +117,13 @@ def test_tokens_are_for_a_burst_and_then_for_the_rate() -> None:
     assert bucket.throttle_ms(1_000_000) == 500
 
 
+def test_a_throttle_can_be_told() -> None:
+    rate, bucket = Rate(1e-9, Windows(11, 1_000), 0), TokenBucket(1e-9, Windows(11, 1_000), 0)
+    rate.record(1e9, 0)
+    bucket.record(1e9, 0)
+    assert rate.throttle_ms(0) == bucket.throttle_ms(0) == 2**31 - 1
+
+
 def test_a_flood_of_client_ids_takes_no_more_than_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quotas, "MAX_SENSORS", 100)
     found = ClientQuotas()
