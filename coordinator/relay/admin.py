@@ -20,6 +20,7 @@ from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import broker_entries, shown
+from ringleader.coordinator.server.run_queue import in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.schema import ZERO_UUID
@@ -74,7 +75,7 @@ class _Admin:
         counts = Counter(topic.name for topic in request.topics)
         wanted = []
         results = {}
-        for topic in request.topics:
+        async for topic in in_turns(request.topics):
             if not checks.may_create(services, call, topic.name):
                 refusal = _TWICE if counts[topic.name] > 1 else checks.CREATION_REFUSED
             elif topic.assignments:
@@ -125,7 +126,7 @@ class _Admin:
         ]
         wanted = []
         names = await self._looked_up(asked)
-        for topic in asked:
+        async for topic in in_turns(asked):
             name = topic.name or names.get(topic.topic_id)
             try:
                 self._check_deletion(call, topic, names)
@@ -196,7 +197,7 @@ class _Admin:
         refused = []
         wanted = []
         counts = Counter(topic.name for topic in request.topics)
-        for topic in request.topics:
+        async for topic in in_turns(request.topics):
             if not self._services.may(call, Operation.ALTER, ResourceType.TOPIC, topic.name):
                 twice = counts[topic.name] > 1
                 refused.append(result(topic.name, *(_TWICE if twice else _PARTITIONS_REFUSED)))
@@ -222,7 +223,7 @@ class _Admin:
         """Raises ClientError."""
         topology = self._relay.topology
         allowed_ms = max(0, timeout_ms) + self._relay.cluster.request_timeout_ms
-        asking = request_for(self._services, call, message)
+        asking = await request_for(self._services, call, message)
         controller = await topology.controller()
         try:
             return await topology.ask(controller, asking, ADMIN, request_timeout_ms=allowed_ms)
@@ -237,7 +238,7 @@ class _Admin:
         result = kafka.DescribeConfigsResponseDescribeConfigsResult
         results = []
         topics = []
-        for resource in request.resources:
+        async for resource in in_turns(request.resources):
             kind, name = resource.resource_type, resource.resource_name
             one = result(error_message=None, resource_type=kind, resource_name=name)
             refused = self._refused_configs(call, Operation.DESCRIBE_CONFIGS, kind, name)
@@ -258,7 +259,7 @@ class _Admin:
         response = kafka.DescribeConfigsResponse(results=results)
         if topics:
             request.resources = topics
-            asking = request_for(self._services, call, request)
+            asking = await request_for(self._services, call, request)
             try:
                 found = await self._relay.topology.ask(None, asking, ADMIN)
             except ClientError as error:
@@ -289,8 +290,9 @@ class _Admin:
     ) -> Message:
         refused = []
         wanted: list[Any] = []
-        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-        for resource in request.resources:
+        resources: Sequence[Any] = request.resources
+        counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+        async for resource in in_turns(resources):
             kind, name = resource.resource_type, resource.resource_name
             refusal = self._refused_configs(call, Operation.ALTER_CONFIGS, kind, name)
             if refusal is not None:

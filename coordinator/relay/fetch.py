@@ -99,7 +99,7 @@ class _Fetch:
         upstreams = relay.upstreams(call)
         message = part_of(relay, request, topics, request.max_wait_ms, 1)
         try:
-            asking = request_for(self._services, call, message, raw=True)
+            asking = await request_for(self._services, call, message, raw=True)
             answer: RawAnswer = await upstreams.ask(broker, asking, patience_s(relay, message))
             response = read(relay, answer)
         except ClientError as error:
@@ -194,7 +194,7 @@ class _Several:
     async def _answer(self, broker: Node, topics: Topics, message: kafka.FetchRequest) -> kafka.FetchResponse:
         """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
         relay = self._relay
-        asking = request_for(self._services, self._call, message, raw=True)
+        asking = await request_for(self._services, self._call, message, raw=True)
         try:
             connection = await self._upstreams.connection(broker, waiting=True)
             timeout_s = patience_s(relay, message)

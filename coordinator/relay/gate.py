@@ -15,25 +15,28 @@ from ringleader.clients.connection.requests import Request
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Services, checks
+from ringleader.coordinator.server.run_queue import in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
 
-Check = Callable[[Services, Call, Any], bool]
+Check = Callable[[Services, Call, Any], Iterable[bool]]
+"""Whether who asks may do it, of each thing that a request asks for."""
 
 
 class UncheckedError(Exception):
     """A request was about to leave in which something is not allowed to who asks."""
 
 
-def request_for(
+async def request_for(
     services: Services, call: Call, message: Any, newest: int | None = None, *, raw: bool = False
 ) -> Request:
     """To a broker, in the name of the client; in the version that the client speaks, or up to `newest`.
     `raw`: the answer is wanted as it comes. Raises `UncheckedError`."""
-    if not services.is_open and not PASSED[type(message)](services, call, message):
-        raise UncheckedError(
-            f"{message.NAME} of {call.connection.principal}, who may not do all of it (any more)"
-        )
+    if not services.is_open:
+        async for allowed in in_turns(PASSED[type(message)](services, call, message)):
+            if not allowed:
+                who = call.connection.principal
+                raise UncheckedError(f"{message.NAME} of {who}, who may not do all of it, or not any more")
     version = call.api_version if newest is None else newest
     return Request(type(message), lambda _version: message, version, raw=raw, client_id=call.client_id)
 
@@ -43,72 +46,71 @@ def _names(message: Any) -> Iterable[str]:
 
 
 def _topics(operation: Operation, names: Callable[[Any], Iterable[str]] = _names) -> Check:
-    def check(services: Services, call: Call, message: Any) -> bool:
-        may = partial(services.may, call, operation, ResourceType.TOPIC, quietly=True)
-        return all(map(may, names(message)))
+    def check(services: Services, call: Call, message: Any) -> Iterable[bool]:
+        return map(partial(services.may, call, operation, ResourceType.TOPIC, quietly=True), names(message))
 
     return check
 
 
-def _produce(services: Services, call: Call, message: kafka.ProduceRequest) -> bool:
-    written = _topics(Operation.WRITE, lambda request: (topic.name for topic in request.topic_data))
-    return written(services, call, message) and checks.may_be_transactional(services, call, message)
+def _produce(services: Services, call: Call, message: kafka.ProduceRequest) -> Iterable[bool]:
+    yield checks.may_be_transactional(services, call, message)
+    for topic in message.topic_data:
+        yield services.may(call, Operation.WRITE, ResourceType.TOPIC, topic.name, quietly=True)
 
 
-def _fetch(services: Services, call: Call, message: kafka.FetchRequest) -> bool:
-    return all(
-        services.may(call, Operation.READ, ResourceType.TOPIC, topic.topic, quietly=True)
-        or services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
-        for topic in message.topics
-    )
+def _fetch(services: Services, call: Call, message: kafka.FetchRequest) -> Iterable[bool]:
+    for topic in message.topics:
+        yield services.may(
+            call, Operation.READ, ResourceType.TOPIC, topic.topic, quietly=True
+        ) or services.may(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quietly=True)
 
 
-def _metadata(services: Services, call: Call, message: kafka.MetadataRequest) -> bool:
+def _metadata(services: Services, call: Call, message: kafka.MetadataRequest) -> Iterable[bool]:
     """What is found of all topics, or by id, is looked at when it has come."""
-    names = [topic.name for topic in message.topics or () if topic.name is not None]
-    describe = partial(services.may, call, Operation.DESCRIBE, ResourceType.TOPIC, quietly=True)
-    if message.allow_auto_topic_creation and checks.not_to_create(services, call, names):
-        return False
-    return all(map(describe, names))
+    names = (topic.name for topic in message.topics or () if topic.name is not None)
+    if message.allow_auto_topic_creation:
+        return (not checks.not_to_create(services, call, [name]) for name in names)
+    return map(partial(services.may, call, Operation.DESCRIBE, ResourceType.TOPIC, quietly=True), names)
 
 
-def _create(services: Services, call: Call, message: kafka.CreateTopicsRequest) -> bool:
-    return all(checks.may_create(services, call, topic.name) for topic in message.topics)
+def _create(services: Services, call: Call, message: kafka.CreateTopicsRequest) -> Iterable[bool]:
+    return map(partial(checks.may_create, services, call), _names(message))
 
 
-def _delete(services: Services, call: Call, message: kafka.DeleteTopicsRequest) -> bool:
+def _delete(services: Services, call: Call, message: kafka.DeleteTopicsRequest) -> Iterable[bool]:
     """Those that are named by id were looked up."""
     names = [*message.topic_names, *(topic.name for topic in message.topics if topic.name is not None)]
-    return all(checks.may_delete(services, call, Operation.DELETE, name, quietly=True) for name in names)
+    return map(partial(checks.may_delete, services, call, Operation.DELETE, quietly=True), names)
+
+
+def _epochs(services: Services, call: Call, message: kafka.OffsetForLeaderEpochRequest) -> Iterable[bool]:
+    return (checks.may_ask_epochs(services, call, topic.topic) for topic in message.topics)
 
 
 def _configs(operation: Operation) -> Check:
-    def check(services: Services, call: Call, message: Any) -> bool:
-        return all(
-            one.resource_type == checks.TOPIC
-            and services.may(call, operation, ResourceType.TOPIC, one.resource_name, quietly=True)
-            for one in message.resources
-        )
+    def check(services: Services, call: Call, message: Any) -> Iterable[bool]:
+        may = partial(services.may, call, operation, ResourceType.TOPIC, quietly=True)
+        return (one.resource_type == checks.TOPIC and may(one.resource_name) for one in message.resources)
 
     return check
 
 
-def _init_producer(services: Services, call: Call, message: kafka.InitProducerIdRequest) -> bool:
-    return not checks.producer_refusal(services, call, message)
+def _init_producer(services: Services, call: Call, message: kafka.InitProducerIdRequest) -> Iterable[bool]:
+    yield not checks.producer_refusal(services, call, message)
 
 
-def _add_partitions(services: Services, call: Call, message: kafka.AddPartitionsToTxnRequest) -> bool:
+def _add_partitions(
+    services: Services, call: Call, message: kafka.AddPartitionsToTxnRequest
+) -> Iterable[bool]:
     """The groups' topic comes from AddOffsetsToTxn alone, whose group was looked at."""
-    own = services.settings.cluster_groups_topic
-    written = _topics(
-        Operation.WRITE, lambda request: (one.name for one in request.v3_and_below_topics if one.name != own)
-    )
-    refused = checks.transaction_refusal(services, call, message.v3_and_below_transactional_id)
-    return not refused and written(services, call, message)
+    yield not checks.transaction_refusal(services, call, message.v3_and_below_transactional_id)
+    for topic in message.v3_and_below_topics:
+        if topic.name != services.settings.cluster_groups_topic:
+            yield services.may(call, Operation.WRITE, ResourceType.TOPIC, topic.name, quietly=True)
 
 
-def _end(services: Services, call: Call, message: kafka.EndTxnRequest) -> bool:
-    return not checks.transaction_refusal(services, call, message.transactional_id)
+def _end(services: Services, call: Call, message: kafka.EndTxnRequest) -> Iterable[bool]:
+    yield not checks.transaction_refusal(services, call, message.transactional_id)
 
 
 PASSED: dict[type[Message], Check] = {
@@ -120,9 +122,7 @@ PASSED: dict[type[Message], Check] = {
     kafka.DeleteTopicsRequest: _delete,
     kafka.DeleteRecordsRequest: _topics(Operation.DELETE),
     kafka.InitProducerIdRequest: _init_producer,
-    kafka.OffsetForLeaderEpochRequest: lambda services, call, request: all(
-        checks.may_ask_epochs(services, call, one.topic) for one in request.topics
-    ),
+    kafka.OffsetForLeaderEpochRequest: _epochs,
     kafka.AddPartitionsToTxnRequest: _add_partitions,
     kafka.EndTxnRequest: _end,
     kafka.DescribeConfigsRequest: _configs(Operation.DESCRIBE_CONFIGS),

@@ -12,7 +12,7 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.frames import decode_response
@@ -24,6 +24,8 @@ CLUSTER_OPERATIONS_VERSIONS = (8, 10)
 """Only these versions of Metadata tell what may be done with the cluster."""
 BROKERS = 1
 """The endpoint type of DescribeCluster that there is."""
+OPERATIONS = 8
+"""Of a topic: so many times the ACLs are asked, where that is told."""
 MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
 """What a broker says of names of which there is no topic."""
 
@@ -52,7 +54,7 @@ class _Metadata:
         asked = request.topics
         hidden: list[kafka.MetadataResponseTopic] = []
         if asked is not None:
-            asked, hidden = self._take_hidden(call, asked)
+            asked, hidden = await self._take_hidden(call, asked)
         if call.api_version == 0 and not request.topics:
             asked = None
         try:
@@ -64,21 +66,22 @@ class _Metadata:
             code = code_of(error, ErrorCode.LEADER_NOT_AVAILABLE)
             topics = [kafka.MetadataResponseTopic(code, one.name, one.topic_id) for one in asked]
             return self._faced(kafka.MetadataResponse(topics=topics + hidden))
-        if asked is None:
-            found.topics = [
-                topic for topic in found.topics if self._may_describe(call, topic.name, quietly=True)
-            ]
-        else:
-            found.topics = [self._seen(call, topic) for topic in found.topics] + hidden
-        partitions = 0
+        seen = []
+        work = 0
         for topic in found.topics:
-            self._face(topic)
-            if request.include_topic_authorized_operations and topic.name:
-                self._tell_operations(call, topic)
-            partitions += 1 + len(topic.partitions)
-            if partitions > SLICE_ELEMENTS:
-                partitions = 0
+            if self._may_describe(call, topic.name, quietly=asked is None):
+                seen.append(topic)
+                self._face(topic)
+                if request.include_topic_authorized_operations and topic.name:
+                    self._tell_operations(call, topic)
+                    work += OPERATIONS
+            elif asked is not None:  # by its id, which says nothing by itself
+                hidden.append(_hidden(None, topic.topic_id))
+            work += 1 + len(topic.partitions)
+            if work > SLICE_ELEMENTS:
+                work = 0
                 await asyncio.sleep(0)
+        found.topics = seen + hidden
         if request.include_cluster_authorized_operations:
             found.cluster_authorized_operations = self._services.cluster_operations(
                 call, found.cluster_authorized_operations
@@ -92,21 +95,15 @@ class _Metadata:
         may = self._services.may
         return not name or may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
 
-    def _take_hidden(
+    async def _take_hidden(
         self, call: Call, asked: list[kafka.MetadataRequestTopic]
     ) -> tuple[list[kafka.MetadataRequestTopic], list[kafka.MetadataResponseTopic]]:
         """What is asked, without the names of topics that who asks may not see, and a refusal for each of
         those."""
-        hidden = {topic.name for topic in asked if not self._may_describe(call, topic.name)}
+        hidden = {topic.name async for topic in in_turns(asked) if not self._may_describe(call, topic.name)}
         if not hidden:
             return asked, []
         return [topic for topic in asked if topic.name not in hidden], [_hidden(name) for name in hidden]
-
-    def _seen(self, call: Call, topic: kafka.MetadataResponseTopic) -> kafka.MetadataResponseTopic:
-        """What an id stands for may be hidden, too: it says nothing by itself."""
-        if self._may_describe(call, topic.name):
-            return topic
-        return _hidden(None, topic.topic_id)
 
     def _tell_operations(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
         """The brokers say what this node may."""
@@ -131,10 +128,12 @@ class _Metadata:
         if not create or self._services.is_open:
             return found
         missing = {topic.name: at for at, topic in enumerate(found.topics) if topic.error_code in MISSING}
-        names = [name for name in missing if name]
-        for name in (forbidden := checks.not_to_create(self._services, call, names)):
-            found.topics[missing[name]] = _hidden(name)
-        wanted = [kafka.MetadataRequestTopic(name=name) for name in names if name not in forbidden]
+        wanted = []
+        async for name in in_turns(filter(None, missing)):
+            if checks.not_to_create(self._services, call, [name]):
+                found.topics[missing[name]] = _hidden(name)
+            else:
+                wanted.append(kafka.MetadataRequestTopic(name=name))
         if wanted:
             for topic in (await self._ask(call, request, wanted, True)).topics:
                 found.topics[missing[topic.name]] = topic
@@ -158,7 +157,7 @@ class _Metadata:
         newest = message.MAX_VERSION
         if request.include_cluster_authorized_operations:
             newest = CLUSTER_OPERATIONS_VERSIONS[1]
-        asking = request_for(self._services, call, message, newest, raw=True)
+        asking = await request_for(self._services, call, message, newest, raw=True)
         answer: RawAnswer = await self._relay.topology.ask_any(asking)
         decode = partial(decode_response, kafka.MetadataResponse, answer.frame, answer.version)
         found: kafka.MetadataResponse
@@ -215,7 +214,7 @@ class _Metadata:
             message = kafka.DescribeClusterRequest(include_cluster_authorized_operations=True)
             try:
                 found = await self._relay.topology.ask_any(
-                    request_for(services, call, message, message.MAX_VERSION)
+                    await request_for(services, call, message, message.MAX_VERSION)
                 )
             except ClientError as error:
                 response.error_code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)

@@ -143,7 +143,7 @@ class _Offsets:
         async def ask(broker: Node, topics: dict[str, list[Any]]) -> None:
             try:
                 answer = await upstreams.ask(
-                    broker, request_for(self._services, call, part(topics)), timeout_s
+                    broker, await request_for(self._services, call, part(topics)), timeout_s
                 )
             except ClientError as error:
                 relay.topology.suspect(topics)

@@ -83,10 +83,10 @@ class _Produce:
             code = ErrorCode.REQUEST_TIMED_OUT
             if not request.acks:
                 connection.on_ended = partial(_hang_up, call.connection)
-                await connection.send_only(request_for(self._services, call, part), timeout_s)
+                await connection.send_only(await request_for(self._services, call, part), timeout_s)
                 return 0
             answer: kafka.ProduceResponse = await connection.ask(
-                request_for(self._services, call, part), timeout_s, request_timeout_s=timeout_s
+                await request_for(self._services, call, part), timeout_s, request_timeout_s=timeout_s
             )
         except ClientError as error:
             relay.topology.suspect(topics)

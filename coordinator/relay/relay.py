@@ -31,6 +31,7 @@ from ringleader.coordinator.server.handlers import (
     versions,
 )
 from ringleader.coordinator.server.handlers import offsets as committed
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.messages import ApiVersionsResponse, FindCoordinatorRequest
 
@@ -172,7 +173,9 @@ class Relay:
         """Entries of topics by the broker that leads their partition, and those that nobody leads, or that
         are of a topic with which who asks may not do it. `changing`: nobody may where the groups are kept."""
         allowed, refused = [], []
-        for topic, entries in asked:
+        for number, (topic, entries) in enumerate(asked, 1):
+            if not number % SLICE_ELEMENTS:
+                await asyncio.sleep(0)
             if not may(topic):
                 code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif changing and self.is_own(topic):

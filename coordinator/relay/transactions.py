@@ -19,6 +19,7 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.run_queue import in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
@@ -59,7 +60,7 @@ class Coordinated:
         """The coordinator's answer, or an error that is worth another try."""
         relay = self._relay
         timeout_s = relay.cluster.request_timeout_ms / 1000
-        asking = request_for(self._services, call, request)
+        asking = await request_for(self._services, call, request)
         try:
             broker = await relay.topology.coordinator(transactional_id)
             response = await relay.upstreams(call).ask(broker, asking, timeout_s)
@@ -131,7 +132,7 @@ class _Transactions:
             return await self._ask(call, request, request.transactional_id)
         relay = self._relay
         try:
-            return await relay.topology.ask(None, request_for(self._services, call, request), "")
+            return await relay.topology.ask(None, await request_for(self._services, call, request), "")
         except ClientError as error:
             code = code_of(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return refusal(request, call.api_version, code)
@@ -143,7 +144,8 @@ class _Transactions:
         if code:
             return refusal(request, call.api_version, code)
         may = partial(services.may, call, Operation.WRITE, ResourceType.TOPIC)
-        forbidden = {topic.name for topic in request.v3_and_below_topics if not may(topic.name)}
+        names = (topic.name for topic in request.v3_and_below_topics)
+        forbidden = {name async for name in in_turns(names) if not may(name)}
         if forbidden:
             return await self._not_added(request, forbidden)
         if any(self._relay.is_own(topic.name) for topic in request.v3_and_below_topics):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Generator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterable
 from itertools import islice
 from time import perf_counter
 from typing import Any, TypeVar
@@ -64,6 +64,14 @@ def whole(slices: Slices) -> Any:
             next(slices)
         except StopIteration as stop:
             return stop.value
+
+
+async def in_turns(entries: Iterable[T]) -> AsyncIterator[T]:
+    """These entries, with other work in between."""
+    for number, entry in enumerate(entries, 1):
+        yield entry
+        if not number % SLICE_ELEMENTS:
+            await asyncio.sleep(0)
 
 
 async def gather_some(work: Iterable[Coroutine[Any, Any, T]], at_a_time: int = 50) -> list[T]:

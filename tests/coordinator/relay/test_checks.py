@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from functools import partial
@@ -26,6 +27,7 @@ from ringleader.coordinator.security.store import FileStore
 from ringleader.coordinator.server.call import Call
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.frames import decode_response, response_class
 from tests.coordinator.security.test_checks import CLUSTER, GROUP, HIDDEN, ID, OPEN, REFUSED, TOPIC
 from tests.protocol.test_refusals import codes
 from tests.support import said
@@ -184,6 +186,49 @@ def acl_for(operation: Operation, topic: str) -> AclBinding:
     )
 
 
+LONG = [f"hidden-{number}" for number in range(8_000)]
+LONG_REQUESTS = [
+    (kafka.MetadataRequest(topics=[kafka.MetadataRequestTopic(name=name) for name in LONG]), 12),
+    (
+        kafka.FetchRequest(
+            topics=[
+                kafka.FetchRequestFetchTopic(name, [kafka.FetchRequestFetchPartition(0)]) for name in LONG
+            ]
+        ),
+        12,
+    ),
+    (kafka.CreateTopicsRequest([kafka.CreateTopicsRequestCreatableTopic(name, 1, 1) for name in LONG]), 7),
+    (
+        kafka.DescribeConfigsRequest(
+            [kafka.DescribeConfigsRequestDescribeConfigsResource(2, name) for name in LONG]
+        ),
+        4,
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "version"), LONG_REQUESTS, ids=lambda of: getattr(of, "NAME", ""))
+async def test_who_asks_about_much_that_is_hidden_holds_up_no_other(
+    tmp_path: Path, request_: Any, version: int
+) -> None:
+    security = allowing(tmp_path, Operation.READ, "orders")
+    async with two_brokers() as cluster, relaying(cluster.bootstrap, security=security) as [node]:
+        host, port = node.host, node.port
+        async with connected(host, port) as client, connected(host, port) as bystander:
+            client.send(request_, version)
+            head = asyncio.ensure_future(client.reader.readexactly(4))
+            answered = 0
+            while not head.done():
+                await bystander.call(kafka.ApiVersionsRequest(), 0)
+                answered += 1
+            assert answered > 3  # a loop that is held answers one before, and one after it
+            body = await client.reader.readexactly(int.from_bytes(head.result(), "big"))
+            response = response_class(request_.API_KEY)
+            assert response is not None
+            found = codes(decode_response(response, body, version)[1])
+            assert found.count(TOPIC) == len(LONG)
+
+
 async def test_topics_of_the_nodes_are_withheld_from_everybody(tmp_path: Path) -> None:
     """A super user, and one who says to be a broker that follows, and by the topic's id."""
     async with relayed(tmp_path, withheld=[SECRET]) as (node, broker):
@@ -252,14 +297,14 @@ async def test_what_a_handler_forgot_to_check_is_stopped_at_the_gate(tmp_path: P
             call.api_version = version
             stopped.add(request.API_KEY)
             with pytest.raises(gate.UncheckedError, match="User:alice"):
-                gate.request_for(node.services, call, request)
+                await gate.request_for(node.services, call, request)
         assert stopped == {kind.API_KEY for kind in gate.PASSED} - {22, 26}
         others = (kafka.InitProducerIdRequest("t-other"), kafka.EndTxnRequest("t-other", 1, 0, True))
         for other in others:
             with pytest.raises(gate.UncheckedError):
-                gate.request_for(node.services, call, other)
+                await gate.request_for(node.services, call, other)
         with pytest.raises(KeyError):
-            gate.request_for(node.services, call, kafka.DescribeTransactionsRequest(["t-other"]))
+            await gate.request_for(node.services, call, kafka.DescribeTransactionsRequest(["t-other"]))
 
 
 async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> None:
