@@ -298,6 +298,13 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     max_connections_per_ip: int = Field(
         INT32_MAX, ge=1, le=INT32_MAX, description="Connections at a time from one address."
     )
+    max_connection_creation_rate: int = Field(
+        INT32_MAX,
+        ge=1,
+        le=INT32_MAX,
+        description="Connections that are let in per second; more wait for their turn. For one address there "
+        "are [quotas](quotas.md).",
+    )
     quota_window_num: int = Field(
         11,
         ge=2,

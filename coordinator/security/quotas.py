@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from ringleader.coordinator.bounded import BoundedCache
@@ -205,7 +206,7 @@ class ClientQuotas:
         for key in changed:
             names = _names(from_key(key))
             for name in self._entities.pop(key, ()):
-                del self._limits[name][names]
+                self._limits[name].pop(names, None)
             if key in fresh:
                 self._entities[key] = fresh[key]
                 for name, value in fresh[key].items():
@@ -308,7 +309,7 @@ class ClientQuotas:
         limits = self._limits.get(Quota.CONNECTION_CREATION_RATE)
         if not limits:
             return None
-        bound = limits.get(("", "", address), limits.get(("", "", None)))
+        bound = limits.get(("", "", _written(address)), limits.get(("", "", None)))
         if bound is None:
             return None
         return self._rate(("", address, bound), "connections", now_ms)
@@ -328,7 +329,16 @@ class ClientQuotas:
 def _names(entity: Entity) -> tuple[str | None, ...]:
     """As keys of `_limits`: (user,), (user, client id), ("", client id, ""), ("", "", address)."""
     if IP in entity:
-        return "", "", entity[IP]
+        address = entity[IP]
+        return "", "", None if address is None else _written(address)
     if USER not in entity:
         return "", entity[CLIENT_ID], ""
     return (entity[USER], entity[CLIENT_ID]) if CLIENT_ID in entity else (entity[USER],)
+
+
+def _written(address: str) -> str:
+    """As everybody writes it: an IPv6 address has many forms."""
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return address

@@ -12,6 +12,7 @@ import asyncio
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from types import GeneratorType
 from typing import TYPE_CHECKING, Protocol, cast
@@ -203,6 +204,8 @@ class Connection(asyncio.Protocol):
             self.close(refusal)
             return
         self.quotas_changed()
+        if not self.listener.security_protocol.tls:
+            self._come_in()
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
@@ -478,6 +481,17 @@ class Connection(asyncio.Protocol):
             self.account = throttle.unknown(self)
         else:
             self.account.over = True
+
+    def _come_in(self) -> None:
+        """Over TLS that is done before the handshake."""
+        delay = self._server.arriving.delay(self.address)
+        if delay.refused:
+            self._resting = True
+            close = partial(self.close, quietly=True)
+            self._muted = asyncio.get_running_loop().call_later(delay.ms / 1000, close)
+            self._set_reading()
+        else:
+            self.mute(delay.ms)
 
     def mute(self, throttle_ms: int) -> None:
         """Neither read nor work on anything for so long (KIP-219)."""

@@ -22,6 +22,7 @@ from ringleader.coordinator.security.mapping import NoMatchingRuleError, Princip
 from ringleader.coordinator.security.names import subject_of
 from ringleader.coordinator.security.principal import ANONYMOUS, Principal
 from ringleader.coordinator.security.tls import Tls
+from ringleader.coordinator.server.arriving import NO_DELAY, Delay
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.sasl import SaslConnection
 
@@ -187,8 +188,10 @@ class Handshakes:
             self._tell(arrival, refusal)
             arrival.said.socket.close()
             return
+        delay = self.server.arriving.delay(arrival.address)
         self._per_address[arrival.address] += 1
-        arrival.task = asyncio.get_running_loop().create_task(self._work(arrival))
+        work = self._work(arrival) if delay == NO_DELAY else self._later(arrival, delay)
+        arrival.task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(arrival.task)
         arrival.task.add_done_callback(partial(self._ended, arrival))
 
@@ -200,6 +203,12 @@ class Handshakes:
         self._over(arrival)
         if not arrival.begun:
             arrival.said.socket.close()
+
+    async def _later(self, arrival: Arrival, delay: Delay) -> None:
+        """Who came too fast."""
+        await asyncio.sleep(delay.ms / 1000)
+        if not delay.refused:
+            await self._work(arrival)
 
     async def _work(self, arrival: Arrival) -> None:
         try:

@@ -12,7 +12,9 @@ from ringleader.coordinator.clock import Clock, monotonic_ms
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.security.listeners import Address, Listener
+from ringleader.coordinator.security.quotas import Windows
 from ringleader.coordinator.security.tls import Tls
+from ringleader.coordinator.server.arriving import Arriving
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import Handler, TopicDirectory
@@ -24,6 +26,7 @@ from ringleader.coordinator.server.sasl import Sasl, SaslConnection
 from ringleader.coordinator.server.throttle import Throttle
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY
+from ringleader.protocol.wire import INT32_MAX
 
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
@@ -70,6 +73,10 @@ class Server:
         """Holds requests against quotas; None: there are none of users or client ids."""
         if quotas is not None:
             quotas.observe(self._quotas_changed)
+        windows = Windows(settings.quota_window_num, settings.quota_window_size_seconds * 1000)
+        rate = settings.max_connection_creation_rate
+        most = None if rate == INT32_MAX else rate
+        self.arriving = Arriving(quotas, most, windows, now_ms, self.log)
         self.waits: dict[int, Spread] | None = None
         """By API: how long requests waited that were not answered at once; None: nobody wants to know."""
         self.held_bytes = 0
