@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from ringleader.coordinator.config_text import (
     ENV_PREFIX,
@@ -164,7 +164,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     allow_plaintext: bool = Field(
         False,
         description="Other machines may come without authentication: on an address other than loopback, to a "
-        "listener that asks nobody who they are.",
+        "listener, or to `http.listen`, that asks nobody who they are.",
     )
     listener_name: dict[str, dict[str, Any]] = Field({}, exclude=True)
     """By listener, in lower case: what it has for itself, as `listener.name.NAME.SETTING` says."""
@@ -181,8 +181,30 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     )
     http_listen: AddressField | None = Field(
         None,
-        description="HOST:PORT of health (`/health`, `/ready`) and metrics for Prometheus (`/metrics`), "
-        "without authentication. Default: none.",
+        description="HOST:PORT of health (`/health`, `/ready`) and metrics for Prometheus (`/metrics`). "
+        "Default: none.",
+    )
+    http_token_file: Path | None = Field(
+        None,
+        description="File with a token of 16 characters or more that `/metrics` asks for, as "
+        "`Authorization: Bearer TOKEN`; for its owner's eyes alone. Health is told without it.",
+    )
+    http_ssl_keystore_location: Path | None = Field(
+        None,
+        description="File with the private key and the certificates of `http.listen` (PEM), which then "
+        "speaks TLS. Read again when it changes.",
+    )
+    http_ssl_key_password: SecretStr | None = Field(
+        None, description="What that private key is encrypted with. Not for the command line: others see it."
+    )
+    http_ssl_truststore_location: Path | None = Field(
+        None,
+        description="File with the certificates of those who may issue certificates of who asks there (PEM).",
+    )
+    http_ssl_client_auth: Literal["none", "requested", "required"] = Field(
+        "none",
+        description="Whether who asks there has to show a certificate. Requested: for `/metrics`, and the "
+        "token does as well.",
     )
     node_id: int = Field(1, ge=0, le=INT32_MAX, description="The broker id that clients see.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -613,6 +635,7 @@ def load_settings(
         raise SettingsError("topic is for a node by itself: make topics of a cluster with its own tools.")
     try:
         _check_listeners(settings)
+        _check_http(settings)
     except ValueError as error:
         raise SettingsError(f"{error}.") from None
     return settings
@@ -647,6 +670,14 @@ def _keep(listeners: dict[str, dict[str, Any]], rest: str, separator: str, value
 def _is_of(mechanism: str, field: str) -> bool:
     """Whether a mechanism may have this for itself. What is of one alone is that of the listener."""
     return field == "connections_max_reauth_ms" or field.startswith(f"sasl_{mechanism.lower()}_")
+
+
+def _check_http(settings: Settings) -> None:
+    """Raises ValueError: one sentence."""
+    if settings.http_listen is not None:
+        from ringleader.coordinator.http_access import access_of
+
+        access_of(settings)
 
 
 def _check_listeners(settings: Settings) -> None:

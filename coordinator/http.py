@@ -4,7 +4,8 @@
     /ready     200 while clients are served, else 503: send them elsewhere
     /metrics   for Prometheus; `?group=NAME` (as often as wanted) or `?groups=all` adds figures of groups
 
-There is no authentication: who can connect may read, so it listens on the loopback unless told otherwise.
+Health is told to everybody. Metrics are, too, unless `http.token.file` or `http.ssl.client.auth` is set, and
+one of these has to be where other machines come (or `allow.plaintext`). Nothing can be changed.
 It has a thread and an event loop of its own: a scrape costs the node's loop the counting only, in pieces.
 
 Metrics (labels in braces; counters count from the start of the process):
@@ -38,7 +39,6 @@ Metrics (labels in braces; counters count from the start of the process):
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import threading
 from collections import Counter
@@ -47,7 +47,6 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeVar
 
-import uvicorn
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -66,6 +65,17 @@ from starlette.routing import Route
 from ringleader.coordinator.config import Address
 from ringleader.coordinator.groups.shard import GroupFigures
 from ringleader.coordinator.groups.states import GroupState
+from ringleader.coordinator.http_access import HttpAccess
+from ringleader.coordinator.http_server import (
+    CERTIFIED,
+    SAFE_HEADERS,
+    HttpServer,
+    asks_for,
+    bears,
+    bound,
+    is_loopback,
+)
+from ringleader.coordinator.logs import Log
 from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.runtime.groups import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
@@ -73,16 +83,12 @@ from ringleader.coordinator.server.server import Server
 
 GROUPS_MAX = 1_000
 """Groups with figures of their own in one answer."""
-NAMES_MAX_BYTES = 16_384
-"""Of a request's first line and headers."""
 CONNECTIONS_MAX = 64
 ANSWER_TIMEOUT_S = 5.0
 """A loop that does not answer in this time is not healthy."""
 LAG_INTERVAL_S = 0.5
-IDLE_S = 30
-STOP_S = 1
-
 T = TypeVar("T")
+Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 @dataclass(slots=True)
@@ -205,37 +211,36 @@ class NodeSide:
 class HttpEndpoint:
     """The socket and its thread. `start` it before the node is ready, `stop` it last."""
 
-    def __init__(self, listen: Address) -> None:
+    def __init__(self, listen: Address, access: HttpAccess, log: Log) -> None:
         self._listen = listen
+        self._access = access
+        self._log = log
+        self._names: frozenset[str] | None = None
+        """Host names that it may be asked for; None: any."""
         self.side = NodeSide()
         self.address = ""
         """HOST:PORT; set by `start`."""
         self._socket: socket.socket | None = None
-        self._server: uvicorn.Server | None = None
+        self._server: HttpServer | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Listen. Raises OSError."""
-        self._socket = _bound(self._listen)
+        self._socket = bound(self._listen.host, self._listen.port, CONNECTIONS_MAX)
         host, port = self._socket.getsockname()[:2]
         self.address = str(Address(host, port))
-        config = uvicorn.Config(
-            Starlette(routes=[Route(path, answer) for path, answer in self._routes().items()]),
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            h11_max_incomplete_event_size=NAMES_MAX_BYTES,
-            limit_concurrency=CONNECTIONS_MAX,
-            timeout_keep_alive=IDLE_S,
-            timeout_graceful_shutdown=STOP_S,
+        names = {"localhost", socket.gethostname().lower(), self._listen.host.lower()}
+        self._names = frozenset(names) if is_loopback(self._listen.host) else None
+        self._server = HttpServer(
+            Starlette(routes=[Route(path, self._guarded(answer)) for path, answer in self._routes().items()]),
+            self._socket,
+            connections_max=CONNECTIONS_MAX,
+            headers={**SAFE_HEADERS, "Cache-Control": "no-store"},
+            tls=self._access.tls,
+            on_trouble=self._complain,
         )
-        self._server = _Server(config)
         # A loop of asyncio's own, whatever the node runs on.
-        serving = self._server.serve(sockets=[self._socket])
+        serving = self._server.serve()
         self._thread = threading.Thread(target=_run, args=(serving,), name="ringleader-http", daemon=True)
         self._thread.start()
 
@@ -251,8 +256,31 @@ class HttpEndpoint:
 
     # ---- on the endpoint's own loop ----
 
-    def _routes(self) -> Mapping[str, Callable[[Request], Coroutine[Any, Any, Response]]]:
+    def _routes(self) -> Mapping[str, Answer]:
         return {"/health": self._health, "/ready": self._ready, "/metrics": self._metrics}
+
+    def _guarded(self, answer: Answer) -> Answer:
+        async def guarded(request: Request) -> Response:
+            if self._names is not None and not asks_for(request.headers, self._names):
+                return PlainTextResponse("this is not a name of this machine: ask by address\n", 421)
+            if request.scope["path"] == "/metrics" and not self._may(request):
+                known = {"WWW-Authenticate": "Bearer"} if self._access.token is not None else {}
+                return PlainTextResponse(
+                    "metrics are for who shows a token or a certificate\n", 401, headers=known
+                )
+            return await answer(request)
+
+        return guarded
+
+    def _may(self, request: Request) -> bool:
+        token = self._access.token
+        if not self._access.asks or CERTIFIED in request.scope:
+            return True
+        return token is not None and bears(request.headers, token)
+
+    def _complain(self, reason: str) -> None:
+        text = "certificates cannot be read; those from before stay"
+        self._log.error(text, listener="http.listen", reason=reason)
 
     async def _health(self, _request: Request) -> Response:
         try:
@@ -284,35 +312,9 @@ class HttpEndpoint:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-class _Server(uvicorn.Server):
-    """Whoever runs the node listens to signals itself."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leaves them alone."""
-        yield
-
-
 def _run(serving: Coroutine[Any, Any, None]) -> None:
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
         runner.run(serving)
-
-
-def _bound(listen: Address) -> socket.socket:
-    """Raises OSError."""
-    [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
-        listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    bound = socket.socket(family, kind, protocol)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen(CONNECTIONS_MAX)
-    except OSError:
-        bound.close()
-        raise
-    bound.setblocking(False)
-    return bound
 
 
 class _Families(Collector):

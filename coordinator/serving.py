@@ -133,15 +133,20 @@ class ServingNode(ABC):
         if listen is None:
             return
         from ringleader.coordinator.http import HttpEndpoint
+        from ringleader.coordinator.http_access import access_of
 
-        endpoint = HttpEndpoint(listen)
+        try:
+            access = access_of(self.settings)
+        except ValueError as error:
+            raise StartError(str(error)) from None
+        endpoint = HttpEndpoint(listen, access, self.log)
         try:
             endpoint.start()
         except OSError as error:
             endpoint.side.close()
             raise StartError(f"http.listen {listen}: {error.strerror or error}") from error
         self.http = endpoint
-        self.log.info("health and metrics", address=endpoint.address)
+        self.log.info("health and metrics", address=endpoint.address, tls=access.tls is not None)
 
     def _measure(self, server: Server, runtime: GroupRuntime, journal: JournalWriter | None = None) -> None:
         """What metrics are of; before the server listens."""

@@ -1,0 +1,64 @@
+"""Who may ask the endpoint of `http.listen`, as the settings say."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ringleader.coordinator.http_server import is_loopback, read_token
+from ringleader.coordinator.security.settings import TlsSettings
+from ringleader.coordinator.security.tls import Tls
+
+if TYPE_CHECKING:
+    from ringleader.coordinator.config import Settings
+
+
+class HttpAccess(NamedTuple):
+    """What who asks has to show, and how it is hidden on its way."""
+
+    token: str | None
+    tls: Tls | None
+
+    @property
+    def asks(self) -> bool:
+        """Whether metrics are for some only."""
+        return self.token is not None or (
+            self.tls is not None and self.tls.settings.ssl_client_auth != "none"
+        )
+
+
+def access_of(settings: Settings) -> HttpAccess:
+    """Reads files. Raises ValueError, one sentence: also where other machines could ask and nobody is asked
+    who they are."""
+    listen, token_file = settings.http_listen, settings.http_token_file
+    try:
+        token = None if token_file is None else read_token(token_file)
+    except ValueError as error:
+        raise ValueError(f"http.token.file: {error}") from None
+    found = HttpAccess(token, _tls(settings))
+    if listen is not None and not (found.asks or settings.allow_plaintext or is_loopback(listen.host)):
+        raise ValueError(
+            f"whoever reaches http.listen {listen} could read the metrics: listen on 127.0.0.1, set "
+            f"http.token.file, set http.ssl.client.auth where it has TLS, or give --allow-plaintext if the "
+            f"network lets nobody else in"
+        )
+    return found
+
+
+def _tls(settings: Settings) -> Tls | None:
+    if settings.http_ssl_keystore_location is None:
+        if settings.http_ssl_client_auth != "none":
+            raise ValueError(
+                "http.ssl.client.auth needs http.ssl.keystore.location: certificates are shown within TLS"
+            )
+        return None
+    chosen = TlsSettings(
+        ssl_keystore_location=settings.http_ssl_keystore_location,
+        ssl_key_password=settings.http_ssl_key_password,
+        ssl_truststore_location=settings.http_ssl_truststore_location,
+        ssl_client_auth=settings.http_ssl_client_auth,
+    )
+    try:
+        return Tls(chosen)
+    except ValueError as error:
+        raise ValueError(re.sub(r"\bssl\.(?=key|trust|client)", "http.ssl.", str(error))) from None

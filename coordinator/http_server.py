@@ -1,0 +1,303 @@
+"""How HTTP is served, of a daemon's endpoint and of insight's page: uvicorn behind a door of our own, so that
+whoever comes is bounded in number and in time, with TLS from files that may change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ringleader.coordinator.security.tls import Tls
+
+HEAD_MAX_BYTES = 16_384
+"""Of a request's first line and headers."""
+REQUEST_S = 30.0
+"""In this time a whole request has to come, the next one of a connection too, and what is answered has to be
+taken."""
+HANDSHAKE_S = 10.0
+HANDSHAKES_MAX = 64
+"""TLS handshakes under way; more are turned away."""
+ACCEPT_AGAIN_S = 0.5
+"""After the operating system had no socket for one more."""
+TOKEN_MIN_CHARS = 16
+TOKEN_MAX_CHARS = 1_024
+
+CERTIFIED = "ringleader.certified"
+"""In a scope: who asks has shown a certificate that is trusted."""
+
+SAFE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""On every answer, refusals too."""
+ONLY_TLS = {"Strict-Transport-Security": "max-age=31536000"}
+"""With TLS, likewise."""
+
+
+# ---- who may ask ----
+
+
+def read_token(file: Path) -> str:
+    """The token in a file. Raises ValueError, one sentence: for a file that cannot be read, and for a token
+    that is too short to keep anybody out."""
+    try:
+        with file.open() as stream:
+            found = stream.read(TOKEN_MAX_CHARS + 2)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ValueError(f"the token file {file} cannot be read: {reason}") from None
+    return checked_token(found, str(file))
+
+
+def checked_token(text: str, where: str) -> str:
+    """The token, without white space around it. Raises ValueError, one sentence."""
+    found = text.strip()
+    if not TOKEN_MIN_CHARS <= len(found) <= TOKEN_MAX_CHARS or not found.isascii() or not found.isprintable():
+        raise ValueError(
+            f"the token in {where} has to be {TOKEN_MIN_CHARS} or more printable ASCII characters, and "
+            f"{TOKEN_MAX_CHARS:,} at most"
+        )
+    return found
+
+
+def bears(headers: Headers, token: str) -> bool:
+    """Whether `Authorization: Bearer` names the token; in the same time, whatever it names."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens on `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def asks_for(headers: Headers, names: frozenset[str]) -> bool:
+    """Whether a request is for one of these host names, or for an address: a page from elsewhere could have
+    let its own name point here, but addresses cannot be pointed elsewhere."""
+    host = headers.get("host", "").lower()
+    name = host[1:].split("]")[0] if host.startswith("[") else host.rsplit(":", 1)[0]
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in names
+    return True
+
+
+# ---- how they are served ----
+
+
+def bound(host: str, port: int, backlog: int) -> socket.socket:
+    """A socket that listens. Raises OSError."""
+    [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    found = socket.socket(family, kind, protocol)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(backlog)
+    except OSError:
+        found.close()
+        raise
+    found.setblocking(False)
+    return found
+
+
+class HttpServer(uvicorn.Server):
+    """Serves until `should_exit`. Whoever runs it listens to signals itself."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        listening: socket.socket,
+        *,
+        connections_max: int,
+        headers: Mapping[str, str] = SAFE_HEADERS,
+        tls: Tls | None = None,
+        on_trouble: Callable[[str], object] = lambda reason: None,
+        stop_s: int = 1,
+    ) -> None:
+        """`headers`: of every answer. `tls`: of every connection; its files are looked at when somebody
+        comes, and `on_trouble` is told when they cannot be read: then those from before stay."""
+        self.headers = {**headers, **(ONLY_TLS if tls is not None else {})}
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=partial(_Connection, headers=self.headers),  # type: ignore[arg-type]
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                headers=list(self.headers.items()),
+                h11_max_incomplete_event_size=HEAD_MAX_BYTES,
+                timeout_keep_alive=int(REQUEST_S),
+                timeout_graceful_shutdown=stop_s,
+            )
+        )
+        self._listening = listening
+        self._most = connections_max
+        self._tls = tls
+        self._on_trouble = on_trouble
+        self._accepting: asyncio.Task[None] | None = None
+        self._welcoming: set[asyncio.Task[None]] = set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves them alone."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn; what it would listen on itself, nobody comes through."""
+        await super().startup(sockets=[])
+        self._accepting = asyncio.create_task(self._accept())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        tasks = [*self._welcoming, *([self._accepting] if self._accepting is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listening.close()
+        await super().shutdown(sockets=[])
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                came, _ = await loop.sock_accept(self._listening)
+            except OSError:
+                await asyncio.sleep(ACCEPT_AGAIN_S)
+                continue
+            came.setblocking(False)
+            if not self._has_room():
+                came.close()
+                continue
+            task = asyncio.create_task(self._welcome(came))
+            self._welcoming.add(task)
+            task.add_done_callback(self._welcoming.discard)
+
+    def _has_room(self) -> bool:
+        """For one more: who has waited longest for itself to ask makes room."""
+        if len(self._welcoming) >= HANDSHAKES_MAX:
+            return False
+        connections: list[_Connection] = list(self.server_state.connections)  # type: ignore[arg-type]
+        if len(connections) + len(self._welcoming) < self._most:
+            return True
+        waiting = [one for one in connections if one.waits and not one.transport.is_closing()]
+        if waiting:
+            min(waiting, key=lambda one: one.since_s).transport.abort()
+        return bool(waiting)
+
+    async def _welcome(self, came: socket.socket) -> None:
+        context = self._context()
+        kind: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        app_state = self.lifespan.state
+        make = partial(kind, config=self.config, server_state=self.server_state, app_state=app_state)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                make, came, ssl=context, ssl_handshake_timeout=HANDSHAKE_S if context is not None else None
+            )
+        except OSError:  # no TLS, no certificate that is trusted, too late
+            came.close()
+
+    def _context(self) -> ssl.SSLContext | None:
+        tls = self._tls
+        if tls is None:
+            return None
+        if tls.changed():
+            try:
+                tls.reload()
+            except ValueError as error:
+                self._on_trouble(str(error))
+        return tls.context
+
+
+class _Connection(H11Protocol):
+    """One that does not wait for ever."""
+
+    def __init__(self, *args: Any, headers: Mapping[str, str], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._headers = headers
+        self._timer: asyncio.TimerHandle | None = None
+        self.since_s = self.loop.time()
+        """When it connected, or was answered last."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a request, or the rest of one, has yet to come."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        shown = transport.get_extra_info("ssl_object")
+        if shown is not None and shown.getpeercert():
+            self.app = partial(_certified, self.app)
+        self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        self._arm()
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn, which sends it without the headers."""
+        if self.conn.our_state is h11.SEND_BODY:
+            self.transport.abort()
+            return
+        self.conn.send_failed()
+        lines = [f"{name}: {value}" for name, value in self._headers.items()]
+        head = ["HTTP/1.1 400 Bad Request", "Content-Type: text/plain", "Connection: close", *lines]
+        body = f"{msg}\n"
+        head.append(f"Content-Length: {len(body)}")
+        self.transport.write(("\r\n".join(head) + "\r\n\r\n" + body).encode())
+        self.transport.close()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self.since_s = self.loop.time()
+        self._timer = self.loop.call_later(REQUEST_S, self._look)
+
+    def _look(self) -> None:
+        if self.waits or self.flow.write_paused:
+            self.transport.abort()
+        else:  # it is being answered
+            self._timer = self.loop.call_later(REQUEST_S, self._look)
+
+
+async def _certified(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    scope[CERTIFIED] = True
+    await app(scope, receive, send)
