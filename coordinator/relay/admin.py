@@ -18,8 +18,9 @@ from ringleader.coordinator.relay.relay import Relay, code_of
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
+from ringleader.coordinator.server.handlers.admin import ConfigOperation
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
-from ringleader.coordinator.server.handlers.configs import broker_entries, shown
+from ringleader.coordinator.server.handlers.configs import broker_entries, configs_in_words, shown
 from ringleader.coordinator.server.run_queue import in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -36,17 +37,19 @@ _TWICE = (ErrorCode.INVALID_REQUEST, "It is in the request more than once.")
 """Told before it is looked at who may."""
 _PARTITIONS_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
 
+_SIGNS: dict[int, str] = {ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
+
 
 def register(services: Services, relay: Relay) -> dict[int, Handler]:
     """Handlers of this family."""
     family = _Admin(services, relay)
     return {
-        19: relay.handler(services, family.create_topics),
+        19: relay.handler(services, family.create_topics, changing=True),
         20: family.delete_topics,
         32: relay.handler(services, family.describe_configs),
-        33: relay.handler(services, family.alter_configs),
-        37: relay.handler(services, family.create_partitions),
-        44: relay.handler(services, family.alter_some_configs),
+        33: relay.handler(services, family.alter_configs, changing=True),
+        37: relay.handler(services, family.create_partitions, changing=True),
+        44: relay.handler(services, family.alter_some_configs, changing=True),
     }
 
 
@@ -94,8 +97,16 @@ class _Admin:
                 code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
                 response.topics += [refused(topic, code, _LOST) for topic in request.topics]
         may = partial(services.may, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, quietly=True)
+        asked = {topic.name: topic for topic in wanted}
         for made in response.topics:
-            if not made.error_code and not may(made.name):
+            if made.error_code:
+                continue
+            if not request.validate_only:
+                count = max(made.num_partitions, asked[made.name].num_partitions)
+                configs = {config.name: config.value for config in asked[made.name].configs}
+                said = [f"partitions={count if count > 0 else 'by default'}", *configs_in_words(configs)]
+                services.changed(call, "topic created", made.name, ", ".join(said))
+            if not may(made.name):
                 made.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 made.num_partitions = made.replication_factor = -1
                 made.configs = []
@@ -148,6 +159,7 @@ class _Admin:
                 response.responses = [result(topic.name, topic.topic_id, code, _LOST) for topic in wanted]
         for one in response.responses:
             if not one.error_code and one.name:
+                self._services.changed(call, "topic deleted", one.name)
                 self._relay.topology.suspect([one.name])
                 await self._services.runtime.forget_topic(one.name)
         response.responses += refused
@@ -215,6 +227,12 @@ class _Admin:
             except ClientError as error:
                 code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
                 response.results = [result(topic.name, code, _LOST) for topic in wanted]
+        totals = {topic.name: topic.count for topic in wanted}
+        for one in response.results:
+            if not one.error_code and not request.validate_only:
+                known = self._relay.topology.describe(one.name)
+                before = "" if known is None else f"{known.partitions} "
+                self._services.changed(call, "partitions added", one.name, f"{before}-> {totals[one.name]}")
         response.results += refused
         self._relay.topology.suspect(one.name for one in response.results)
         return response
@@ -315,6 +333,15 @@ class _Admin:
                 response.responses = [
                     result(code, _LOST, one.resource_type, one.resource_name) for one in wanted
                 ]
+        words = {resource.resource_name: ", ".join(map(_in_words, resource.configs)) for resource in wanted}
+        for one in response.responses:
+            if not one.error_code and not request.validate_only:
+                self._services.changed(
+                    call,
+                    "topic configuration changed",
+                    one.resource_name,
+                    words[one.resource_name] or "all as by default",
+                )
         response.responses += refused
         return response
 
@@ -325,3 +352,14 @@ class _Admin:
         except KafkaError as error:
             return error
         return None
+
+
+def _in_words(
+    config: kafka.AlterConfigsRequestAlterableConfig | kafka.IncrementalAlterConfigsRequestAlterableConfig,
+) -> str:
+    """A change, for people."""
+    if isinstance(config, kafka.AlterConfigsRequestAlterableConfig):
+        return f"{config.name}={config.value}"
+    if config.config_operation == ConfigOperation.DELETE:
+        return f"{config.name} as by default"
+    return f"{config.name}{_SIGNS.get(config.config_operation, '=')}{config.value}"

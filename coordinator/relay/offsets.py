@@ -118,6 +118,11 @@ class _Offsets:
             partial(self._services.may, call, Operation.DELETE, ResourceType.TOPIC),
             changing=True,
         )
+        for name, partitions in found.items():
+            done = [one for one in partitions if not one.error_code]
+            if done:
+                said = ", ".join(f"{one.partition_index} before {one.low_watermark}" for one in done)
+                self._services.changed(call, "records deleted", name, said)
         result = kafka.DeleteRecordsResponseDeleteRecordsTopicResult
         return kafka.DeleteRecordsResponse(throttle_ms, [result(*topic) for topic in found.items()])
 

@@ -122,9 +122,9 @@ class Relay:
 
     # ---- what the handlers share ----
 
-    def handler(self, services: Services, work: Work) -> Handler:
-        """Run `work` for each request, until the client hangs up. What the gate stops closes the connection:
-        the client asks again, and is told."""
+    def handler(self, services: Services, work: Work, *, changing: bool = False) -> Handler:
+        """Run `work` for each request, until the client hangs up; `changing`: to its end. What the gate stops
+        closes the connection: the client asks again, and is told."""
 
         async def answer(call: Call, request: Any) -> None:
             try:
@@ -135,8 +135,10 @@ class Relay:
             if response is not None:
                 call.answer(response)
 
+        run = services.see_through if changing else services.spawn
+
         def handle(call: Call, request: Any) -> None:
-            services.spawn(call, answer(call, request))
+            run(call, answer(call, request))
 
         return handle
 

@@ -24,6 +24,7 @@ from ringleader.coordinator.security.acls import (
 )
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FileStore
+from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.call import Call
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
@@ -32,6 +33,7 @@ from tests.coordinator.security.test_checks import CLUSTER, GROUP, HIDDEN, ID, O
 from tests.protocol.test_refusals import codes
 from tests.support import said
 from tests.support.asks_of_all import ACLS, ALICE, MALLORY, PRINCIPALS, asks
+from tests.support.cluster_nodes import Lines
 from tests.support.principals import ADMINISTRATOR, connected_as, guarded, make_topics, prepare
 from tests.support.relayed import RelayNode, relaying
 from tests.support.said import plain
@@ -350,3 +352,52 @@ async def test_an_acl_that_goes_while_a_leader_is_looked_up_counts(tmp_path: Pat
         async with connected("127.0.0.1", node.port) as client:
             assert set(codes(await client.call(produce, 9))) == {TOPIC}
         assert not any("Produce" in broker.names() for broker in cluster.brokers.values())
+
+
+async def test_who_changes_what_through_a_node_is_noted_there(tmp_path: Path) -> None:
+    """The brokers see the node alone."""
+    lines = Lines()
+    config = kafka.IncrementalAlterConfigsRequestAlterableConfig
+    changes = [
+        config("retention.ms", 0, "5000"),
+        config("cleanup.policy", 2, "compact"),
+        config("segment.ms", 1),
+    ]
+    records = kafka.DeleteRecordsRequestDeleteRecordsPartition(0, -1)
+    topic = kafka.CreateTopicsRequestCreatableTopic("new", 2, 1)
+    grown = kafka.CreatePartitionsRequestCreatePartitionsTopic("new", 5, None)
+    topic.configs = [kafka.CreateTopicsRequestCreatableTopicConfig("retention.ms", "1000")]
+    requests = [
+        (kafka.CreateTopicsRequest([topic], validate_only=True), 7),
+        (kafka.CreateTopicsRequest([topic]), 7),
+        (kafka.CreatePartitionsRequest([grown]), 3),
+        (
+            kafka.IncrementalAlterConfigsRequest(
+                [kafka.IncrementalAlterConfigsRequestAlterConfigsResource(2, "new", changes)]
+            ),
+            1,
+        ),
+        (kafka.AlterConfigsRequest([kafka.AlterConfigsRequestAlterConfigsResource(2, "new")]), 2),
+        (kafka.DeleteRecordsRequest([kafka.DeleteRecordsRequestDeleteRecordsTopic("new", [records])]), 2),
+        (kafka.DeleteTopicsRequest(topics=[kafka.DeleteTopicsRequestDeleteTopicState("new")]), 6),
+    ]
+    async with relayed(tmp_path) as (node, _), connected_as(node, ADMINISTRATOR) as root:
+        node.services.audit = Audit(lines.log, node.services.now_ms)
+        for request, version in requests:
+            assert set(codes(await root.call(request, version))) == {0}, request
+        async with connected_as(node, MALLORY) as mallory:
+            assert TOPIC in codes(await mallory.call(*requests[1]))
+    assert {line["principal"] for line in lines[:-1]} == {f"User:{ADMINISTRATOR}"}
+    assert [(line["event"], line["subject"], line.get("detail")) for line in lines[:-1]] == [
+        ("topic created", "new", "partitions=2, retention.ms=1000"),
+        ("partitions added", "new", "-> 5"),
+        (
+            "topic configuration changed",
+            "new",
+            "retention.ms=5000, cleanup.policy+=compact, segment.ms as by default",
+        ),
+        ("topic configuration changed", "new", "all as by default"),
+        ("records deleted", "new", "0 before 0"),
+        ("topic deleted", "new", None),
+    ]
+    assert (lines[-1]["event"], lines[-1]["principal"]) == ("refused", f"User:{MALLORY}")
