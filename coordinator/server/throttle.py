@@ -252,9 +252,7 @@ class Mutations:
         if self._strict:
             self._refused_ms = max(self._refused_ms, self._bucket.throttle_ms(now_ms))
             if self._refused_ms:
-                raise KafkaError(
-                    ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded."
-                )
+                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         self._bucket.record(partitions, now_ms)
 
     @property

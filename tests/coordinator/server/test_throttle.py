@@ -266,7 +266,7 @@ async def test_changes_of_topics_are_refused_when_the_bucket_is_empty(tmp_path: 
         assert not of(node, client).is_muted
         second = await client.call(created(2), 7)
         assert second.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        assert second.topics[0].error_message == "The throttling quota has been exceeded."
+        assert second.topics[0].error_message is None
         assert second.throttle_time_ms > 60_000
         assert of(node, client).is_muted
         assert node.topics.describe("new-2") is None
