@@ -1,23 +1,27 @@
-"""Who may ask: the token, the name that was asked for, and the headers that every answer carries."""
+"""Who may ask: the token or a certificate, the name that was asked for, and the headers of every answer."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import os
 import socket
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ringleader.coordinator import http_server
+from ringleader.coordinator.http_server import SAFE_HEADERS, asks_for, bears, checked_token, is_loopback
+from ringleader.coordinator.security.settings import TlsSettings
+from ringleader.coordinator.security.tls import Tls
+
 TOKEN_VARIABLE = "RINGLEADER_PAGE_TOKEN"
-TOKEN_MIN_CHARS = 16
 COOKIE = "ringleader_page"
 SIGNED_IN_S = 7 * 24 * 3600
 SIGN_IN = "/api/session"
@@ -25,53 +29,58 @@ SIGN_IN_MAX_BYTES = 4096
 URL_MAX_BYTES = 8192
 
 HEADERS = {
+    **SAFE_HEADERS,
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
 }
+"""Of every answer."""
+_TLS_WORDS = {
+    "ssl.keystore.location": "the page's certificate",
+    "ssl.truststore.location": "the authority of certificates",
+    "ssl.key.password is missing or wrong: the key is": "give a key that is not encrypted: the page's is",
+}
+"""Settings of listeners, and what they are here."""
 
 
 def read_token(file: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
     """The token of `file`, else of RINGLEADER_PAGE_TOKEN, else None. Raises ValueError for one that is too
     short to keep anybody out, and for a file that cannot be read."""
     if file is not None:
-        try:
-            found = file.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not text"
-            raise ValueError(f"the token file {file} cannot be read: {reason}") from None
-        where = str(file)
-    else:
-        found = (os.environ if environ is None else environ).get(TOKEN_VARIABLE, "").strip()
-        where = TOKEN_VARIABLE
-        if not found:
-            return None
-    if len(found) < TOKEN_MIN_CHARS or not found.isascii() or not found.isprintable():
-        raise ValueError(
-            f"the token in {where} has to be {TOKEN_MIN_CHARS} or more printable ASCII characters"
-        )
-    return found
+        return http_server.read_token(file)
+    found = (os.environ if environ is None else environ).get(TOKEN_VARIABLE, "").strip()
+    return checked_token(found, TOKEN_VARIABLE) if found else None
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens on `host`."""
-    if host == "localhost":
-        return True
+def page_tls(certificate: Path | None, client_authority: Path | None = None) -> Tls | None:
+    """TLS with the key and certificates in that file; with `client_authority`, for those alone who show a
+    certificate of one of these. None without a certificate. Raises ValueError, one sentence."""
+    if certificate is None:
+        if client_authority is not None:
+            raise ValueError("certificates are shown over TLS: give one of the page, too")
+        return None
+    auth: Literal["none", "required"] = "none" if client_authority is None else "required"
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        return Tls(
+            TlsSettings(
+                ssl_keystore_location=certificate,
+                ssl_truststore_location=client_authority,
+                ssl_client_auth=auth,
+            )
+        )
+    except ValueError as error:
+        said = str(error)
+    for name, word in _TLS_WORDS.items():
+        said = said.replace(name, word)
+    raise ValueError(said)
 
 
-def check_address(host: str, token: str | None) -> None:
-    """Raises ValueError where `host` is more than loopback and nobody is asked for a token."""
-    if token is None and not is_loopback(host):
+def check_address(host: str, token: str | None, tls: Tls | None = None) -> None:
+    """Raises ValueError where `host` is more than loopback and nobody is asked for a token or a
+    certificate."""
+    asks = token is not None or (tls is not None and tls.settings.ssl_client_auth == "required")
+    if not asks and not is_loopback(host):
         raise ValueError(
             f"{host} can be reached from other machines: give --token-file FILE (or {TOKEN_VARIABLE}), "
             f"or listen on 127.0.0.1"
@@ -89,7 +98,8 @@ class Guard:
     def __init__(self, app: ASGIApp, *, token: str | None = None, names: Iterable[str] = ()) -> None:
         self._app = app
         self._token = token
-        self._names = {"localhost", socket.gethostname().lower(), *(name.lower() for name in names)}
+        names = ("localhost", socket.gethostname(), *names)
+        self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -100,8 +110,6 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
                 headers.setdefault("Cache-Control", "no-cache" if path.startswith("/static/") else "no-store")
             await send(message)
 
@@ -112,7 +120,7 @@ class Guard:
         """None: the application may answer."""
         if len(request.scope.get("raw_path", b"")) + len(request.scope["query_string"]) > URL_MAX_BYTES:
             return refusal(414, f"An address has at most {URL_MAX_BYTES} bytes here.")
-        if not self._is_ours(request.headers):
+        if not asks_for(request.headers, self._names):
             return refusal(
                 421, "This is not a name of this page: ask by address, or start it with --page-name."
             )
@@ -125,18 +133,8 @@ class Guard:
             return refusal(401, "The token is missing: Authorization: Bearer TOKEN, or sign in on the page.")
         return None
 
-    def _is_ours(self, headers: Headers) -> bool:
-        host = headers.get("host", "").lower()
-        name = host[1:].split("]")[0] if host.startswith("[") else host.rsplit(":", 1)[0]
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return name in self._names
-        return True
-
     def _knows(self, request: Request, token: str) -> bool:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
+        if bears(request.headers, token):
             return True
         until, _, mac = request.cookies.get(COOKIE, "").partition(".")
         return (
@@ -161,7 +159,12 @@ class Guard:
         until = str(int(time.time()) + SIGNED_IN_S)
         answer = JSONResponse({"signed_in": True})
         answer.set_cookie(
-            COOKIE, f"{until}.{_mac(token, until)}", max_age=SIGNED_IN_S, httponly=True, samesite="strict"
+            COOKIE,
+            f"{until}.{_mac(token, until)}",
+            max_age=SIGNED_IN_S,
+            httponly=True,
+            samesite="strict",
+            secure=request.scope["scheme"] == "https",
         )
         return answer
 

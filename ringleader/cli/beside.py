@@ -23,16 +23,26 @@ STOP_S = 5.0
 NICENESS = 10
 
 
-def arguments(address: str, token_file: Path | None) -> list[str]:
+def arguments(
+    address: str,
+    token_file: Path | None,
+    certificate: Path | None = None,
+    client_authority: Path | None = None,
+) -> list[str]:
     """What the watcher is started with, but for where the daemon is. Raises ValueError for what it would
     refuse."""
     from ringleader.clients.connection.cluster import parse_bootstrap
-    from ringleader.insight.web import check_address, read_token
+    from ringleader.insight.web import check_address, page_tls, read_token
 
     [(host, _)] = parse_bootstrap([address])
-    check_address(host, read_token(token_file))
-    given = ["--page", address]
-    return given if token_file is None else [*given, "--token-file", str(token_file)]
+    check_address(host, read_token(token_file), page_tls(certificate, client_authority))
+    given = {
+        "--page": address,
+        "--token-file": token_file,
+        "--page-certificate": certificate,
+        "--page-client-authority": client_authority,
+    }
+    return [str(word) for option in given.items() if option[1] is not None for word in option]
 
 
 @asynccontextmanager

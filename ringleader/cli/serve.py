@@ -9,7 +9,7 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -122,6 +122,26 @@ UiTokenFileOption = Annotated[
         "RINGLEADER_PAGE_TOKEN.",
     ),
 ]
+UiCertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ui-certificate",
+        envvar="RINGLEADER_UI_CERTIFICATE",
+        metavar="FILE",
+        dir_okay=False,
+        help="The page speaks TLS, with the key and certificates in this file (PEM).",
+    ),
+]
+UiClientAuthorityOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ui-client-authority",
+        envvar="RINGLEADER_UI_CLIENT_AUTHORITY",
+        metavar="FILE",
+        dir_okay=False,
+        help="Only who shows a certificate of this authority (PEM) may come to the page.",
+    ),
+]
 
 
 def serve() -> None:
@@ -149,6 +169,8 @@ def _serve_with(
     config: ConfigOption = None,
     ui: UiOption = None,
     ui_token_file: UiTokenFileOption = None,
+    ui_certificate: UiCertificateOption = None,
+    ui_client_authority: UiClientAuthorityOption = None,
     **flags: Any,
 ) -> None:
     from ringleader.cli.logs import set_up_logs
@@ -168,7 +190,12 @@ def _serve_with(
     if settings.log_level != "debug":
         # A node in front of a cluster says itself what it makes of its membership there.
         logging.getLogger("ringleader.clients.group").setLevel(logging.ERROR)
-    code = _run(settings, _page_arguments(ui, ui_token_file))
+    files = {
+        "--ui-token-file": ui_token_file,
+        "--ui-certificate": ui_certificate,
+        "--ui-client-authority": ui_client_authority,
+    }
+    code = _run(settings, _page_arguments(ui, files))
     if code:
         raise typer.Exit(code)
 
@@ -177,16 +204,16 @@ def _is_plaintext(listener: Listener) -> bool:
     return listener.security_protocol == "PLAINTEXT"
 
 
-def _page_arguments(ui: str | None, token_file: Path | None) -> list[str] | None:
+def _page_arguments(ui: str | None, files: Mapping[str, Path | None]) -> list[str] | None:
     """None: no page."""
     if ui is None:
-        if token_file is not None:
-            fail("--ui-token-file: there is no page to ask for it; give --ui HOST:PORT, too.", WRONG_INPUT)
+        for option in (one for one, file in files.items() if file is not None):
+            fail(f"{option}: there is no page to ask for it; give --ui HOST:PORT, too.", WRONG_INPUT)
         return None
     from ringleader.cli.beside import arguments
 
     try:
-        return arguments(ui, token_file)
+        return arguments(ui, *files.values())
     except ValueError as error:
         fail(f"--ui: {error}.", WRONG_INPUT)
 

@@ -29,6 +29,7 @@ from ringleader.cli.common import (
 from ringleader.cli.times import duration_ms
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.security.tls import Tls
     from ringleader.insight.feed.watcher import Progress, Watcher
     from ringleader.insight.model import Event, Rebalance
 
@@ -118,6 +119,24 @@ def watch(
             show_default=False,
         ),
     ] = None,
+    page_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="The page speaks TLS, with the key and certificates in this file (PEM).",
+            show_default=False,
+        ),
+    ] = None,
+    page_client_authority: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Only who shows a certificate of this authority (PEM) may come to the page.",
+            show_default=False,
+        ),
+    ] = None,
     utc: Annotated[bool, typer.Option("--utc", help="Print exact times, in UTC.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for each line, for programs.")
@@ -135,7 +154,9 @@ def watch(
     age_ms, size = _age_ms(keep), _size(max_size)
     groups = frozenset(group or ())
     show = _as_json if as_json else _Text(utc)
-    served = None if no_page else _page(page, page_name or [], token_file)
+    served = (
+        None if no_page else _page(page, page_name or [], token_file, page_certificate, page_client_authority)
+    )
 
     async def run() -> None:
         watcher = Watcher(
@@ -187,6 +208,7 @@ class Page(NamedTuple):
     port: int
     names: list[str]
     token: str | None
+    tls: Tls | None
     wanted: bool
     """It was asked for by name."""
 
@@ -194,7 +216,7 @@ class Page(NamedTuple):
 async def _serve(stack: AsyncExitStack, path: Path, served: Page) -> None:
     from ringleader.insight.web import page
 
-    shown = page(path, served.host, served.port, token=served.token, names=served.names)
+    shown = page(path, served.host, served.port, token=served.token, names=served.names, tls=served.tls)
     try:
         url = await stack.enter_async_context(shown)
     except OSError as error:
@@ -330,17 +352,24 @@ def _printable(text: str) -> str:
 # ---- options ----
 
 
-def _page(address: str | None, names: list[str], token_file: Path | None) -> Page:
+def _page(
+    address: str | None,
+    names: list[str],
+    token_file: Path | None,
+    certificate: Path | None,
+    client_authority: Path | None,
+) -> Page:
     from ringleader.clients.connection.cluster import parse_bootstrap
-    from ringleader.insight.web import check_address, read_token
+    from ringleader.insight.web import check_address, page_tls, read_token
 
     try:
         [(host, port)] = parse_bootstrap([address or PAGE_ADDRESS])
         token = read_token(token_file)
-        check_address(host, token)
+        tls = page_tls(certificate, client_authority)
+        check_address(host, token, tls)
     except ValueError as error:
         fail(f"--page: {error}.", WRONG_INPUT)
-    return Page(host, port, names, token, address is not None)
+    return Page(host, port, names, token, tls, address is not None)
 
 
 def _age_ms(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ async def ask(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
+    tls: ssl.SSLContext | None = None,
     **params: str | float,
 ) -> Answer:
     """One request on a connection of its own."""
@@ -38,7 +40,11 @@ async def ask(
     query = f"?{urlencode(params)}" if params else ""
 
     def send() -> Answer:
-        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
+        connection = (
+            http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
+            if tls is None
+            else http.client.HTTPSConnection(str(place.hostname), place.port, timeout=60, context=tls)
+        )
         try:
             connection.request(method, f"{path}{query}", body, dict(headers or {}))
             response = connection.getresponse()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
+import ssl
 from pathlib import Path
 
 import pytest
 
-from ringleader.insight.web import check_address, page, read_token
+from ringleader.insight.web import check_address, page, page_tls, read_token
 from ringleader.insight.web.guard import COOKIE
 from tests.insight.web.asking import ask
+from tests.support.certificates import Certificates
 
 TOKEN = "correct-horse-battery"
 
@@ -106,6 +109,43 @@ async def test_an_address_beyond_this_machine_needs_a_token(recent: Path) -> Non
     check_address("0.0.0.0", TOKEN)
     for loopback in ("127.0.0.1", "localhost", "::1", "127.3.4.5"):
         check_address(loopback, None)
+
+
+async def test_over_tls_a_certificate_stands_for_the_token(recent: Path, tmp_path: Path) -> None:
+    made = Certificates(tmp_path / "certificates")
+    tls = page_tls(made.server, made.authority)
+    async with page(recent, "127.0.0.1", tls=tls) as url:
+        assert url.startswith("https://127.0.0.1:")
+        known = made.client_tls(made.issued("ann"))
+        answer = await ask(url, "/api/cluster", tls=known)
+        assert (answer.status, answer.headers["strict-transport-security"]) == (200, "max-age=31536000")
+        with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+            await ask(url, "/api/cluster", tls=made.client_tls())
+    check_address("0.0.0.0", None, tls)
+    with pytest.raises(ValueError, match="can be reached from other machines"):
+        check_address("0.0.0.0", None, page_tls(made.server))
+
+
+async def test_over_tls_the_cookie_is_for_tls_alone(recent: Path, tmp_path: Path) -> None:
+    made = Certificates(tmp_path / "certificates")
+    async with page(recent, token=TOKEN, tls=page_tls(made.server)) as url:
+        signed = await ask(url, "/api/session", method="POST", body=TOKEN.encode(), tls=made.client_tls())
+    assert "; Secure" in signed.headers["set-cookie"]
+
+
+def test_what_is_no_certificate_is_said_in_the_words_of_the_page(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.write_text("")
+    made = Certificates(tmp_path / "certificates")
+    for certificate, authority, text in (
+        (None, made.authority, "certificates are shown over TLS: give one of the page, too"),
+        (tmp_path / "none.pem", None, "^the page's certificate: No such file"),
+        (empty, None, "^the page's certificate: .* is not PEM"),
+        (made.server, empty, "^the authority of certificates: .* is not PEM"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            page_tls(certificate, authority)
+    assert page_tls(None) is None
 
 
 async def test_a_port_that_is_taken_is_an_os_error(recent: Path) -> None:
