@@ -22,6 +22,7 @@ from ringleader.coordinator.server.handlers.admin import ConfigOperation
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import broker_entries, configs_in_words, shown
 from ringleader.coordinator.server.run_queue import in_turns
+from ringleader.coordinator.server.throttle import mutations
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.schema import ZERO_UUID
@@ -64,7 +65,7 @@ class _Admin:
         """Each topic by itself; one that says which brokers are to have it is refused."""
         result = kafka.CreateTopicsResponseCreatableTopicResult
 
-        def refused(topic: kafka.CreateTopicsRequestCreatableTopic, code: int, text: str) -> Any:
+        def refused(topic: kafka.CreateTopicsRequestCreatableTopic, code: int, text: str | None) -> Any:
             return result(
                 name=topic.name,
                 error_code=code,
@@ -76,6 +77,8 @@ class _Admin:
 
         services = self._services
         counts = Counter(topic.name for topic in request.topics)
+        allowed = mutations(services, call)
+        refusal: tuple[int, str | None]
         wanted = []
         results = {}
         async for topic in in_turns(request.topics):
@@ -83,6 +86,8 @@ class _Admin:
                 refusal = _TWICE if counts[topic.name] > 1 else checks.CREATION_REFUSED
             elif topic.assignments:
                 refusal = ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS
+            elif not allowed.takes(max(1, topic.num_partitions)):
+                refusal = ErrorCode.THROTTLING_QUOTA_EXCEEDED, None
             else:
                 wanted.append(topic)
                 continue
@@ -111,6 +116,7 @@ class _Admin:
                 made.num_partitions = made.replication_factor = -1
                 made.configs = []
         self._relay.topology.suspect(topic.name for topic in response.topics)
+        response.throttle_time_ms = max(response.throttle_time_ms, allowed.throttle_ms)
         return response
 
     def delete_topics(self, call: Call, request: kafka.DeleteTopicsRequest) -> None:
@@ -136,11 +142,14 @@ class _Admin:
             kafka.DeleteTopicsRequestDeleteTopicState(name=name) for name in request.topic_names
         ]
         wanted = []
+        allowed = mutations(self._services, call)
         names = await self._looked_up(asked)
         async for topic in in_turns(asked):
             name = topic.name or names.get(topic.topic_id)
             try:
                 self._check_deletion(call, topic, names)
+                known = None if name is None else self._relay.topology.describe(name)
+                allowed.take(1 if known is None else known.partitions)
             except KafkaError as error:
                 if not checks.may_delete(self._services, call, Operation.DESCRIBE, name or "", quietly=True):
                     name = topic.name
@@ -163,6 +172,7 @@ class _Admin:
                 self._relay.topology.suspect([one.name])
                 await self._services.runtime.forget_topic(one.name)
         response.responses += refused
+        response.throttle_time_ms = max(response.throttle_time_ms, allowed.throttle_ms)
         return response
 
     async def _looked_up(
@@ -209,7 +219,9 @@ class _Admin:
         refused = []
         wanted = []
         counts = Counter(topic.name for topic in request.topics)
+        allowed = mutations(self._services, call)
         async for topic in in_turns(request.topics):
+            known = self._relay.topology.describe(topic.name)
             if not self._services.may(call, Operation.ALTER, ResourceType.TOPIC, topic.name):
                 twice = counts[topic.name] > 1
                 refused.append(result(topic.name, *(_TWICE if twice else _PARTITIONS_REFUSED)))
@@ -217,6 +229,8 @@ class _Admin:
                 refused.append(result(topic.name, ErrorCode.INVALID_TOPIC_EXCEPTION, _OWN))
             elif topic.assignments:
                 refused.append(result(topic.name, ErrorCode.INVALID_REPLICA_ASSIGNMENT, _ASSIGNMENTS))
+            elif not allowed.takes(max(1, topic.count - (0 if known is None else known.partitions))):
+                refused.append(result(topic.name, ErrorCode.THROTTLING_QUOTA_EXCEEDED, None))
             else:
                 wanted.append(topic)
         response = kafka.CreatePartitionsResponse()
@@ -235,6 +249,7 @@ class _Admin:
                 self._services.changed(call, "partitions added", one.name, f"{before}-> {totals[one.name]}")
         response.results += refused
         self._relay.topology.suspect(one.name for one in response.results)
+        response.throttle_time_ms = max(response.throttle_time_ms, allowed.throttle_ms)
         return response
 
     async def _ask_controller(self, call: Call, message: Any, timeout_ms: int = 0) -> Any:

@@ -246,14 +246,20 @@ class Mutations:
 
     def take(self, partitions: int) -> None:
         """So many are about to be made or deleted. Raises KafkaError: THROTTLING_QUOTA_EXCEEDED."""
+        if not self.takes(partitions):
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+
+    def takes(self, partitions: int) -> bool:
+        """Likewise; whether that may be."""
         if self._bucket is None:
-            return
+            return True
         now_ms = self._now_ms()
         if self._strict:
             self._refused_ms = max(self._refused_ms, self._bucket.throttle_ms(now_ms))
             if self._refused_ms:
-                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+                return False
         self._bucket.record(partitions, now_ms)
+        return True
 
     @property
     def throttle_ms(self) -> int:

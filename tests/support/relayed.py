@@ -121,7 +121,8 @@ async def _node(
         relay = Relay(cluster, chosen)
         await relay.start()
         authorizer = None if security is None else security.authorizer
-        server = Server(chosen, runtime, authorizer=authorizer)
+        quotas = None if security is None else security.quotas
+        server = Server(chosen, runtime, authorizer=authorizer, quotas=quotas)
         services = Services(
             settings=chosen,
             runtime=runtime,

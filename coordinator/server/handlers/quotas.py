@@ -7,10 +7,8 @@ import math
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 
-from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.security.directory import Security
-from ringleader.coordinator.security.exchange import told_name
 from ringleader.coordinator.security.quotas import (
     CLIENT_ID,
     IP,
@@ -22,6 +20,7 @@ from ringleader.coordinator.security.quotas import (
     Entity,
     Quota,
     Values,
+    from_key,
     to_key,
 )
 from ringleader.coordinator.server.handlers import Call, Handler, Services, tell
@@ -36,7 +35,6 @@ WHOLE: Mapping[str, tuple[float, str]] = {
     Quota.CONNECTION_CREATION_RATE: (2.0**31 - 1, "an INT"),
 }
 """Of quotas that have no fraction: the largest, and what Kafka calls such numbers."""
-LOGGED_ENTITIES = 10
 
 _Described = kafka.DescribeClientQuotasResponseEntryData
 
@@ -127,9 +125,10 @@ class _Quotas:
             await self._security.store.change("quotas", changed)
         except KafkaError as error:
             return dict.fromkeys(changed, error)
-        some = ", ".join(told_name(key) for key in list(changed)[:LOGGED_ENTITIES])
-        by = str(call.connection.principal)
-        get_log().info("quotas altered", by=by, number=len(changed), entities=some)
+        for key, values in changed.items():
+            subject = ", ".join(f"{kind} {name or 'by default'}" for kind, name in from_key(key).items())
+            has = ", ".join(f"{name}={value:g}" for name, value in (values or {}).items())
+            self._services.changed(call, "quotas altered" if has else "quotas removed", subject, has)
         return {}
 
     def _changed(self, entity: Entity, asked: kafka.AlterClientQuotasRequestEntryData) -> Values:
