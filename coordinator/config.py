@@ -249,7 +249,16 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         "missing, with `offsets.topic.num.partitions`.",
     )
     cluster_replication_factor: int = Field(
-        3, ge=1, le=32_767, description="Replicas of `cluster.groups.topic` when it is made."
+        3,
+        ge=1,
+        le=32_767,
+        description="Replicas of `cluster.groups.topic` and `cluster.security.topic` when they are made.",
+    )
+    cluster_security_topic: str = Field(
+        "__ringleader_security",
+        pattern=r"^[a-zA-Z0-9._-]{1,249}$",
+        description="The compacted topic on the cluster that holds users, ACLs and quotas of all nodes; made "
+        "when it is missing, with one partition. Nodes show it to nobody, and nobody else should read it.",
     )
     cluster_transactional_id_prefix: str = Field(
         "__ringleader",
@@ -542,8 +551,6 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
             )
 
     def _check_sasl(self, listener: Listener) -> None:
-        if self.cluster:
-            raise ValueError(f"{listener}: one of several nodes does not know users as yet")
         own = self.for_listener(listener)
         if not own.mechanisms(listener):
             raise ValueError(
@@ -627,10 +634,8 @@ def load_settings(
         raise SettingsError("group.min.session.timeout.ms is larger than group.max.session.timeout.ms.")
     if settings.cluster and "node_id" not in values:
         raise SettingsError("cluster needs node.id: give each node of the cluster a number of its own.")
-    if settings.cluster and settings.authorizer != "none":
-        raise SettingsError(
-            "authorizer is for a node by itself as yet: in a cluster nothing would be checked."
-        )
+    if settings.cluster_security_topic == settings.cluster_groups_topic:
+        raise SettingsError("cluster.security.topic is another topic than cluster.groups.topic.")
     if settings.cluster and settings.topic:
         raise SettingsError("topic is for a node by itself: make topics of a cluster with its own tools.")
     try:

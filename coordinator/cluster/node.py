@@ -33,8 +33,9 @@ from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.serving import ServingNode, StartError, authorizer_of, quotas_of
 from ringleader.coordinator.storage.base import Storage, StorageError
-from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
+from ringleader.coordinator.storage.kafka import Claim, KafkaStorage, TopicStore
 from ringleader.coordinator.topics import DamagedError
+from ringleader.protocol.errors import KafkaError
 from ringleader.protocol.messages import MetadataRequest
 
 START_TIMEOUT_S = 30.0
@@ -60,7 +61,7 @@ class ClusterNode(ServingNode):
     It keeps nothing that would have to outlive it. Nothing is printed; see `logs` for where log lines go.
     """
 
-    refusals = (StorageError, ClientError, DamagedError)
+    refusals = (StorageError, ClientError, DamagedError, KafkaError)
 
     def __init__(
         self,
@@ -73,23 +74,24 @@ class ClusterNode(ServingNode):
         """`storage`, `security_store`: others than the topics on the cluster. Raises ValueError for
         `cluster_properties` that cannot be used."""
         super().__init__(settings, log)
-        authorizer = authorizer_of(settings)
-        quotas = quotas_of(settings)
-        self.security = None if security_store is None else Security(security_store, authorizer, quotas)
         properties = {} if settings.cluster_properties is None else properties_of(settings.cluster_properties)
         self._access = security_from_properties(properties)
         self._storage = storage
+        self._security_store = security_store
         self._node_id = settings.node_id
         self.map: ClusterMap | None = None
         """The newest that it has."""
         self._info: NodeInfo
         self._cluster: Cluster
+        self.security: Security | None = None
+        """Set by `start`."""
         self._membership: Membership
         self.runtime: GroupRuntime
         self.ownership: Ownership
         self.server: Server
         self._suspicion = Suspicion(settings.node_id)
-        self._pings = Pings(settings.node_id, self._suspicion)
+        asks = settings.served()[0].security_protocol.sasl
+        self._pings = Pings(settings.node_id, self._suspicion, sasl=asks)
         self._loads: dict[int, float] = {}
         self._written: dict[int, int] = {}
         self._told: frozenset[int] = frozenset()
@@ -160,12 +162,12 @@ class ClusterNode(ServingNode):
             on_failed=self._stop_serving,
             log=self.log,
         )
-        security = self.security
-        if security is not None:
-            await security.start()
-        authorizer = None if security is None else security.authorizer
-        quotas = None if self.security is None else self.security.quotas
-        self.server = Server(settings, self.runtime, log=self.log, authorizer=authorizer, quotas=quotas)
+        store = self._security_store or self._topic_store()
+        security = self.security = Security(store, authorizer_of(settings), quotas_of(settings))
+        await security.start()
+        self.server = Server(
+            settings, self.runtime, log=self.log, authorizer=security.authorizer, quotas=security.quotas
+        )
         self._measure(self.server, self.runtime)
         about = await self._cluster.send(None, plain(MetadataRequest(topics=[])))
         relay = Relay(self._cluster, settings)
@@ -182,10 +184,10 @@ class ClusterNode(ServingNode):
             find_topics=relay.topology.find,
             withheld_ids=relay.withheld_ids,
             security=security,
+            withheld=frozenset((settings.cluster_security_topic,)),
             audit=Audit(self.log, monotonic_ms),
         )
-        if security is not None:
-            self.server.sasl = Sasl(security.users, await self._token_keys())
+        self.server.sasl = Sasl(security.users, await self._token_keys())
         [listener] = await self.server.bind()
         self.host, self.port = listener.address
         self._info = NodeInfo(self._node_id, *listener.advertised, version("ringleader"))
@@ -223,6 +225,16 @@ class ClusterNode(ServingNode):
             tls=self._access.tls,
             sasl=self._access.sasl,
             log=self.log,
+        )
+
+    def _topic_store(self) -> SecurityStore:
+        settings = self.settings
+        return TopicStore(
+            self._cluster,
+            settings.cluster_security_topic,
+            settings.cluster_replication_factor,
+            self._stop_serving,
+            self.log,
         )
 
     async def _stop(self) -> None:

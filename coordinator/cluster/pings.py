@@ -1,4 +1,5 @@
-"""Pings between nodes, in Kafka's own protocol: ApiVersions on a connection that is kept."""
+"""Pings between nodes, in Kafka's own protocol: ApiVersions on a connection that is kept; on one for each where
+whoever asks more has to say who they are."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ RECONNECT_S = 0.05
 class Pings:
     """Pings all other nodes of the map, and tells `suspicion` what came of it."""
 
-    def __init__(self, node_id: int, suspicion: Suspicion) -> None:
+    def __init__(self, node_id: int, suspicion: Suspicion, *, sasl: bool = False) -> None:
+        """`sasl`: who connects to nodes has to authenticate."""
+        self._sasl = sasl
         self._suspicion = suspicion
         self._node_id = node_id
         self._client_id = f"ringleader-node-{node_id}"
@@ -81,7 +84,11 @@ class Pings:
                 with contextlib.suppress(asyncio.CancelledError, OSError, EOFError, ValueError):
                     await answer
             self._suspicion.heard(node.node_id)
+            if self._sasl:
+                writer.close()
             await asyncio.sleep(PING_INTERVAL_S)
+            if self._sasl:
+                return
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:

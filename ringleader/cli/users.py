@@ -1,16 +1,19 @@
-"""``ringleader users``: who may log in by SCRAM and PLAIN. Works against any Kafka that keeps SCRAM users."""
+"""``ringleader users``: who may log in by SCRAM and PLAIN. Works against any Kafka that keeps SCRAM users,
+and on what a daemon or nodes keep, when nobody can log in yet."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import typer
 
-from ringleader.cli.asking import ask
+from ringleader.cli.asking import NOWHERE, ask, security_of, servers_of
 from ringleader.cli.common import (
     BOOTSTRAP,
     NONE,
@@ -31,6 +34,46 @@ if TYPE_CHECKING:
 PREFIX = "SCRAM-"
 PASSWORD_FILE_MAX_BYTES = 65_536
 
+T = TypeVar("T")
+
+
+class _OnCluster(NamedTuple):
+    """Where nodes keep users."""
+
+    bootstrap: str
+    properties: Path | None
+    topic: str
+    replicas: int
+
+    def run(self, work: Callable[[Security], Awaitable[T]]) -> T:
+        """What goes wrong ends the command with one sentence."""
+        from ringleader.clients.connection.cluster import Cluster
+        from ringleader.clients.errors import ClientError
+        from ringleader.coordinator.security.directory import Security
+        from ringleader.coordinator.storage.base import StorageError
+        from ringleader.coordinator.storage.kafka import TopicStore
+        from ringleader.protocol.errors import KafkaError
+
+        logging.getLogger("ringleader.clients").addHandler(NOWHERE)
+        servers_of(self.bootstrap, "--cluster")
+        _, access = security_of(self.properties, "--cluster-properties")
+
+        async def done() -> T:
+            async with Cluster(self.bootstrap, tls=access.tls, sasl=access.sasl) as cluster:
+                await cluster.ready(TIMEOUT_S)
+                security = Security(TopicStore(cluster, self.topic, self.replicas))
+                try:
+                    await security.start()
+                    return await work(security)
+                finally:
+                    await security.store.close()
+
+        try:
+            return asyncio.run(done())
+        except (ClientError, StorageError, KafkaError, OSError) as error:
+            fail(f"{str(error).rstrip('.')}.")
+
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Add, list and remove users with SCRAM credentials, of Ringleader or of any Kafka.\n\n"
@@ -44,16 +87,19 @@ app = typer.Typer(
 ADD_HELP = (
     "Add a user, or give it another password. The password is asked for, or read from a file or standard "
     "input (the first line); it is kept salted, and never sent.\n\n"
-    "With --data-dir into the directory of a daemon that does not run: how the first user comes to be.\n\n"
+    "With --data-dir into the directory of a daemon that does not run, with --cluster into the topic that "
+    "nodes have on a Kafka cluster: how the first user comes to be.\n\n"
     "Examples:\n\n"
     "  ringleader users add admin --data-dir /var/lib/ringleader\n\n"
+    "  ringleader users add admin --cluster k1:9092,k2:9092 --cluster-properties nodes.properties\n\n"
     "  ringleader users add alice --password-file alice.password --command-config admin.properties"
 )
 LIST_HELP = (
     "List all users, with the mechanisms that each has credentials for.\n\n"
     "Examples:\n\n"
     "  ringleader users list --command-config admin.properties\n\n"
-    "  ringleader users list --json | jq -r '.[].user'"
+    "  ringleader users list --json | jq -r '.[].user'\n\n"
+    "  ringleader users list --cluster k1:9092,k2:9092"
 )
 REMOVE_HELP = (
     "Remove users: nobody logs in as them any more. Connections that are through stay until their session is "
@@ -62,6 +108,49 @@ REMOVE_HELP = (
     "  ringleader users remove alice --command-config admin.properties\n\n"
     "  ringleader users remove alice bob"
 )
+
+TIMEOUT_S = 10.0
+
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        parser=utf8,
+        metavar="HOST:PORT[,...]",
+        help="Brokers of the Kafka cluster that keeps users for nodes, instead of asking a server.",
+    ),
+]
+PropertiesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster-properties",
+        envvar="RINGLEADER_CLUSTER_PROPERTIES",
+        metavar="FILE",
+        help="With --cluster: TLS and SASL, as for `ringleader serve`.",
+    ),
+]
+TopicOption = Annotated[
+    str,
+    typer.Option(
+        "--cluster-security-topic",
+        parser=utf8,
+        envvar="RINGLEADER_CLUSTER_SECURITY_TOPIC",
+        metavar="TOPIC",
+        help="With --cluster: where the nodes keep users; made if it is missing.",
+    ),
+]
+SECURITY_TOPIC = "__ringleader_security"
+ReplicationOption = Annotated[
+    int,
+    typer.Option(
+        "--cluster-replication-factor",
+        envvar="RINGLEADER_CLUSTER_REPLICATION_FACTOR",
+        metavar="NUMBER",
+        min=1,
+        help="With --cluster: replicas of that topic when it is made.",
+    ),
+]
+REPLICAS = 3
 
 MechanismOption = Annotated[
     list[str] | None,
@@ -90,14 +179,23 @@ def add(
     ] = None,
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
+    cluster: ClusterOption = None,
+    cluster_properties: PropertiesOption = None,
+    cluster_security_topic: TopicOption = SECURITY_TOPIC,
+    cluster_replication_factor: ReplicationOption = REPLICAS,
 ) -> None:
     """Add a user, or give it another password."""
     hashes = _hashes(mechanism)
+    if data_dir is not None and cluster is not None:
+        fail("Give --data-dir or --cluster, not both.", WRONG_INPUT)
     if not user:
         fail("A user has a name.", WRONG_INPUT)
     password = _password(password_file)
     if data_dir is not None:
         _add_here(data_dir, user, password, hashes, iterations)
+    elif cluster is not None:
+        nodes = _OnCluster(cluster, cluster_properties, cluster_security_topic, cluster_replication_factor)
+        nodes.run(lambda security: _add(security, user, password, hashes, iterations))
     else:
 
         async def question(admin: Admin) -> None:
@@ -113,13 +211,27 @@ def list_users(
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
     as_json: JsonOption = False,
+    cluster: ClusterOption = None,
+    cluster_properties: PropertiesOption = None,
+    cluster_security_topic: TopicOption = SECURITY_TOPIC,
+    cluster_replication_factor: ReplicationOption = REPLICAS,
 ) -> None:
     """List all users."""
 
     async def question(admin: Admin) -> dict[str, dict[str, int]]:
         return await admin.scram_users()
 
-    found = ask(bootstrap_server, question, command_config)
+    async def kept(security: Security) -> dict[str, dict[str, int]]:
+        return {
+            user: {name.removeprefix(PREFIX): one.iterations for name, one in known.items()}
+            for user, known in security.users.known().items()
+        }
+
+    if cluster is not None:
+        nodes = _OnCluster(cluster, cluster_properties, cluster_security_topic, cluster_replication_factor)
+        found = nodes.run(kept)
+    else:
+        found = ask(bootstrap_server, question, command_config)
     rows = [
         {"user": user, "mechanisms": {PREFIX + name: found[user][name] for name in sorted(found[user])}}
         for user in sorted(found)
@@ -141,6 +253,10 @@ def remove(
     ],
     bootstrap_server: BootstrapOption = BOOTSTRAP,
     command_config: CommandConfigOption = None,
+    cluster: ClusterOption = None,
+    cluster_properties: PropertiesOption = None,
+    cluster_security_topic: TopicOption = SECURITY_TOPIC,
+    cluster_replication_factor: ReplicationOption = REPLICAS,
 ) -> None:
     """Remove users."""
 
@@ -153,7 +269,17 @@ def remove(
                     await admin.delete_scram_user(user, hash_name=name)
         return missing
 
-    missing = ask(bootstrap_server, question, command_config)
+    async def kept(security: Security) -> list[str]:
+        missing = [user for user in users if user not in security.users.known()]
+        if not missing:
+            await security.users.change({user: {} for user in users})
+        return missing
+
+    if cluster is not None:
+        nodes = _OnCluster(cluster, cluster_properties, cluster_security_topic, cluster_replication_factor)
+        missing = nodes.run(kept)
+    else:
+        missing = ask(bootstrap_server, question, command_config)
     if missing:
         fail(f"There is no user {', '.join(missing)}; nobody was removed.")
     print(f"Removed {', '.join(dict.fromkeys(users))}.")
@@ -201,7 +327,13 @@ def _add_here(directory: Path, user: str, password: str, hashes: list[str], iter
         make_directory(directory)
         lock.acquire()
         Identity.find(directory, ())
-        asyncio.run(_add(Security(FileStore(directory / FILE)), user, password, hashes, iterations))
+
+        async def added() -> None:
+            security = Security(FileStore(directory / FILE))
+            await security.start()
+            await _add(security, user, password, hashes, iterations)
+
+        asyncio.run(added())
     except StorageError as error:
         fail(f"{str(error).rstrip('.')}: stop the daemon, or leave --data-dir out and ask it.")
     except (KafkaError, OSError) as error:
@@ -214,13 +346,9 @@ async def _add(security: Security, user: str, password: str, hashes: list[str], 
     from ringleader.coordinator.security.scram import MECHANISMS, Credential, salt_password
     from ringleader.coordinator.security.users import fresh_salt
 
-    await security.start()
-    try:
-        known = dict(security.users.known().get(user, {}))
-        for name in hashes:
-            kind, salt = MECHANISMS[PREFIX + name], fresh_salt()
-            salted = salt_password(kind, password.encode(), salt, iterations)
-            known[kind.name] = Credential.salted(kind, iterations, salt, salted)
-        await security.users.change({user: known})
-    finally:
-        await security.store.close()
+    known = dict(security.users.known().get(user, {}))
+    for name in hashes:
+        kind, salt = MECHANISMS[PREFIX + name], fresh_salt()
+        salted = salt_password(kind, password.encode(), salt, iterations)
+        known[kind.name] = Credential.salted(kind, iterations, salt, salted)
+    await security.users.change({user: known})

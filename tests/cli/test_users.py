@@ -10,6 +10,7 @@ import pytest
 
 from ringleader.cli import run
 from ringleader.coordinator.security.store import FILE
+from ringleader.testing import Coordinator
 from tests.support.command import Done, run_command, run_here
 from tests.support.daemon import Daemon
 
@@ -99,6 +100,31 @@ def test_a_directory_in_use_is_left_alone(daemon: Daemon, secret: Path) -> None:
     assert "eve" not in (daemon.data_dir / FILE).read_text()
 
 
+def test_users_of_nodes_are_kept_in_a_topic_of_the_cluster(secret: Path, tmp_path: Path) -> None:
+    with Coordinator() as kafka:
+        where = ["--cluster", kafka.bootstrap, "--cluster-replication-factor", "1"]
+        add = ["users", "add", "admin", "--password-file", str(secret)]
+        assert run_here(None, *add, *where) == Done(0, "User admin may log in by SCRAM-SHA-512.\n", "")
+        more = ["--mechanism", "SCRAM-SHA-256", "--iterations", "8192"]
+        assert run_here(None, *add, *more, *where).code == 0
+        listed = run_here(None, "users", "list", "--json", *where)
+        assert json.loads(listed.out) == [
+            {"user": "admin", "mechanisms": {"SCRAM-SHA-256": 8192, "SCRAM-SHA-512": 4096}}
+        ]
+        refused = run_here(None, "users", "remove", "admin", "eve", *where)
+        assert refused == Done(1, "", "ringleader: There is no user eve; nobody was removed.\n")
+        assert run_here(None, "users", "remove", "admin", *where) == Done(0, "Removed admin.\n", "")
+        assert run_here(None, "users", "list", "--json", *where).out == "[]\n"
+        many = run_here(None, *add, "--cluster", kafka.bootstrap, "--cluster-security-topic", "other")
+        assert (many.code, many.out) == (1, "")
+        assert "cannot have cluster.replication.factor=3" in many.err
+        kafka.produce("__ringleader_security", b"?", key=b"users/x")
+        damaged = run_here(None, "users", "list", *where)
+        assert (damaged.code, damaged.out) == (1, "")
+        assert damaged.err.startswith("ringleader: topic __ringleader_security: the record 'users/x' cannot")
+        assert damaged.err.count("\n") == 1
+
+
 def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path, secret: Path) -> None:
     arguments = ("users", "add", "eve", "--data-dir", str(tmp_path / "d"), "--password-file", str(secret))
     assert run_here(None, *arguments).code == 0
@@ -117,6 +143,9 @@ def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path, secret: Path) -> N
         (["add", "eve", "--iterations", "1000"], "--iterations"),
         (["add", "eve", "--password-file", "/nowhere/at/all"], "--password-file /nowhere/at/all"),
         (["add", "", "--password-file", "/nowhere"], "A user has a name."),
+        (["add", "eve", "--data-dir", "d", "--cluster", "k:1"], "Give --data-dir or --cluster, not both."),
+        (["list", "--cluster", "k:x"], "--cluster: not an address of the form HOST:PORT: 'k:x'"),
+        (["list", "--cluster", "k:1", "--cluster-properties", "/nowhere"], "--cluster-properties: "),
         (["add"], "USER"),
         (["remove"], "USER"),
     ],

@@ -153,7 +153,7 @@ def test_variables_of_the_process_are_read_once_and_in_the_form_of_flags(
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        ({"authorizer": "acl", "cluster": ["b:9092"], "node_id": 2}, "authorizer is for a node by itself"),
+        ({"cluster_security_topic": "__ringleader_groups"}, "cluster.security.topic is another topic than"),
         ({"super_users": "User:a;b"}, "--super-users: give principals as User:NAME"),
         ({"authorizer": "yes"}, "--authorizer: "),
     ],

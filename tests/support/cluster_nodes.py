@@ -60,10 +60,13 @@ class Nodes:
             "node_id": node_id,
             "cluster": self._bootstrap,
             "listen": "127.0.0.1:0",
+            "cluster_replication_factor": 1,
             "group_initial_rebalance_delay_ms": 0,
             "shutdown_grace_ms": 0,
             **settings,
         }
+        if "listeners" in settings:
+            del told["listen"]
         node = ClusterNode(
             Settings(**told),
             storage=FencedStorage(self._log),

@@ -1,4 +1,5 @@
-"""The store of a node in a cluster of nodes: partitions of one compacted topic on a Kafka cluster.
+"""The stores of a node in a cluster of nodes: that of groups, in partitions of one compacted topic on a Kafka
+cluster, and that of users, ACLs and quotas, in another.
 
 Whoever owns a partition writes to it as one producer, whose epoch the cluster gives out: `ownership`. What
 it writes are plain idempotent batches: `writer`. No client library is used, as none lets a plain batch be
@@ -12,6 +13,7 @@ number, by whoever knows what became of those before it.
 from __future__ import annotations
 
 from ringleader.coordinator.storage.kafka.format import Claim
+from ringleader.coordinator.storage.kafka.security import TopicStore
 from ringleader.coordinator.storage.kafka.store import KafkaStorage
 
-__all__ = ["Claim", "KafkaStorage"]
+__all__ = ["Claim", "KafkaStorage", "TopicStore"]

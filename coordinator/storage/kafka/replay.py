@@ -9,7 +9,7 @@ from struct import Struct
 
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import RetriableError
-from ringleader.clients.model import EARLIEST, Node
+from ringleader.clients.model import EARLIEST, LATEST, Node
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.coordinator.storage.base import Failure, Row, StorageError
 from ringleader.coordinator.storage.kafka.asking import check, until
@@ -41,6 +41,10 @@ _LENGTH = Struct(">8xi")
 """How long a batch is, behind its base offset."""
 
 
+class BeyondEndError(RetriableError):
+    """The log ends before that offset: it has lost records, if they were there."""
+
+
 class Replay:
     """Reads partitions of one topic, while the next bytes are on their way."""
 
@@ -56,7 +60,7 @@ class Replay:
 
         def ask(offset: int) -> asyncio.Task[tuple[int, bytes]]:
             deadline_s = loop.time() + timeout_s
-            fetch = functools.partial(self._fetch, partition, offset)
+            fetch = functools.partial(self.fetch, partition, offset)
             return loop.create_task(until(deadline_s, f"reading {name}", fetch))
 
         asking = ask(0)
@@ -74,8 +78,9 @@ class Replay:
             asking.cancel()
             await asyncio.wait([asking])
 
-    async def _fetch(self, partition: int, offset: int) -> tuple[int, bytes]:
-        """Whole batches from that offset on, or from where the log begins. Raises ClientError."""
+    async def fetch(self, partition: int, offset: int) -> tuple[int, bytes]:
+        """Whole batches from that offset on, or from where the log begins; none, if none come for
+        FETCH_WAIT_MS. Raises ClientError; `BeyondEndError` for an offset that the log has not reached."""
         node = await self._leaders.found(partition)
         wanted = FetchRequestFetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
         message = FetchRequest(
@@ -97,19 +102,26 @@ class Replay:
                 begin = await self._begin(partition, node)
                 if begin > offset:
                     return begin, b""
-                raise RetriableError(f"offset {offset} is beyond its end")
+                raise BeyondEndError(f"offset {offset} is beyond its end")
             check(one.error_code, None, f"Read on topic {self._topic}")
         except RetriableError:
             self._leaders.moved()
             raise
         return offset, one.records or b""
 
+    async def end(self, partition: int) -> int:
+        """The offset after the last record that all replicas in sync have. Raises ClientError."""
+        return await self._listed(partition, await self._leaders.found(partition), LATEST)
+
     async def _begin(self, partition: int, node: Node) -> int:
+        return await self._listed(partition, node, EARLIEST)
+
+    async def _listed(self, partition: int, node: Node, time: int) -> int:
         place = self._topic, partition
-        request = list_offsets({place: EARLIEST})
+        request = list_offsets({place: time})
         answer = await self._leaders.ask(node, [partition], request, timeout_ms=ASK_MS, purpose="replay")
         found = listed_offsets(answer)[place]
-        check(found.code)
+        check(found.code, None, f"Describe on topic {self._topic}")
         return found.offset
 
 

@@ -1,9 +1,13 @@
-"""The groups' topic on the cluster: made when it is missing, refused when it would lose or mix up records."""
+"""The nodes' topics on the cluster: made when they are missing, refused when they would lose or mix up
+records."""
 
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.metadata import ClusterMetadata
@@ -31,6 +35,10 @@ IN_SYNC = 2
 SEGMENT_BYTES = 8 * 1024 * 1024
 """Of a topic that we make. What is in its newest segment is never compacted, and is replayed whole."""
 
+TOMBSTONES_MS = 86_400_000
+"""So long, at least, it is still to be read that something was removed: Kafka's default. Who was away for
+longer reads all anew (`security.REREAD_S`)."""
+
 _TOPIC, _BROKER = 2, 4
 """Resource types of DescribeConfigs."""
 
@@ -38,19 +46,30 @@ ASK_MS = 10_000
 """What a broker may take for an answer before another one is asked."""
 
 
-@dataclass(frozen=True)
-class GroupsTopic:
-    """What it is to be. `record_bytes`: the largest value of a record. `replicas`: when it is made."""
+class KeptTopic(ABC):
+    """What one is to be."""
 
     name: str
     partitions: int
     replicas: int
+    """When it is made."""
     record_bytes: int
+    """The largest record's."""
+    more: ClassVar[Mapping[str, str]] = {}
+    """Settings of one that we make, besides those of all."""
 
     @property
     def batch_bytes(self) -> int:
         """The least `max.message.bytes`."""
         return self.record_bytes + OVERHEAD_BYTES
+
+    @abstractmethod
+    def _other_partitions(self, count: int) -> str:
+        """What to do about another number of partitions."""
+
+    @abstractmethod
+    def _larger_records(self) -> str:
+        """What to do about records that it does not take."""
 
     async def found(self, cluster: Cluster, deadline_s: float) -> ClusterMetadata:
         """Where it is, after it was checked; it is made when it is missing. Raises `StorageError`: UNFIT for
@@ -59,10 +78,8 @@ class GroupsTopic:
         metadata = await until(deadline_s, doing, lambda: self._metadata(cluster, deadline_s))
         found = metadata.topics[self.name]
         if len(found.partitions) != self.partitions:
-            self._refuse(
-                f"has {len(found.partitions)} partitions, and offsets.topic.num.partitions is "
-                f"{self.partitions}: set it to {len(found.partitions)}, or name another cluster.groups.topic"
-            )
+            count = len(found.partitions)
+            self._refuse(f"has {count} partitions, and {self._other_partitions(count)}")
         configs = await until(
             deadline_s, doing, lambda: self._configs(cluster, _TOPIC, self.name, deadline_s)
         )
@@ -107,9 +124,7 @@ class GroupsTopic:
             )
         if int(configs["max.message.bytes"]) < self.batch_bytes:
             self._refuse(
-                f"has max.message.bytes={configs['max.message.bytes']}, less than the largest record "
-                f"of a group: set it to {self.batch_bytes} (group.max.record.bytes and {OVERHEAD_BYTES}), or "
-                "lower group.max.record.bytes"
+                f"has max.message.bytes={configs['max.message.bytes']}, less than {self._larger_records()}"
             )
 
     # ---- asking ----
@@ -132,6 +147,7 @@ class GroupsTopic:
             "segment.bytes": str(SEGMENT_BYTES),
             # A node whose clock is wrong can go on writing.
             "message.timestamp.type": "LogAppendTime",
+            **self.more,
         }
         topic = CreateTopicsRequestCreatableTopic(
             self.name,
@@ -176,3 +192,50 @@ class GroupsTopic:
         [found] = answer.results
         check(found.error_code, found.error_message, f"DescribeConfigs on {resource}")
         return {one.name: one.value for one in found.configs if one.value is not None}
+
+
+@dataclass(frozen=True)
+class GroupsTopic(KeptTopic):
+    """That of groups. `record_bytes`: the largest value of a record."""
+
+    name: str
+    partitions: int
+    replicas: int
+    record_bytes: int
+
+    def _other_partitions(self, count: int) -> str:
+        return (
+            f"offsets.topic.num.partitions is {self.partitions}: set it to {count}, or name another "
+            "cluster.groups.topic"
+        )
+
+    def _larger_records(self) -> str:
+        return (
+            f"the largest record of a group: set it to {self.batch_bytes} (group.max.record.bytes and "
+            f"{OVERHEAD_BYTES}), or lower group.max.record.bytes"
+        )
+
+
+@dataclass(frozen=True)
+class SecurityTopic(KeptTopic):
+    """That of users, ACLs and quotas. `record_bytes`: what is changed at once, at most."""
+
+    name: str
+    replicas: int
+    record_bytes: int
+    partitions = 1
+    more: ClassVar = {"delete.retention.ms": str(TOMBSTONES_MS)}
+
+    def _other_partitions(self, count: int) -> str:
+        return "needs one: name another cluster.security.topic"
+
+    def _larger_records(self) -> str:
+        return f"the largest change of users and ACLs: set it to {self.batch_bytes}"
+
+    def _check(self, configs: dict[str, str], replicas: int) -> None:
+        super()._check(configs, replicas)
+        if int(configs["delete.retention.ms"]) < TOMBSTONES_MS:
+            self._refuse(
+                f"has delete.retention.ms={configs['delete.retention.ms']}, and a node that was away might "
+                f"miss that a user was removed: set it to {TOMBSTONES_MS}"
+            )

@@ -12,18 +12,25 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.connection.security import ClientSecurity
-from ringleader.clients.errors import ClientError
+from ringleader.clients.connection.requests import plain
+from ringleader.clients.connection.security import ClientSecurity, SaslScram
+from ringleader.clients.errors import AuthenticationError, ClientError, GroupAuthorizationError
 from ringleader.clients.group.membership import GroupMember, MemberInfo, MemberProtocol
 from ringleader.coordinator.cluster.map import ClusterMap
 from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.cluster.overview import wish
 from ringleader.coordinator.cluster.state import MemberState, Pin
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.security.acls import Operation, PatternType, Permission, ResourceType
+from ringleader.coordinator.security.directory import Security
+from ringleader.coordinator.security.scram import SHA_512
 from ringleader.coordinator.serving import StartError
+from ringleader.coordinator.storage.kafka import TopicStore
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     ApiVersionsRequest,
+    CreateAclsRequest,
+    CreateAclsRequestAclCreation,
     DescribeClusterRequest,
     FindCoordinatorRequest,
     MetadataRequest,
@@ -34,6 +41,7 @@ from tests.interop.kafka import free_ports
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.fenced_store import FencedStorage
 from tests.support.rawclient import AsyncRawConnection
+from tests.support.registered import PASSWORD, credential
 from tests.support.served import WAIT_S, until
 
 GROUPS = [f"group-{number}" for number in range(20)]
@@ -212,3 +220,95 @@ def test_properties_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     file.write_text("security.protocol=NONSENSE\n")
     with pytest.raises(ValueError, match=r"security\.protocol is 'NONSENSE'"):
         ClusterNode(Settings(node_id=1, cluster="127.0.0.1:1", cluster_properties=file))
+
+
+SECURED = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "authorizer": "acl",
+    "super_users": "User:admin",
+    "group_min_session_timeout_ms": 1_000,
+}
+
+
+async def first_user(bootstrap: str) -> None:
+    """As `ringleader users add --cluster` does."""
+    async with Cluster(bootstrap) as cluster:
+        security = Security(TopicStore(cluster, Settings().cluster_security_topic, 1))
+        try:
+            await security.start()
+            await security.users.change({"admin": {SHA_512.name: credential(SHA_512)}})
+        finally:
+            await security.store.close()
+
+
+def acl(operation: Operation, kind: ResourceType, name: str) -> CreateAclsRequestAclCreation:
+    return CreateAclsRequestAclCreation(
+        kind, name, PatternType.LITERAL, "User:alice", "*", operation, Permission.ALLOW
+    )
+
+
+async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_a_start(
+    nodes: Nodes, kafka_cluster: Coordinator, lines: Lines
+) -> None:
+    await first_user(kafka_cluster.bootstrap)
+    one, two = await nodes.start(1, **SECURED), await nodes.start(2, **SECURED)
+    admin, alice = SaslScram("admin", PASSWORD), SaslScram("alice", "her own")
+    async with Admin(one.bootstrap, sasl=admin) as asked:
+        await asked.set_scram_user("alice", "her own", hash_name="SHA-512")
+    assert two.security is not None
+    users, authorizer = two.security.users, two.security.authorizer
+    assert authorizer is not None
+    await until(lambda: "alice" in users.known())
+
+    def joined() -> GroupMember:
+        return GroupMember(
+            two.bootstrap,
+            "group-7",
+            protocols=[MemberProtocol("p")],
+            protocol_type="work",
+            assign=share,
+            sasl=alice,
+        )
+
+    async with joined() as member:
+        with pytest.raises(GroupAuthorizationError):
+            await member.wait_assigned(WAIT_S)
+    creations = [
+        acl(Operation.READ, ResourceType.GROUP, "group-7"),
+        acl(Operation.READ, ResourceType.TOPIC, "orders"),
+    ]
+    async with Cluster(one.bootstrap, sasl=admin) as asked_raw:
+        made = await asked_raw.send(None, plain(CreateAclsRequest(creations)))
+        assert [result.error_code for result in made.results] == [0, 0]
+    await until(lambda: len(authorizer) == 2)
+    async with joined() as member:
+        await member.wait_assigned(WAIT_S)
+        await member.commit({("orders", 0): 5})
+    await one.stop()
+    await two.stop()
+    three = await nodes.start(3, **SECURED)
+    async with Admin(three.bootstrap, sasl=alice) as asked:
+        assert (await asked.group_offsets("group-7"))["orders", 0].offset == 5
+    with pytest.raises(AuthenticationError):
+        async with Admin(three.bootstrap, sasl=SaslScram("alice", "another")) as asked:
+            await asked.group_offsets("group-7")
+    async with Admin(three.bootstrap, sasl=admin) as asked:
+        names = {topic.name for topic in await asked.list_topics(internal=True)}
+        assert "orders" in names
+        assert Settings().cluster_security_topic not in names
+        with pytest.raises(ClientError):
+            await asked.delete_topics([Settings().cluster_security_topic])
+    assert not [line for line in lines if line["level"] == "error"]
+
+
+async def test_a_node_ends_when_it_cannot_read_who_may_what(
+    nodes: Nodes, kafka_cluster: Coordinator, lines: Lines
+) -> None:
+    one = await nodes.start(1, **SECURED)
+    kafka_cluster.produce(Settings().cluster_security_topic, b"?", key=b"acls/?")
+    async with asyncio.timeout(WAIT_S):
+        await one.wait_failed()
+    assert "the record 'acls/?' cannot be read" in str(one.failure)
+    assert len(lines.of("users, ACLs and quotas cannot be followed any more")) == 1
+    with pytest.raises(StartError, match=r"the record 'acls/\?' cannot be read; overwrite or remove"):
+        await nodes.start(2, **SECURED)
