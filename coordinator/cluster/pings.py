@@ -1,5 +1,5 @@
-"""Pings between nodes, in Kafka's own protocol: ApiVersions on a connection that is kept; on one for each where
-whoever asks more has to say who they are."""
+"""Pings between nodes, in Kafka's own protocol: ApiVersions on a connection that is kept; on one for each
+where whoever asks more has to say who they are."""
 
 from __future__ import annotations
 
