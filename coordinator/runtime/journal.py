@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ringleader.coordinator.clock import WallClock
 from ringleader.coordinator.groups import journal_record
-from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind
+from ringleader.coordinator.groups.journal import Deed, DeedKind, Incident, IncidentKind, printable
 from ringleader.coordinator.groups.journal_record import TOPIC, JournalRecords, Message, Row
 from ringleader.coordinator.logs import Log
 from ringleader.protocol.errors import KafkaError, error_name
@@ -146,10 +146,10 @@ class JournalWriter:
             more["left_out_before"], self._left_out = self._left_out, 0
         self._log.info(
             said.kind.value,
-            group_id=said.group_id,
-            principal=said.principal,
+            group_id=printable(said.group_id),
+            principal=printable(said.principal),
             host=said.client_host[1:],
-            client_id=said.client_id,
+            client_id=printable(said.client_id),
             count=count,
             **more,
         )

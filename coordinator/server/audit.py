@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.clock import Clock, WallClock, wall_ms
-from ringleader.coordinator.groups.journal import Deed, DeedKind, IncidentKind
+from ringleader.coordinator.groups.journal import Deed, DeedKind, IncidentKind, printable
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Answerable, Call
@@ -76,11 +76,11 @@ class Audit:
         operation, kind, name = refusal
         self._log.info(
             "refused",
-            principal=str(call.connection.principal),
+            principal=_shown(str(call.connection.principal)),
             host=call.client_host[1:],
-            client_id=call.client_id,
+            client_id=_shown(call.client_id or ""),
             operation=operation.name,
-            resource=f"{kind.name} {name}",
+            resource=_shown(f"{kind.name} {name}"),
             **left_out,
         )
         return True
@@ -112,11 +112,11 @@ class Audit:
         subject, detail = _cut(subject), _cut(detail)
         self._log.info(
             event,
-            principal=principal,
+            principal=_shown(principal),
             host=call.client_host[1:],
-            client_id=call.client_id,
-            subject=subject,
-            **({"detail": detail} if detail else {}),
+            client_id=_shown(call.client_id or ""),
+            subject=_shown(subject),
+            **({"detail": _shown(detail)} if detail else {}),
         )
         if self._journal is not None:
             self._journal(
@@ -136,3 +136,8 @@ class Audit:
 
 def _cut(text: str) -> str:
     return text if len(text) <= TEXT_MAX_CHARACTERS else f"{text[:TEXT_MAX_CHARACTERS]}..."
+
+
+def _shown(text: str) -> str:
+    """As a terminal may get it: what clients choose themselves may hold its control codes."""
+    return printable(text, TEXT_MAX_CHARACTERS)

@@ -94,8 +94,9 @@ def test_every_change_is_a_line_and_a_record() -> None:
         "detail": "3 partitions",
     }
     assert len(lines) == len(journal) == 2
-    audit.changed(Peer().call(), "topic deleted", "x" * 5_000)
+    audit.changed(Peer().call(), "topic deleted", "\x1b[2J" * 1_000)
     assert len(journal[-1].subject) < 2_000
+    assert "\x1b" not in lines[-1]["subject"]
 
 
 def test_one_connection_gets_so_many_lines_and_all_together_so_many_a_second() -> None:
