@@ -15,10 +15,8 @@ from typing import Any
 from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
-from ringleader.coordinator.security.acls import Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import MECHANISMS
-from ringleader.coordinator.security.store import FileStore
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
 from tests.interop.kafka import KafkaBroker
@@ -152,11 +150,11 @@ async def on_node_before_kafka(directory: Path) -> AsyncIterator[Connect]:
             cluster=broker.bootstrap,
             cluster_replication_factor=1,
             group_initial_rebalance_delay_ms=0,
+            authorizer="acl",
+            super_users=f"User:{ADMINISTRATOR}",
         )
-        node = ClusterNode(settings, security_store=FileStore(directory / "security.json"))
-        assert node.security is not None
-        node.security.authorizer = Authorizer([f"User:{ADMINISTRATOR}"])
-        async with node:
+        async with ClusterNode(settings) as node:
+            assert node.security is not None
             await register(node.security)
             async with connected(node.host, node.port) as administrator:
                 await prepare(administrator)
