@@ -67,8 +67,8 @@ it was done to and what became of it, "" where the other fields say it.
   repeated ones included;
 - "topic created", "topic deleted", "partitions added", "topic configuration changed", "records deleted"
   (`subject`: the topic), "ACL created", "ACL deleted" (the ACL in words), "user altered", "user removed" (its
-  name), "quota changed" (its entity): somebody changed that. At most 1,000 records an hour; all are in the
-  daemon's log;
+  name), "quotas altered", "quotas removed" (who has them): somebody changed that. At most 1,000 records an
+  hour; all are in the daemon's log;
 - "started", "stopped" (group ""): the daemon. A "started" without a "stopped" before it: it was killed.
 
 What a kill -9 loses: rebalances whose record was not written yet, that is those in their third phase, and

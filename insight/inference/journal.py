@@ -54,7 +54,8 @@ _EVENTS = {
     "ACL deleted": EventKind.CHANGED,
     "user altered": EventKind.CHANGED,
     "user removed": EventKind.CHANGED,
-    "quota changed": EventKind.CHANGED,
+    "quotas altered": EventKind.CHANGED,
+    "quotas removed": EventKind.CHANGED,
     "started": EventKind.COORDINATOR_BACK,
     "stopped": EventKind.COORDINATOR_AWAY,
 }

@@ -282,6 +282,11 @@ def _deed(event: str, subject: str, detail: str = "", **more: Any) -> Deed:
             "Topic configuration changed by User:ann: orders (retention.ms=1).",
         ),
         (
+            _deed("quotas altered", "user ann", "producer_byte_rate=1024"),
+            EventKind.CHANGED,
+            "Quotas altered by User:ann: user ann (producer_byte_rate=1024).",
+        ),
+        (
             _deed("user removed", "bob", principal="User:ANONYMOUS"),
             EventKind.CHANGED,
             "User removed by c@10.0.0.3: bob.",

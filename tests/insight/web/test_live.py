@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import pytest
+
+from ringleader.coordinator import http_server
 from ringleader.insight.web import live, page
 from ringleader.insight.web.board import Board, pages
 from tests.insight.made import Made
@@ -34,6 +39,27 @@ async def test_a_rebalance_is_told_to_all_who_look_on(tmp_path: Path) -> None:
         metrics = (await ask(url, "/metrics")).body.decode()
     assert 'ringleader_watch_rebalances_total{cause="member left",group="orders"} 1.0' in metrics
     assert 'ringleader_watch_members{group="orders"} 1.0' in metrics
+
+
+async def test_who_looks_on_may_be_silent_for_longer_than_a_request_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "REQUEST_S", 0.1)
+    made = _made(tmp_path)
+    orders = made.group("orders", {"orders": 6}, ["app-1", "app-2"])
+    made.write()
+    async with page(made.path) as url:
+        await ready(url)
+        async with looking_on(url) as stream:
+            await stream.next("hello")
+            place = urlsplit(url)
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection(place.hostname, place.port)
+                assert await reader.read() == b"", "who does not ask is not waited for"
+                writer.close()
+            rebalance = orders.leave("app-2")
+            made.write()
+            assert (await stream.next("rebalance"))[2]["id"] == rebalance.id
 
 
 async def test_who_comes_back_gets_what_was_missed_and_who_comes_late_is_told_to_look_anew(
