@@ -16,6 +16,7 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_connections, ringleader_connections_limit
     ringleader_held_bytes, ..._limit                requests and answers in memory (queued.max.request.bytes)
     ringleader_authentications_total{result}        succeeded, failed: where clients have to (SASL)
+    ringleader_throttles_total, ringleader_connections_throttled    by quotas
     ringleader_requests_total{api}                  as Kafka names them: Heartbeat, OffsetCommit, ...
     ringleader_request_duration_seconds{api}        histogram, until it is answered; what is answered in the
                                                     turn of the loop in which it came counts as 0
@@ -118,6 +119,9 @@ class Figures:
     groups: list[GroupFigures] | None = None
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)
+    throttles: int = 0
+    throttled: int = 0
+    """Connections that are, now."""
     logins: tuple[int, int] | None = None
     """Authentications that succeeded, and that failed."""
 
@@ -195,7 +199,9 @@ class NodeSide:
         found.limits = server.limits.max_connections, server.limits.queued_max_request_bytes
         if server.sasl is not None:
             found.logins = server.sasl.succeeded, server.sasl.failed
+        found.throttles = server.throttles
         for connection in server.connections:
+            found.throttled += connection.is_muted
             if connection.parked is not None:
                 found.parked[server.routes[connection.parked.api_key].name] += 1
         for key, route in server.routes.items():
@@ -355,6 +361,10 @@ class _Families(Collector):
         yield GaugeMetricFamily("ringleader_connections_limit", "max.connections", connections)
         yield GaugeMetricFamily("ringleader_held_bytes", "Requests and answers in memory", found.held_bytes)
         yield GaugeMetricFamily("ringleader_held_bytes_limit", "queued.max.request.bytes", held)
+        text = "Answers with a throttle time, and connections that came too fast"
+        yield CounterMetricFamily("ringleader_throttles", text, found.throttles)
+        text = "Connections that are not read from now, for a quota"
+        yield GaugeMetricFamily("ringleader_connections_throttled", text, found.throttled)
         if found.logins is not None:
             name, text = (
                 "ringleader_authentications",

@@ -486,6 +486,7 @@ class Connection(asyncio.Protocol):
         """Over TLS that is done before the handshake."""
         delay = self._server.arriving.delay(self.address)
         if delay.refused:
+            self._server.throttles += 1
             self._resting = True
             close = partial(self.close, quietly=True)
             self._muted = asyncio.get_running_loop().call_later(delay.ms / 1000, close)
@@ -499,6 +500,7 @@ class Connection(asyncio.Protocol):
             return
         if self._muted is not None:
             self._muted.cancel()
+        self._server.throttles += 1
         self._resting = True
         self._muted = asyncio.get_running_loop().call_later(throttle_ms / 1000, self._unmute)
         self._set_reading()

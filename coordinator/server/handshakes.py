@@ -206,6 +206,7 @@ class Handshakes:
 
     async def _later(self, arrival: Arrival, delay: Delay) -> None:
         """Who came too fast."""
+        self.server.throttles += 1
         await asyncio.sleep(delay.ms / 1000)
         if not delay.refused:
             await self._work(arrival)

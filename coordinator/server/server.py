@@ -71,6 +71,8 @@ class Server:
         self._quotas = quotas
         self.throttle: Throttle | None = None
         """Holds requests against quotas; None: there are none of users or client ids."""
+        self.throttles = 0
+        """How often a connection was muted so far."""
         if quotas is not None:
             quotas.observe(self._quotas_changed)
         windows = Windows(settings.quota_window_num, settings.quota_window_size_seconds * 1000)

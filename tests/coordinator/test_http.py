@@ -75,6 +75,11 @@ async def test_a_node_says_how_it_is_and_what_it_did(tmp_path: Path) -> None:
         node.server.sasl.failed += 2
         assert (await _metrics(node))["ringleader_authentications_total", "failed"] == 2
         assert found["ringleader_authentications_total", "succeeded"] == 0
+        assert (found["ringleader_throttles_total",], found["ringleader_connections_throttled",]) == (0, 0)
+        next(iter(node.server.connections)).mute(1_000_000)
+        throttled = await _metrics(node)
+        names = "ringleader_throttles_total", "ringleader_connections_throttled"
+        assert [throttled[name,] for name in names] == [1, 1]
         assert found["ringleader_requests_total", "OffsetCommit"] == 3
         assert found["ringleader_request_duration_seconds_count", "OffsetCommit"] == 3
         assert found["ringleader_request_duration_seconds_count", "Heartbeat"] == 6

@@ -142,6 +142,7 @@ async def test_over_tls_it_is_refused_before_the_handshake(
         with pytest.raises((ConnectionError, ssl.SSLError)):
             await come_on()
         assert len(clients) == 10
+        assert served.server.throttles == 1
         assert (await administrator.call(HELLO, 3)).error_code == 0
         for client in (administrator, *clients):
             await client.close()

@@ -75,6 +75,7 @@ async def test_beyond_produced_bytes_a_connection_is_answered_and_muted(tmp_path
         assert (result.error_code, result.base_offset) == (0, 0)
         assert answer.throttle_time_ms > 60_000
         assert of(node, client).is_muted
+        assert node.server.throttles == 1
         client.send(kafka.MetadataRequest(topics=[]), 9)
         for _ in range(20):
             assert (await other.call(kafka.MetadataRequest(topics=[]), 9, "other")).throttle_time_ms == 0
