@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 # In a table, what is not there.
 NONE = "-"
@@ -53,9 +54,21 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
+def printable(text: str) -> str:
+    """What clients chose themselves may hold control codes of a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+class _Table(Table):
+    """Whose cells say what is in them, whatever a name looks like."""
+
+    def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
+        super().add_row(*(Text(printable(one)) if isinstance(one, str) else one for one in cells), **more)
+
+
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """An empty table; columns named in `right` hold numbers."""
-    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    """An empty table; columns named in `right` hold numbers. Text of its cells is no markup."""
+    made = _Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", overflow="fold")
     return made

@@ -9,6 +9,8 @@ from typing import Literal
 import structlog
 from structlog.typing import EventDict, Processor
 
+from ringleader.cli.common import printable
+
 LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -40,9 +42,21 @@ def set_up_logs(level: str, form: Literal["console", "json"]) -> None:
 
 
 def _for_people(logger: object, method: str, event: EventDict) -> EventDict:
-    """An event that comes with a sentence is shown as that sentence: its fields say the same again."""
+    """An event that comes with a sentence is shown as that sentence: its fields say the same again. What
+    clients chose themselves may hold control codes of a terminal."""
+    for name in event.keys() - {"exception"}:
+        event[name] = _shown(event[name])
     text = event.get("text")
     if not isinstance(text, str):
         return event
     kept = {name: event[name] for name in ("timestamp", "level", "exception") if name in event}
     return {**kept, "event": f"{event['event']}: {text}"}
+
+
+def _shown(value: object) -> object:
+    """White space is quoted by the renderer."""
+    return (
+        "".join(one if one in "\t\r\n" else printable(one) for one in value)
+        if isinstance(value, str)
+        else value
+    )

@@ -23,6 +23,7 @@ from ringleader.cli.common import (
     JsonOption,
     console,
     fail,
+    printable,
     table,
     utf8,
 )
@@ -203,7 +204,7 @@ def add(
                 await admin.set_scram_user(user, password, hash_name=name, iterations=iterations)
 
         ask(bootstrap_server, question, command_config)
-    print(f"User {user} may log in by {' and '.join(PREFIX + name for name in hashes)}.")
+    print(f"User {printable(user)} may log in by {' and '.join(PREFIX + name for name in hashes)}.")
 
 
 @app.command("list", help=LIST_HELP)
@@ -281,8 +282,8 @@ def remove(
     else:
         missing = ask(bootstrap_server, question, command_config)
     if missing:
-        fail(f"There is no user {', '.join(missing)}; nobody was removed.")
-    print(f"Removed {', '.join(dict.fromkeys(users))}.")
+        fail(f"There is no user {', '.join(map(printable, missing))}; nobody was removed.")
+    print(f"Removed {', '.join(map(printable, dict.fromkeys(users)))}.")
 
 
 def _hashes(mechanisms: list[str] | None) -> list[str]:

@@ -24,6 +24,7 @@ from ringleader.cli.common import (
     CommandConfigOption,
     complain,
     fail,
+    printable,
     utf8,
 )
 from ringleader.cli.times import duration_ms
@@ -317,7 +318,7 @@ def _rebalance(one: Rebalance) -> str:
     names = {member.member_id: member.name for member in (*one.before, *one.members)}
     who = [names.get(member_id, member_id) for member_id in one.cause_members]
     sure = "" if one.confidence in ("exact", "certain") else f" ({one.confidence})"
-    said = [f"{_printable(one.group)}: {one.cause}{sure}{_some(who)}"]
+    said = [f"{printable(one.group)}: {one.cause}{sure}{_some(who)}"]
     said.append(f"members {len(one.before)} -> {len(one.members)}")
     if one.moves:
         said.append(f"{len(one.moves)} partition{'' if len(one.moves) == 1 else 's'} moved")
@@ -329,24 +330,19 @@ def _rebalance(one: Rebalance) -> str:
 
 
 def _event(one: Event) -> str:
-    about = f"{_printable(one.group)}: " if one.group else ""
-    return f"{about}{one.kind}: {_printable(one.text)}"
+    about = f"{printable(one.group)}: " if one.group else ""
+    return f"{about}{one.kind}: {printable(one.text)}"
 
 
 def _some(names: Sequence[str]) -> str:
     if not names:
         return ""
     more = len(names) - NAMES_IN_LINE
-    return f": {', '.join(map(_printable, names[:NAMES_IN_LINE]))}{f' and {more} more' if more > 0 else ''}"
+    return f": {', '.join(map(printable, names[:NAMES_IN_LINE]))}{f' and {more} more' if more > 0 else ''}"
 
 
 def _length(ms: int) -> str:
     return f"{ms} ms" if ms < 1_000 else f"{ms / 1000:.1f} s"
-
-
-def _printable(text: str) -> str:
-    """What clients chose themselves may hold control codes of a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 # ---- options ----

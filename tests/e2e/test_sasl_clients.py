@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -13,6 +14,7 @@ import aiokafka
 import aiokafka.abc
 import confluent_kafka.admin
 import kafka
+import kafka.net.sasl.oauth
 import pytest
 
 from ringleader.cli import run
@@ -194,6 +196,54 @@ async def test_a_client_stays_logged_in(tmp_path: Path) -> None:
             assert sasl.failed == 0
 
 
+SESSION_MS = 1_000
+
+
+def polls(bootstrap: str, assigned: list[Any], stop: threading.Event) -> None:
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": ALICE,
+            "sasl.password": PASSWORD,
+            "group.id": "g",
+            "heartbeat.interval.ms": 200,
+        }
+    )
+    consumer.subscribe(["orders"], on_assign=lambda _, share: assigned.append(share))
+    while not stop.is_set():
+        consumer.poll(0.05)
+    consumer.close()
+
+
+async def test_a_member_keeps_its_share_when_sessions_end(tmp_path: Path) -> None:
+    """librdkafka authenticates again on its connections, or comes again when it is hung up on."""
+    settings = Settings(
+        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        data_dir=tmp_path,
+        topic="orders:1",
+        group_initial_rebalance_delay_ms=0,
+        connections_max_reauth_ms=SESSION_MS,
+    )
+    async with Node(settings) as node:
+        await node.security.users.change({ALICE: {one.name: credential(one) for one in MECHANISMS.values()}})
+        sasl = node.server.sasl
+        assert sasl is not None
+        assigned: list[Any] = []
+        stop = threading.Event()
+        polling = asyncio.create_task(asyncio.to_thread(polls, node.bootstrap, assigned, stop))
+        try:
+            await until(lambda: len(assigned) == 1)
+            first = sasl.succeeded
+            await until(lambda: sasl.succeeded >= first + 4)
+        finally:
+            stop.set()
+            await polling
+        assert len(assigned) == 1
+        assert sasl.failed == 0
+
+
 @pytest.fixture
 async def trusting(tmp_path: Path) -> AsyncIterator[tuple[Node, TokenService]]:
     """A node that believes the tokens of a service."""
@@ -266,6 +316,31 @@ async def test_aiokafka_and_confluent_bear_tokens(trusting: tuple[Node, TokenSer
     admin = confluent_kafka.admin.AdminClient(settings)
     await asyncio.to_thread(admin.poll, 0)
     await asyncio.to_thread(admin.list_topics, timeout=WAIT_S)
+
+
+async def test_kafka_python_bears_tokens(trusting: tuple[Node, TokenService]) -> None:
+    node, service = trusting
+
+    class Provider(kafka.net.sasl.oauth.AbstractTokenProvider):  # type: ignore[misc]
+        def token(self) -> str:
+            return service.token(iss="us")
+
+    def ask() -> Any:
+        consumer = kafka.KafkaConsumer(
+            bootstrap_servers=node.bootstrap,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=Provider(),
+        )
+        try:
+            return consumer.topics()
+        finally:
+            consumer.close()
+
+    assert isinstance(await asyncio.to_thread(ask), set)
+    assert node.server.sasl is not None
+    assert node.server.sasl.succeeded >= 1
+    assert node.server.sasl.failed == 0
 
 
 @pytest.mark.parametrize("url", ["file:///nowhere/keys.json", "http://keys.example/", None])
