@@ -93,7 +93,7 @@ class _Metadata:
     def _may_describe(self, call: Call, name: str | None, *, quietly: bool = False) -> bool:
         """What a broker found no name for says nothing."""
         may = self._services.may
-        return not name or may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
+        return name is None or may(call, Operation.DESCRIBE, ResourceType.TOPIC, name, quietly=quietly)
 
     async def _take_hidden(
         self, call: Call, asked: list[kafka.MetadataRequestTopic]

@@ -290,6 +290,17 @@ def of_topic(name: str) -> list[tuple[Any, int]]:
     ]
 
 
+async def test_a_name_of_nothing_is_refused_like_any_other(tmp_path: Path) -> None:
+    async with relayed(tmp_path) as (node, broker), connected_as(node, ALICE) as alice:
+        before = asked_of(broker)
+        for name in ("", "no/topic", "x" * 30_000):
+            for request, version in of_topic(name):
+                expected = {TOPIC, ID} if request.API_KEY == 24 else {TOPIC}
+                assert set(codes(await alice.call(request, version))) & expected, request
+        passed = {key for key, count in asked_of(broker).items() if count > before[key]}
+        assert passed <= LOOKS
+
+
 async def test_what_a_handler_forgot_to_check_is_stopped_at_the_gate(tmp_path: Path) -> None:
     async with relayed(tmp_path) as (node, _), connected_as(node, ALICE):
         [connection] = [one for one in node.server.connections if one.principal.name == ALICE]
