@@ -9,7 +9,7 @@ import hmac
 import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -197,19 +197,22 @@ class HttpServer(uvicorn.Server):
             came.setblocking(False)
             if not self._has_room():
                 came.close()
-                continue
-            task = asyncio.create_task(self._welcome(came))
-            self._welcoming.add(task)
-            task.add_done_callback(self._welcoming.discard)
+            elif self._tls is None:
+                await self._welcome(came)
+            else:
+                task = asyncio.create_task(self._welcome(came))
+                self._welcoming.add(task)
+                task.add_done_callback(self._welcoming.discard)
 
     def _has_room(self) -> bool:
         """For one more: who has waited longest for itself to ask makes room."""
         if len(self._welcoming) >= HANDSHAKES_MAX:
             return False
-        connections: list[_Connection] = list(self.server_state.connections)  # type: ignore[arg-type]
-        if len(connections) + len(self._welcoming) < self._most:
+        connections: Iterable[_Connection] = self.server_state.connections  # type: ignore[assignment]
+        here = [one for one in connections if not one.transport.is_closing()]
+        if len(here) < self._most:
             return True
-        waiting = [one for one in connections if one.waits and not one.transport.is_closing()]
+        waiting = [one for one in here if one.waits]
         if waiting:
             min(waiting, key=lambda one: one.since_s).transport.abort()
         return bool(waiting)
