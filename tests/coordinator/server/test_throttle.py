@@ -19,6 +19,7 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.support.principals import connected_as
 from tests.support.quota_scripts import Named, altering
+from tests.support.registered import ALICE, PASSWORD, registered
 from tests.support.served import Client, connected, until
 from tests.support.topiclog import batch
 
@@ -246,6 +247,36 @@ async def test_the_principal_counts_not_only_the_client_id(tmp_path: Path) -> No
         # All connections of a user share its quota.
         async with connected_as(node, "alice") as alice:
             assert (await alice.call(produce(1), 9)).throttle_time_ms > 0
+
+
+async def logged_in(client: Client) -> None:
+    assert (await client.call(kafka.SaslHandshakeRequest(mechanism="PLAIN"), 1)).error_code == 0
+    token = f"\0{ALICE}\0{PASSWORD}".encode()
+    assert (await client.call(kafka.SaslAuthenticateRequest(auth_bytes=token), 2)).error_code == 0
+
+
+async def test_who_logs_in_is_known_by_then_and_logs_in_again_between_throttles(tmp_path: Path) -> None:
+    security = await registered(tmp_path)
+    await security.store.change("quotas", {to_key({"user": ALICE}): {"request_percentage": 1e-6}})
+    await security.store.close()
+    settings: dict[str, Any] = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl_enabled_mechanisms": "PLAIN",
+        "sasl_cleartext_without_tls": True,
+        "connections_max_reauth_ms": 60_000,
+    }
+    async with (
+        Node(Settings(data_dir=tmp_path, **settings)) as node,
+        connected(node.host, node.port) as client,
+    ):
+        assert (await client.call(kafka.ApiVersionsRequest("test", "1"), 3)).throttle_time_ms == 0
+        await logged_in(client)
+        assert not of(node, client).is_muted
+        assert (await client.call(kafka.MetadataRequest(topics=[]), 9)).throttle_time_ms == 1_000
+        assert of(node, client).is_muted
+        await logged_in(client)
+        assert not of(node, client).is_muted
+        assert (await client.call(kafka.MetadataRequest(topics=[]), 9)).throttle_time_ms == 1_000
 
 
 def created(number: int, partitions: int = 10) -> kafka.CreateTopicsRequest:
