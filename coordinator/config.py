@@ -161,6 +161,11 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         description="NAME:PROTOCOL of every listener, separated by commas; there are PLAINTEXT, SSL, "
         "SASL_PLAINTEXT and SASL_SSL.",
     )
+    inter_broker_listener_name: str | None = Field(
+        None,
+        description="By which of its listeners the other nodes of a cluster reach this one. Default: the "
+        "first.",
+    )
     allow_plaintext: bool = Field(
         False,
         description="Other machines may come without authentication: on an address other than loopback, to a "
@@ -531,11 +536,20 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
             )
         for listener in found:
             self._check(listener)
-        if self.cluster and len(found) > 1:
-            raise ValueError("listeners: one of several nodes has one listener as yet")
-        if self.cluster and found[0].security_protocol.tls:
-            raise ValueError(f"{found[0]}: one of several nodes speaks no TLS as yet")
         return found
+
+    def between_nodes(self) -> Listener:
+        """Where the other nodes of a cluster reach this one. Raises ValueError: one sentence."""
+        found = self.served()
+        if self.inter_broker_listener_name is None:
+            return found[0]
+        names = [listener.name for listener in found]
+        if self.inter_broker_listener_name.upper() not in names:
+            raise ValueError(
+                f"inter.broker.listener.name is {self.inter_broker_listener_name}, which is none of "
+                f"listeners: {', '.join(names)}"
+            )
+        return found[names.index(self.inter_broker_listener_name.upper())]
 
     def _check(self, listener: Listener) -> None:
         protocol = listener.security_protocol
@@ -688,6 +702,7 @@ def _check_http(settings: Settings) -> None:
 def _check_listeners(settings: Settings) -> None:
     """Raises ValueError: one sentence."""
     found = settings.served()
+    settings.between_nodes()
     names = [listener.name.lower() for listener in found]
     for name in settings.listener_name:
         if name not in names:

@@ -11,17 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
 from ringleader.coordinator.server.handlers import NodeAddress
 from ringleader.protocol.wire import INT32_MAX, INT64_MAX
 
-FORMAT = 1
-"""The newest format that this version writes and reads."""
+FORMAT = 2
+"""The newest format that this version reads."""
+PLAIN_FORMAT = 1
+"""Written while no node has other listeners than one named PLAINTEXT, so that older versions read it."""
 
 MAX_BYTES = 1_048_576
 MAX_NODES = 1_000
 MAX_PARTITIONS = 1_000
 """As `offsets.topic.num.partitions`."""
 MAX_TEXT_CHARACTERS = 255
+
+PLAINTEXT = "PLAINTEXT"
+"""The listener of a node that tells none by name."""
 
 NOBODY = -1
 """The owner of a partition that no node has."""
@@ -32,17 +38,30 @@ class MapError(ValueError):
 
 
 class NodeInfo(NamedTuple):
-    """A node: where clients reach it, and which version it runs."""
+    """A node: where the others reach it, which version it runs, and where clients reach it."""
 
     node_id: int
     host: str
     port: int
     version: str
+    listeners: tuple[NamedAddress, ...] = ()
+    """By name what it advertises; nothing: `host` and `port`, by the name PLAINTEXT."""
 
     @property
-    def address(self) -> NodeAddress:
-        """As clients see it."""
-        return NodeAddress(self.node_id, self.host, self.port)
+    def format(self) -> int:
+        """The oldest that can tell it."""
+        return FORMAT if self.listeners else PLAIN_FORMAT
+
+    def address(self, listener: str) -> NodeAddress | None:
+        """As clients see it that came through the listener of this name; None: it has none of the name."""
+        known = dict(self.listeners or [NamedAddress(PLAINTEXT, Address(self.host, self.port))])
+        found = known.get(listener)
+        return None if found is None else NodeAddress(self.node_id, *found)
+
+    def told(self) -> list[Any]:
+        """For JSON; see `read_node`."""
+        known = [[name, *address] for name, address in self.listeners]
+        return [*self[:4], known] if known else [*self[:4]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +96,19 @@ class ClusterMap:
         """The partitions of that node."""
         return frozenset(partition for partition, owner in enumerate(self.owners) if owner == node_id)
 
+    @property
+    def format(self) -> int:
+        """The oldest that can tell it."""
+        return max((node.format for node in self.nodes), default=PLAIN_FORMAT)
+
     def encode(self) -> bytes:
         """As the nodes' group carries it."""
         return write_json(
             {
-                "format": FORMAT,
+                "format": self.format,
                 "generation": self.generation,
                 "controller": self.controller,
-                "nodes": self.nodes,
+                "nodes": [node.told() for node in self.nodes],
                 "owners": self.owners,
                 "moving": sorted(self.moving.items()),
                 "drained": sorted(self.drained),
@@ -154,8 +178,17 @@ def read_json(data: bytes, what: str) -> dict[str, Any]:
 
 def read_node(entry: Any) -> NodeInfo:
     """A node out of a list of its fields. Raises ValueError or TypeError."""
-    node_id, host, port, version = some(entry, 4)
-    return NodeInfo(number(node_id, 0, INT32_MAX), text(host), number(port, 1, 65_535), text(version))
+    node_id, host, port, version, *more = some(entry, 5)
+    listeners = some(more[0], MAX_LISTENERS) if more else []
+    address = Address(text(host), number(port, 1, 65_535))
+    return NodeInfo(
+        number(node_id, 0, INT32_MAX), *address, text(version), tuple(map(_read_listener, listeners))
+    )
+
+
+def _read_listener(entry: Any) -> NamedAddress:
+    name, host, port = some(entry, 3)
+    return NamedAddress(text(name), Address(text(host), number(port, 1, 65_535)))
 
 
 def number(value: Any, low: int, high: int = INT64_MAX) -> int:

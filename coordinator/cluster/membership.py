@@ -21,14 +21,15 @@ from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.requests import leave_group
 from ringleader.clients.model import Assigned, Lost, MemberInfo, MemberProtocol
 from ringleader.coordinator.cluster.controller import next_map
-from ringleader.coordinator.cluster.map import FORMAT, NOBODY, ClusterMap, MapError
+from ringleader.coordinator.cluster.map import FORMAT, NOBODY, PLAINTEXT, ClusterMap, MapError
 from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.logs import Log
 from ringleader.protocol.errors import ErrorCode, error_name
 
 PROTOCOL_TYPE = "ringleader"
-PROTOCOL = f"map-{FORMAT}"
+PROTOCOLS = tuple(f"map-{number}" for number in range(FORMAT, 0, -1))
+"""What members offer, the newest first."""
 HEARTBEAT_INTERVAL_MS = 250
 """Members hear of a rebalance by heartbeat, so this is what a move waits for."""
 REBALANCE_TIMEOUT_MS = 3_000
@@ -75,6 +76,9 @@ class Membership:
         """`state` is asked at each join, in another thread. `on_map`: there is a new map; `on_lost`: the
         group took this node out, and it joins again; `on_failed`: it is over, for good."""
         self.group_id = settings.cluster_group_id
+        # Older formats do not tell listeners by name.
+        is_plain = [listener.name for listener in settings.served()] == [PLAINTEXT]
+        offered = PROTOCOLS if is_plain else PROTOCOLS[:1]
         self._node_id = settings.node_id
         self._cluster = cluster
         self._log = log
@@ -82,7 +86,7 @@ class Membership:
         self._member = GroupMember(
             [str(address) for address in settings.cluster],
             self.group_id,
-            protocols=[MemberProtocol(PROTOCOL, lambda: self._told(state()))],
+            protocols=[MemberProtocol(name, lambda: self._told(state())) for name in offered],
             protocol_type=PROTOCOL_TYPE,
             assign=partial(assign, settings.offsets_topic_num_partitions, settings.node_id, log),
             given_up=lambda _before, _after: None,

@@ -14,7 +14,7 @@ from ringleader.clients.connection.security import security_from_properties
 from ringleader.clients.connection.security.stores import properties_of
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
-from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
+from ringleader.coordinator.cluster.map import PLAINTEXT, ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import Membership
 from ringleader.coordinator.cluster.ownership import Ownership
 from ringleader.coordinator.cluster.pings import Pings
@@ -26,9 +26,10 @@ from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
 from ringleader.coordinator.security.directory import Security
+from ringleader.coordinator.security.listeners import Listener, NamedAddress
 from ringleader.coordinator.security.store import SecurityStore
 from ringleader.coordinator.server.audit import Audit
-from ringleader.coordinator.server.handlers import NodeAddress, Services
+from ringleader.coordinator.server.handlers import Directory, NodeAddress, Services
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.serving import ServingNode, StartError, authorizer_of, quotas_of
@@ -90,7 +91,7 @@ class ClusterNode(ServingNode):
         self.ownership: Ownership
         self.server: Server
         self._suspicion = Suspicion(settings.node_id)
-        asks = settings.served()[0].security_protocol.sasl
+        asks = settings.between_nodes().security_protocol.sasl
         self._pings = Pings(settings.node_id, self._suspicion, sasl=asks)
         self._loads: dict[int, float] = {}
         self._written: dict[int, int] = {}
@@ -109,23 +110,22 @@ class ClusterNode(ServingNode):
         """When the map came."""
         self._asking = False
 
-    # ---- Directory ----
+    # ---- Nodes ----
 
     async def mapped(self) -> None:
-        """See `Directory`."""
+        """See `Nodes`."""
         await self._has_map.wait()
 
-    def owner(self, partition: int) -> NodeAddress | None:
-        """See `Directory`."""
-        owner = None if self.map is None else self.map.owner(partition)
-        return None if owner is None else owner.address
+    def through(self, listener: str) -> Directory:
+        """See `Nodes`."""
+        return _Seen(self, listener)
 
-    def nodes(self) -> Sequence[NodeAddress]:
-        """See `Directory`. Not those that are about to leave, unless no other is there."""
+    @property
+    def staying(self) -> Sequence[NodeInfo]:
+        """The nodes, without those that are about to leave, unless no other is there."""
         if self.map is None:
-            return (self._info.address,)
-        staying = [node.address for node in self.map.nodes if node.node_id not in self.map.leaving]
-        return staying or [node.address for node in self.map.nodes]
+            return (self._info,)
+        return [node for node in self.map.nodes if node.node_id not in self.map.leaving] or self.map.nodes
 
     # ---- life ----
 
@@ -188,9 +188,7 @@ class ClusterNode(ServingNode):
             audit=Audit(self.log, monotonic_ms),
         )
         self.server.sasl = Sasl(security.users, await self._token_keys())
-        [listener] = await self.server.bind()
-        self.host, self.port = listener.address
-        self._info = NodeInfo(self._node_id, *listener.advertised, version("ringleader"))
+        self._info = self._told_of(await self.server.bind())
         await self.server.start(relay.register(services), relay.topology)
         self._member = True
         await self._membership.start(START_TIMEOUT_S)
@@ -208,9 +206,17 @@ class ClusterNode(ServingNode):
             raise StartError(str(self.failure))
         self._listening(self.server, node_id=self._node_id, cluster=",".join(map(str, settings.cluster)))
 
+    def _told_of(self, listeners: Sequence[Listener]) -> NodeInfo:
+        """What the others are told of this node, which listens there."""
+        self.host, self.port = listeners[0].address
+        name = self.settings.between_nodes().name
+        told = tuple(NamedAddress(one.name, one.advertised) for one in listeners)
+        is_plain = [one.name for one in listeners] == [PLAINTEXT]
+        return NodeInfo(self._node_id, *dict(told)[name], version("ringleader"), () if is_plain else told)
+
     def _kafka(self, brokers: Sequence[str]) -> Storage:
         settings = self.settings
-        [listener] = settings.served()
+        listener = settings.between_nodes()
         host = listener.advertised.host or listener.address.host
         port = listener.advertised.port or listener.address.port
         return KafkaStorage(
@@ -416,3 +422,19 @@ class ClusterNode(ServingNode):
                 self._mapped_s = now_s
                 self.log.warning("planned moves stand still", partitions=len(self.map.moving))
                 self._spawn(None, self._membership.rejoin("planned moves stand still"))
+
+
+class _Seen:
+    """The nodes as clients of one listener see them."""
+
+    def __init__(self, node: ClusterNode, listener: str) -> None:
+        self._node = node
+        self._listener = listener
+
+    def owner(self, partition: int) -> NodeAddress | None:
+        owner = None if self._node.map is None else self._node.map.owner(partition)
+        return None if owner is None else owner.address(self._listener)
+
+    def nodes(self) -> Sequence[NodeAddress]:
+        found = [node.address(self._listener) for node in self._node.staying]
+        return [address for address in found if address is not None]

@@ -21,8 +21,8 @@ from ringleader.clients.model import MemberProtocol
 from ringleader.coordinator.cluster.map import NOBODY, ClusterMap
 from ringleader.coordinator.cluster.membership import (
     HEARTBEAT_INTERVAL_MS,
-    PROTOCOL,
     PROTOCOL_TYPE,
+    PROTOCOLS,
     REBALANCE_TIMEOUT_MS,
     assign,
 )
@@ -99,7 +99,7 @@ async def wish(
     member = GroupMember(
         bootstrap,
         group_id,
-        protocols=[MemberProtocol(PROTOCOL, wanted.encode())],
+        protocols=[MemberProtocol(name, wanted.encode()) for name in PROTOCOLS],
         protocol_type=PROTOCOL_TYPE,
         # Should this member be made the leader, when another one leaves: it decides as any node does.
         assign=partial(assign, None, NOBODY, None),

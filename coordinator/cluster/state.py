@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringleader.coordinator.cluster.map import (
-    FORMAT,
     MAX_PARTITIONS,
+    PLAIN_FORMAT,
     ClusterMap,
     MapError,
     NodeInfo,
@@ -59,8 +59,8 @@ class MemberState:
         """As the nodes' group carries it."""
         return write_json(
             {
-                "format": FORMAT,
-                "node": self.node,
+                "format": PLAIN_FORMAT if self.node is None else self.node.format,
+                "node": None if self.node is None else self.node.told(),
                 "known": None if self.known is None else self.known.encode().decode(),
                 "loads": sorted(self.loads.items()),
                 "leaving": self.leaving,

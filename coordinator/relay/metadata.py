@@ -50,7 +50,7 @@ class _Metadata:
 
         Answered when the other nodes are known: librdkafka forgets whom it does not find here, with all that
         waits for them."""
-        await self._services.directory.mapped()
+        await self._services.mapped()
         asked = request.topics
         hidden: list[kafka.MetadataResponseTopic] = []
         if asked is not None:
@@ -65,13 +65,13 @@ class _Metadata:
                 return None
             code = code_of(error, ErrorCode.LEADER_NOT_AVAILABLE)
             topics = [kafka.MetadataResponseTopic(code, one.name, one.topic_id) for one in asked]
-            return self._faced(kafka.MetadataResponse(topics=topics + hidden))
+            return self._faced(call, kafka.MetadataResponse(topics=topics + hidden))
         seen = []
         work = 0
         for topic in found.topics:
             if self._may_describe(call, topic.name, quietly=asked is None):
                 seen.append(topic)
-                self._face(topic)
+                self._face(call, topic)
                 if request.include_topic_authorized_operations and topic.name:
                     self._tell_operations(call, topic)
                     work += OPERATIONS
@@ -86,7 +86,7 @@ class _Metadata:
             found.cluster_authorized_operations = self._services.cluster_operations(
                 call, found.cluster_authorized_operations
             )
-        return self._faced(found)
+        return self._faced(call, found)
 
     # ---- who may see what ----
 
@@ -165,9 +165,9 @@ class _Metadata:
         self._relay.topology.learn(found)
         return found
 
-    def _face(self, topic: kafka.MetadataResponseTopic) -> None:
+    def _face(self, call: Call, topic: kafka.MetadataResponseTopic) -> None:
         """Nodes in the brokers' place."""
-        faces = self._relay.faces(self._services)
+        faces = self._relay.faces(self._services, call)
         name = topic.name or ""
         if self._relay.is_own(name):
             topic.is_internal = True
@@ -179,17 +179,17 @@ class _Metadata:
             one.isr_nodes = faces.replicas(one.isr_nodes, leader, shown)
             one.offline_replicas = faces.replicas(one.offline_replicas, leader, shown)
 
-    def _faced(self, response: kafka.MetadataResponse) -> kafka.MetadataResponse:
+    def _faced(self, call: Call, response: kafka.MetadataResponse) -> kafka.MetadataResponse:
         services = self._services
-        nodes = services.directory.nodes()
+        nodes = services.directory_for(call).nodes()
         response.brokers = [kafka.MetadataResponseBroker(*node) for node in nodes]
         response.cluster_id = services.cluster_id
-        response.controller_id = self._controller()
+        response.controller_id = self._controller(call)
         return response
 
-    def _controller(self) -> int:
+    def _controller(self, call: Call) -> int:
         """Whoever is asked passes on what is for the controller."""
-        nodes = [node.node_id for node in self._services.directory.nodes()]
+        nodes = [node.node_id for node in self._services.directory_for(call).nodes()]
         if self._services.node_id in nodes or not nodes:
             return self._services.node_id
         return nodes[0]
@@ -198,11 +198,11 @@ class _Metadata:
         """The nodes. What may be done with the cluster is the brokers' to say, where all may do everything
         at the nodes."""
         services = self._services
-        await services.directory.mapped()
+        await services.mapped()
         response = kafka.DescribeClusterResponse(
             endpoint_type=request.endpoint_type,
             cluster_id=services.cluster_id,
-            controller_id=self._controller(),
+            controller_id=self._controller(call),
         )
         if request.endpoint_type != BROKERS:
             response.error_code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
@@ -222,7 +222,8 @@ class _Metadata:
                 return response
             response.cluster_authorized_operations = found.cluster_authorized_operations
         response.brokers = [
-            kafka.DescribeClusterResponseDescribeClusterBroker(*node) for node in services.directory.nodes()
+            kafka.DescribeClusterResponseDescribeClusterBroker(*node)
+            for node in services.directory_for(call).nodes()
         ]
         return response
 

@@ -65,8 +65,8 @@ class Relay:
         """See `Services`: who owns a partition of groups writes under one of these."""
         self.versions: dict[int, tuple[int, int]] = {}
         """Of each API the lowest and highest version that the brokers serve."""
-        self._faces = Faces([], [])
-        self._faces_of: object = None
+        self._faces: dict[str, tuple[object, Faces]] = {}
+        """By listener, and of which nodes and brokers."""
 
     async def start(self) -> None:
         """Learn who the brokers are and what they serve. Raises ClientError."""
@@ -115,7 +115,7 @@ class Relay:
         found = table[FindCoordinatorRequest.API_KEY]
 
         async def find(call: Call, request: Any) -> Any:
-            await services.directory.mapped()
+            await services.mapped()
             return found(call, request)
 
         return self.handler(services, find)
@@ -152,13 +152,16 @@ class Relay:
         assert isinstance(found, Upstreams)
         return found
 
-    def faces(self, services: Services) -> Faces:
-        """Which node stands for which broker, as of now."""
-        nodes = [node.node_id for node in services.directory.nodes()]
+    def faces(self, services: Services, call: Call) -> Faces:
+        """Which node stands for which broker, as of now, for who came through the call's listener."""
+        name = call.connection.listener.name
+        nodes = [node.node_id for node in services.directory_for(call).nodes()]
         of = (nodes, self.topology.seen)
-        if of != self._faces_of:
-            self._faces, self._faces_of = Faces(sorted(self.topology.seen), nodes), of
-        return self._faces
+        known, faces = self._faces.get(name, (None, None))
+        if faces is None or known != of:
+            faces = Faces(sorted(self.topology.seen), nodes)
+            self._faces[name] = of, faces
+        return faces
 
     def is_own(self, topic: str) -> bool:
         """Whether the topic is where the nodes keep the groups: nobody else may change it."""

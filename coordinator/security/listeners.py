@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 EVERYWHERE = "0.0.0.0"
+MAX_LISTENERS = 100
 
 _ENTRY = re.compile(r"([0-9A-Za-z_.-]+)://(.*)")
 _EXAMPLE = "for example SSL://0.0.0.0:9093 or CLIENT://[::1]:9092"
@@ -116,6 +117,8 @@ def listeners_of(
     protocols: Sequence[NamedProtocol] = DEFAULT_PROTOCOLS,
 ) -> tuple[Listener, ...]:
     """The listeners of these settings. Raises ValueError: one sentence that names the setting."""
+    if len(addresses) > MAX_LISTENERS:
+        raise ValueError(f"listeners has {len(addresses)}, and there may be {MAX_LISTENERS}")
     _check_names("listeners", addresses)
     _check_names("advertised.listeners", advertised)
     _check_names("listener.security.protocol.map", protocols)

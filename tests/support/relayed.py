@@ -20,13 +20,17 @@ from tests.support.memory_store import MemoryStorage
 
 
 class Nodes:
-    """A directory: the partitions of groups go round the nodes."""
+    """The partitions of groups go round the nodes; all listeners see the same."""
 
     def __init__(self) -> None:
         self.known: list[NodeAddress] = []
 
     async def mapped(self) -> None:
-        """See `Directory.mapped`."""
+        """See `Nodes.mapped` of handlers."""
+
+    def through(self, _listener: str) -> Nodes:
+        """See `Nodes.through` of handlers."""
+        return self
 
     def owner(self, partition: int) -> NodeAddress | None:
         """See `Directory.owner`."""

@@ -18,7 +18,7 @@ import structlog
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.server.call import Call
-from ringleader.coordinator.server.handlers import Directory, Handler, Services, groups, offsets, versions
+from ringleader.coordinator.server.handlers import Handler, Nodes, Services, groups, offsets, versions
 from ringleader.coordinator.server.sasl import Sasl
 from ringleader.coordinator.server.server import Server
 from ringleader.coordinator.storage.base import Storage
@@ -150,7 +150,7 @@ def spawn(call: Call | None, coroutine: Coroutine[Any, Any, None]) -> None:
 async def serving(
     storage: Storage | None = None,
     handlers: Callable[[Services], dict[int, Handler]] | None = None,
-    directory: Directory | None = None,
+    directory: Nodes | None = None,
     acquired: Iterable[int] | None = None,
     sasl: Sasl | None = None,
     **settings: Any,

@@ -32,6 +32,7 @@ __all__ = [
     "Message",
     "NoAnswer",
     "NodeAddress",
+    "Nodes",
     "Services",
     "Slices",
     "TopicDirectory",
@@ -60,16 +61,26 @@ class NodeAddress(NamedTuple):
 
 
 class Directory(Protocol):
-    """Who the nodes are, and which of them owns a partition of groups. Answers at once, from memory."""
-
-    async def mapped(self) -> None:
-        """Returns when it can tell: a node that starts listens before it has heard of the others."""
+    """Who the nodes are, as clients of one listener see them, and which of them owns a partition of groups.
+    Answers at once, from memory."""
 
     def owner(self, partition: int) -> NodeAddress | None:
         """Where the groups of that partition are; None while nobody has them."""
 
     def nodes(self) -> Sequence[NodeAddress]:
         """All nodes, by node id."""
+
+
+class Nodes(Protocol):
+    """All nodes of a cluster."""
+
+    async def mapped(self) -> None:
+        """Returns when it is known who they are: a node that starts listens before it has heard of the
+        others."""
+
+    def through(self, listener: str) -> Directory:
+        """As they are seen through the listener of this name. A node that has none of the name is not
+        there."""
 
 
 class KnownTopic(Protocol):
@@ -108,7 +119,7 @@ class Services:
     wall_ms: WallClock = wall_ms
     run_queue: RunQueue = field(default_factory=RunQueue)
     """For what is long and not in the handler itself."""
-    cluster: Directory | None = None
+    cluster: Nodes | None = None
     """Of several nodes; None: this one is the only one."""
     find_topics: FindTopics | None = None
     """Where topics live elsewhere. None: `topics` knows all there are."""
@@ -183,15 +194,15 @@ class Services:
     def _authorizer(self) -> Authorizer | None:
         return None if self.security is None else self.security.authorizer
 
-    @property
-    def directory(self) -> Directory:
-        """That of several nodes."""
-        assert self.cluster is not None
-        return self.cluster
+    async def mapped(self) -> None:
+        """See `Nodes`."""
+        if self.cluster is not None:
+            await self.cluster.mapped()
 
     def directory_for(self, call: Call) -> Directory:
         """Who the nodes are, and who owns what, as the asker is told."""
-        return self.cluster or _Alone(self.node_id, call.connection.listener)
+        listener = call.connection.listener
+        return self.cluster.through(listener.name) if self.cluster else _Alone(self.node_id, listener)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -207,9 +218,6 @@ class _Alone:
 
     def __init__(self, node_id: int, listener: Listener) -> None:
         self._address = NodeAddress(node_id, *listener.advertised)
-
-    async def mapped(self) -> None:
-        pass
 
     def owner(self, partition: int) -> NodeAddress | None:
         return self._address

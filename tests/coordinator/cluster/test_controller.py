@@ -176,7 +176,7 @@ def test_what_a_member_tells_reads_back_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (b'"format":1', b'"format":2', "state of a node has format 2"),
+        (b'"format":1', b'"format":3', "state of a node has format 3"),
         (b'"loads":[]', b'"loads":[[-1,1]]', "no number from 0"),
         (b'"node":null', b'"node":[1]', "not enough values"),
         (b'"known":null', b'"known":{}', "map of the cluster cannot be read"),

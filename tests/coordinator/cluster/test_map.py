@@ -10,13 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.cluster.map import MAX_BYTES, NOBODY, ClusterMap, MapError, NodeInfo
+from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
 from ringleader.coordinator.server.handlers import NodeAddress
 
 NODES = (NodeInfo(1, "one.example", 9092, "0.1.0"), NodeInfo(4, "::1", 9093, "0.1.0"))
 MAP = ClusterMap(7, 1, NODES, (1, 4, NOBODY, 1), {1: 1}, frozenset({4}), frozenset({1}), {2: 1})
 
 node_ids = st.integers(0, 2**31 - 1)
-nodes = st.builds(NodeInfo, node_ids, st.text(max_size=40), st.integers(1, 65_535), st.text(max_size=10))
+ports = st.integers(1, 65_535)
+listeners = st.builds(NamedAddress, st.text(max_size=10), st.builds(Address, st.text(max_size=40), ports))
+nodes = st.builds(
+    NodeInfo,
+    node_ids,
+    st.text(max_size=40),
+    ports,
+    st.text(max_size=10),
+    st.lists(listeners, max_size=3).map(tuple),
+)
 maps = st.builds(
     ClusterMap,
     generation=st.integers(0, 2**31 - 1),
@@ -41,7 +51,33 @@ def test_who_owns_what() -> None:
     assert MAP.owner(99) is None
     assert replace(MAP, owners=(9,)).owner(0) is None, "an owner that is no node of the map"
     assert MAP.owned_by(1) == {0, 3}
-    assert NODES[1].address == NodeAddress(4, "::1", 9093)
+
+
+def test_where_clients_of_a_listener_come() -> None:
+    assert NODES[1].address("PLAINTEXT") == NodeAddress(4, "::1", 9093)
+    assert NODES[1].address("SSL") is None
+    told = (NamedAddress("SSL", Address("one.example", 9443)), NamedAddress("IN", Address("10.0.0.1", 9092)))
+    node = NodeInfo(1, "10.0.0.1", 9092, "0.1.0", told)
+    assert node.address("SSL") == NodeAddress(1, "one.example", 9443)
+    assert node.address("IN") == NodeAddress(1, "10.0.0.1", 9092)
+    assert node.address("PLAINTEXT") is None
+
+
+def test_older_versions_read_what_has_no_listeners_by_name() -> None:
+    old = (
+        b'{"format":1,"generation":7,"controller":1,"nodes":[[1,"one.example",9092,"0.1.0"],'
+        b'[4,"::1",9093,"0.1.0"]],"owners":[1,4,-1,1],"moving":[[1,1]],"drained":[4],"leaving":[1],'
+        b'"pinned":[[2,1]]}'
+    )
+    assert MAP.encode() == old
+    assert ClusterMap.decode(old) == MAP
+    named = NODES[0]._replace(listeners=(NamedAddress("SSL", Address("one.example", 9443)),))
+    data = json.loads(replace(MAP, nodes=(named, NODES[1])).encode())
+    assert data["format"] == 2
+    assert data["nodes"] == [
+        [1, "one.example", 9092, "0.1.0", [["SSL", "one.example", 9443]]],
+        [4, "::1", 9093, "0.1.0"],
+    ]
 
 
 def changed(**fields: object) -> bytes:
@@ -56,10 +92,14 @@ def changed(**fields: object) -> bytes:
         (b"[" * 100_000, "cannot be read"),
         (b"{}", "no format number"),
         (changed(format=True), "no format number"),
-        (changed(format=2), "format 2, and this version reads up to 1: upgrade it"),
+        (changed(format=3), "format 3, and this version reads up to 2: upgrade it"),
         (changed(nodes=[[1, "a", 0, ""]]), "no number from 1 to 65535"),
         (changed(nodes=[[1, "a" * 256, 1, ""]]), "no text of up to 255"),
         (changed(nodes=[[1, "a"]]), "not enough values"),
+        (changed(nodes=[[1, "a", 1, "", [["SSL", "a", 0]]]]), "no number from 1 to 65535"),
+        (changed(nodes=[[1, "a", 1, "", [["SSL", "a"]]]]), "not enough values"),
+        (changed(nodes=[[1, "a", 1, "", [["SSL", "a", 1]] * (MAX_LISTENERS + 1)]]), "no list of up to 100"),
+        (changed(nodes=[[1, "a", 1, "", [], 7]]), "no list of up to 5"),
         (changed(owners=[-2]), "no number from -1"),
         (changed(owners=[0] * 1_001), "no list of up to 1000"),
         (changed(owners=None), "no list"),

@@ -14,7 +14,7 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.connection.security import ClientSecurity
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
-from ringleader.coordinator.cluster.membership import PROTOCOL, Membership
+from ringleader.coordinator.cluster.membership import PROTOCOLS, Membership
 from ringleader.coordinator.cluster.state import Drain, MemberState
 from ringleader.coordinator.config import Settings
 from ringleader.protocol import messages as kafka
@@ -170,13 +170,13 @@ async def test_a_node_that_is_too_new_for_the_others_is_refused(
     kafka_cluster: Coordinator, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with nodes(kafka_cluster, lines, 1) as [old]:
-        monkeypatch.setattr("ringleader.coordinator.cluster.membership.PROTOCOL", "map-2")
+        monkeypatch.setattr("ringleader.coordinator.cluster.membership.PROTOCOLS", ("map-99",))
         async with Cluster(kafka_cluster.bootstrap) as cluster:
             new = OneNode(2, kafka_cluster.bootstrap, lines, cluster)
             with contextlib.suppress(ClientError):  # it may be refused before it has started
                 await new.membership.start(WAIT_S)
             await new.until(lambda new: bool(new.failures))
-            assert PROTOCOL in str(new.failures[0])
+            assert "map-99" in str(new.failures[0])
             await new.membership.leave("refused")
         assert [node.node_id for node in old.maps[-1].nodes] == [1]
 
@@ -189,6 +189,6 @@ async def test_the_map_is_readable_in_the_groups_description(
         node = await cluster.coordinator(group_id)
         answer = await cluster.send(node, plain(kafka.DescribeGroupsRequest(groups=[group_id])))
         [group] = answer.groups
-        assert (group.protocol_type, group.protocol_data) == ("ringleader", PROTOCOL)
+        assert (group.protocol_type, group.protocol_data) == ("ringleader", PROTOCOLS[0])
         maps = [ClusterMap.decode(member.member_assignment) for member in group.members]
         assert maps[0] == maps[1]

@@ -136,7 +136,7 @@ async def test_a_node_that_stops_hands_over_everything_before_it_leaves(nodes: N
     assert len(two.runtime.serving) == 50
     assert not lines.of("leaving before all partitions were handed over")
     assert not lines.of("node taken for dead")
-    assert [node.node_id for node in two.nodes()] == [2]
+    assert [node.node_id for node in two.staying] == [2]
 
 
 async def test_planned_moves_go_on_when_a_node_took_over_before_the_map_came(

@@ -64,17 +64,12 @@ def test_everywhere_is_no_address_to_come_to(everywhere: str) -> None:
             "listeners takes the place of listen",
         ),
         (
-            {
-                "cluster": "k:1",
-                "node_id": 1,
-                "listeners": "PLAINTEXT://a:1,B://b:1",
-                "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,B:PLAINTEXT",
-            },
-            "listeners: one of several nodes has one listener",
+            {"listeners": "PLAINTEXT://127.0.0.1:1", "inter_broker_listener_name": "SSL"},
+            "inter.broker.listener.name is SSL, which is none of listeners: PLAINTEXT",
         ),
         (
-            {"cluster": "k:1", "node_id": 1, "listeners": "SSL://127.0.0.1:1"},
-            "SSL://127.0.0.1:1: one of several nodes speaks no TLS as yet",
+            {"listeners": ",".join(f"L{number}://127.0.0.1:1" for number in range(101))},
+            "listeners has 101, and there may be 100",
         ),
     ],
 )

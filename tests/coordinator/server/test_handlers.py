@@ -61,6 +61,9 @@ class TwoNodes:
     async def mapped(self) -> None:
         pass
 
+    def through(self, _listener: str) -> TwoNodes:
+        return self
+
     def owner(self, partition: int) -> NodeAddress | None:
         return self.nodes()[0] if partition == 0 else None
 
