@@ -12,6 +12,7 @@ import pytest
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.security.directory import Security
+from ringleader.coordinator.security.records import SECRET_KEY, secret_record
 from ringleader.coordinator.security.scram import SHA_512
 from ringleader.coordinator.security.store import SECRET_BYTES
 from ringleader.coordinator.storage.base import StorageError
@@ -105,6 +106,23 @@ async def test_nodes_that_start_at_once_agree_on_the_secret(stores: Stores) -> N
     assert len(secret) == SECRET_BYTES
     assert all(secret.hex() not in repr(one) + str(one) for one in found)
     assert secret.hex() not in str(stores.lines)
+
+
+async def test_of_several_secrets_the_last_one_counts(kafka_cluster: Coordinator, stores: Stores) -> None:
+    """The topic forgets the others when it is compacted."""
+    one, last = await stores.started(), bytes(range(SECRET_BYTES))
+    kafka_cluster.produce(TOPIC, secret_record(last)[1], key=SECRET_KEY)
+    await until(lambda: one.secret == last)
+    kafka_cluster.produce(TOPIC, None, key=SECRET_KEY)
+    await one.change("users", {"alice": 1})
+    assert one.secret == (await stores.started()).secret == last
+
+
+async def test_a_change_is_answered_when_it_was_read_back(kafka_cluster: Coordinator, stores: Stores) -> None:
+    one = await stores.started()
+    kafka_cluster.faults.delay("Fetch", 0.2)
+    await one.change("users", {"alice": 1})
+    assert one.entries("users") == {"alice": 1}
 
 
 async def test_nodes_that_change_the_same_entry_at_once_agree(stores: Stores) -> None:
