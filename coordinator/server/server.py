@@ -73,8 +73,6 @@ class Server:
         """Holds requests against quotas; None: there are none of users or client ids."""
         self.throttles = 0
         """How often a connection was muted so far."""
-        if quotas is not None:
-            quotas.observe(self._quotas_changed)
         windows = Windows(settings.quota_window_num, settings.quota_window_size_seconds * 1000)
         rate = settings.max_connection_creation_rate
         most = None if rate == INT32_MAX else rate
@@ -97,6 +95,9 @@ class Server:
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
         self._empty.set()
+        if quotas is not None:
+            quotas.observe(self._quotas_changed)
+            self._quotas_changed()
 
     async def bind(self) -> tuple[Listener, ...]:
         """Take the addresses, so that it is known where clients will come; nobody is let in before `start`.

@@ -40,9 +40,10 @@ from ringleader.testing import Coordinator
 from tests.interop.kafka import free_ports
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.fenced_store import FencedStorage
+from tests.support.quota_scripts import altering
 from tests.support.rawclient import AsyncRawConnection
 from tests.support.registered import PASSWORD, credential
-from tests.support.served import WAIT_S, until
+from tests.support.served import WAIT_S, connected, until
 
 GROUPS = [f"group-{number}" for number in range(20)]
 
@@ -299,6 +300,26 @@ async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_
         with pytest.raises(ClientError):
             await asked.delete_topics([Settings().cluster_security_topic])
     assert not [line for line in lines if line["level"] == "error"]
+
+
+async def test_a_quota_set_at_one_node_counts_at_all_and_is_there_after_a_start(
+    nodes: Nodes, kafka_cluster: Coordinator
+) -> None:
+    one, two = await nodes.start(1), await nodes.start(2)
+    async with connected(one.host, one.port) as client:
+        quota = altering(({"client-id": "client"}, {"request_percentage": 1e-6}))
+        assert (await client.call(quota, 1, "administrator")).entries[0].error_code == 0
+    assert two.security is not None
+    quotas = two.security.quotas
+    await until(lambda: len(quotas) == 1)
+    find = FindCoordinatorRequest(coordinator_keys=["g"])
+    async with connected(two.host, two.port) as client:
+        assert (await client.call(find, 4)).throttle_time_ms == 1_000
+    await one.stop()
+    await two.stop()
+    three = await nodes.start(3)
+    async with connected(three.host, three.port) as client:
+        assert (await client.call(find, 4)).throttle_time_ms == 1_000
 
 
 async def test_a_node_ends_when_it_cannot_read_who_may_what(
