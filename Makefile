@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint bench clean
+.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint audit bench clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -24,6 +24,7 @@ help: ## Say what there is
 	@echo "make incidents  does insight tell what was done to groups of a real Apache Kafka? (needs a JDK 17+ and Maven)"
 	@echo "make chaos   kill, pause and stop nodes and brokers under real clients (needs a JDK 17+ and Maven)"
 	@echo "make lint    style, types, arrows between the rooms, generated code"
+	@echo "make audit   are holes known in the packages that this uses? (asks a database of advisories)"
 	@echo "make bench   the benchmarks of docs/performance.md"
 	@echo "Needed: Python 3.11 or newer. The first call makes $(VENV), which takes a few minutes."
 
@@ -88,6 +89,9 @@ lint: $(READY) ## Check style, types, arrows, generated code
 	@$(VENV)/bin/lint-imports
 	@echo "codegen: generated code is up to date"
 	@$(PY) -m ringleader.protocol.codegen --check
+
+audit: $(READY) ## Ask whether holes are known in the packages of constraints.txt
+	@$(PY) -m tools.audit
 
 bench: $(READY) ## Run the benchmarks; ARGS are passed on
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)
