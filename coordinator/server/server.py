@@ -279,7 +279,7 @@ class Server:
                 continue
             if connection.closing:
                 connection.abort()
-            elif connection.parked is None and not connection.is_muted:
+            elif connection.parked is None:
                 self.log.info(
                     "idle connection closed", peer=connection.peer, idle_ms=now - connection.moved_ms
                 )

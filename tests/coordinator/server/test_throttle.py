@@ -129,6 +129,15 @@ async def test_who_hangs_up_while_muted_is_forgotten_at_its_end(tmp_path: Path) 
     # Stopping does not wait for it either.
 
 
+async def test_who_is_muted_for_longer_than_anybody_idles_is_closed(tmp_path: Path) -> None:
+    """Who hung up would be kept for as long as the throttle else, which may be days."""
+    quota: tuple[Named, Values] = (CLIENT, {"producer_byte_rate": 1.0})
+    async with limited(tmp_path, quota, connections_max_idle_ms=1_000) as node:
+        async with connected(node.host, node.port) as client:
+            assert (await client.call(produce(), 9)).throttle_time_ms > 10_000_000
+        await until(lambda: not node.server.connections)
+
+
 async def test_beyond_fetched_bytes_the_answer_is_empty(tmp_path: Path) -> None:
     async with limited(tmp_path) as node, connected(node.host, node.port) as client:
         for _ in range(4):
