@@ -21,6 +21,7 @@ from bench import (
     rebalance,
     relay,
     replay,
+    secured,
     spark,
 )
 from bench.build import NoCompilerError, compiler
@@ -42,10 +43,11 @@ BENCHMARKS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "failover": failover.run,
     "node_commits": node_commits.run,
     "relay": relay.run,
+    "secured": secured.run,
     "spark": spark.run,
 }
 
-ON_REQUEST = {"failover", "node_commits", "relay", "spark"}
+ON_REQUEST = {"failover", "node_commits", "relay", "secured", "spark"}
 """Run only when they are named: they need much that the others do not."""
 
 

@@ -72,6 +72,17 @@ def _heartbeats(run: Run) -> list[str]:
     return ["### Heartbeats (v4, 200 members of one group, 64 connections)", "", *_rates(run)]
 
 
+def _secured(run: Run) -> list[str]:
+    return [
+        "### Heartbeats with ACLs and over TLS (v4, 200 members of one group, 64 connections)",
+        "",
+        "The load that speaks TLS is in Python, and measures plaintext, too. The group's ACL is one of "
+        "1,001.",
+        "",
+        *_rates(run),
+    ]
+
+
 def _commits(run: Run) -> list[str]:
     syncs = ", ".join(
         f"{depth}: {result['sync_calls']:,} sync calls seen, {result['commits_per_sync']:.0f} commits each"
@@ -304,6 +315,7 @@ SECTIONS = {
     "failover": _failover,
     "node_commits": _node_commits,
     "relay": _relay,
+    "secured": _secured,
     "spark": _spark,
 }
 

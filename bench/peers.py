@@ -32,6 +32,8 @@ class Peer:
     """CPU seconds that it spends under this load before the first round."""
     prepare: Callable[[], None] | None = None
     """Called before each of its rounds."""
+    load: Sequence[str] = ()
+    """The command of another load program than the one in C, which takes the same options."""
 
 
 def _measure(peer: Peer, depth: int, warmup_s: float, seconds: float, pins: Pins) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def _measure(peer: Peer, depth: int, warmup_s: float, seconds: float, pins: Pins
         "error_at": peer.error_at,
         "server_pid": peer.pid,
     }
-    measured = run_load(pins.load, "load", options)
+    measured = run_load(pins.load, "load", options, peer.load)
     if measured["errors"]:
         raise RuntimeError(f"{peer.name} answered with errors: {measured['errors']}")
     measured["per_s"] = measured["answers"] / measured["seconds"]

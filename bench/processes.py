@@ -86,9 +86,12 @@ def daemon(
     topics: Sequence[str] = (),
     options: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
+    beside: str = "",
 ) -> Iterator[Daemon]:
-    """`ringleader serve` in `directory`, on `cpu` when one is given; killed at the end."""
-    one = Daemon(directory, topics=topics, options=[*DAEMON_OPTIONS, *options], environ=environ)
+    """`ringleader serve` in `directory`, on `cpu` when one is given; killed at the end. `beside`: see
+    `Daemon`."""
+    words = [*DAEMON_OPTIONS, *options]
+    one = Daemon(directory, topics=topics, options=words, environ=environ, beside=beside)
     one.start(wrapper=[] if cpu is None else pinned(cpu, []))
     try:
         yield one
@@ -96,15 +99,18 @@ def daemon(
         one.kill()
 
 
-def run_load(cpu: int, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def run_load(cpu: int, name: str, options: Mapping[str, Any], command: Sequence[str] = ()) -> dict[str, Any]:
     """Runs a load program to its end and returns what it measured."""
-    process = start_load(cpu, name, options)
+    process = start_load(cpu, name, options, command)
     return finish_load(process)
 
 
-def start_load(cpu: int, name: str, options: Mapping[str, Any]) -> subprocess.Popen[str]:
-    """Starts a load program on `cpu`; `finish_load` takes its result."""
-    command = [str(program(name))]
+def start_load(
+    cpu: int, name: str, options: Mapping[str, Any], command: Sequence[str] = ()
+) -> subprocess.Popen[str]:
+    """Starts a load program on `cpu`, the one in C unless there is another `command`; `finish_load` takes its
+    result."""
+    command = list(command) or [str(program(name))]
     for key, value in options.items():
         command += [f"--{key.replace('_', '-')}", str(value)]
     return subprocess.Popen(pinned(cpu, command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -41,6 +41,16 @@ def test_heartbeats(tmp_path: Path) -> None:
     assert wanted == ["at least 0.45", "at most 1.05", "at least 0.08", "at most 1.05"]
 
 
+def test_heartbeats_with_acls_and_over_tls(tmp_path: Path) -> None:
+    saved = run("secured", tmp_path)
+    assert saved["results"].keys() == {"depth 1", "depth 16"}
+    for result in saved["results"].values():
+        assert len(result["medians"]) == 6
+        assert all(one["answers"] > 0 for rounds in result["rounds"].values() for one in rounds)
+    wanted = [goal["wanted"] for goal in saved["goals"]]
+    assert wanted == 2 * ["at least 0.9", "at least 0.9", "at least 0.5", "at least 0.9"]
+
+
 def test_commits_are_covered_by_syncs_seen_from_outside(tmp_path: Path) -> None:
     saved = run("commits", tmp_path)
     assert saved["file_system"]

@@ -46,15 +46,12 @@ class Guarded(Daemon):
 
     def __init__(self, directory: Path, form: str) -> None:
         options = ["--authorizer", "acl", "--super-users", "User:ANONYMOUS", "--log-format", form]
-        super().__init__(directory, options=[*options, "--connection-failed-authentication-delay-ms", "0"])
         [self.guarded_port] = free_ports(1)
-
-    def command(self) -> list[str]:
-        """See `Daemon`."""
-        words = super().command()
-        place = words.index("--listen")
-        both = f"PLAINTEXT://{self.bootstrap},SASL_PLAINTEXT://127.0.0.1:{self.guarded_port}"
-        return [*words[:place], "--listeners", both, *words[place + 2 :]]
+        super().__init__(
+            directory,
+            options=[*options, "--connection-failed-authentication-delay-ms", "0"],
+            beside=f"SASL_PLAINTEXT://127.0.0.1:{self.guarded_port}",
+        )
 
 
 def files(directory: Path) -> set[Path]:

@@ -111,9 +111,10 @@ class OurDaemon(Daemon):
         """`certificates`: it has a listener of SASL_SSL, too, whose clients may do what ACLs say."""
         # Hundreds of connections from one address, and tests that wait for no disk.
         self._words = ["--storage-sync", "off", "--log-level", "warning", *_flags(properties_of(broker))]
-        self.secure_port = 0
+        self.secure_port, beside = 0, ""
         if certificates is not None:
             [self.secure_port] = free_ports(1)
+            beside = f"{LISTENER}://127.0.0.1:{self.secure_port}"
             self._words += _flags(
                 {
                     "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{LISTENER}:{PROTOCOL}",
@@ -124,16 +125,7 @@ class OurDaemon(Daemon):
                 }
             )
         topics = [f"{name}:{count}" for name, count in TOPICS.items()]
-        super().__init__(directory, topics=topics, options=self._words)
-
-    def command(self) -> list[str]:
-        """See `Daemon`."""
-        words = super().command()
-        if self.secure_port:
-            place = words.index("--listen")
-            both = f"PLAINTEXT://{self.bootstrap},{LISTENER}://127.0.0.1:{self.secure_port}"
-            words[place : place + 2] = ["--listeners", both]
-        return words
+        super().__init__(directory, topics=topics, options=self._words, beside=beside)
 
     def again(self) -> None:
         """Stop it and start it again, with `AFTER_RESTART`."""

@@ -41,7 +41,9 @@ class Daemon:
         options: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         listener: str = "",
+        beside: str = "",
     ) -> None:
+        """`beside`: NAME://HOST:PORT of a second listener."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.log_path = directory / "daemon.log"
@@ -54,6 +56,7 @@ class Daemon:
         self._environ = environ
         self._listener = listener
         """Its name, if it is not the plaintext one."""
+        self._beside = beside
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -84,8 +87,10 @@ class Daemon:
     def command(self) -> list[str]:
         """The command line of the next start."""
         command = [sys.executable, "-m", "ringleader", "serve"]
-        where = f"{self._listener}://{self.bootstrap}"
-        command += ["--listeners", where] if self._listener else ["--listen", self.bootstrap]
+        where = f"{self._listener or 'PLAINTEXT'}://{self.bootstrap}"
+        named = f"{where},{self._beside}" if self._beside else where
+        several = self._listener or self._beside
+        command += ["--listeners", named] if several else ["--listen", self.bootstrap]
         command += ["--data-dir", str(self.data_dir)]
         for topic in self._topics:
             command += ["--topic", topic]
