@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from ringleader.clients.errors import AuthenticationError, ClientError, Retriabl
 from ringleader.coordinator.security.acls import Operation, PatternType, Permission, ResourceType
 from ringleader.protocol.messages import CreateAclsRequest, CreateAclsRequestAclCreation
 from tests.chaos.targets import Node
+from tests.interop.clients.java_clients import JavaClients
+from tests.interop.clients.test_java_console import Console
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.support.command import run_here
 from tests.support.consuming import PATIENCE_S, consumer
@@ -33,6 +36,13 @@ AGAIN_S = 0.1
 """Between two looks whether something counts already."""
 FLAGS = ("groups-topic", "security-topic", "group-id", "transactional-id-prefix")
 LIBRARIES = ("confluent-kafka", "aiokafka", "kafka-python")
+
+
+@pytest.fixture(scope="module")
+def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClients]:
+    """Kafka's tools in a JVM."""
+    with JavaClients(tmp_path_factory.mktemp("java") / "java.log") as running:
+        yield running
 
 
 class SecuredNode(Node):
@@ -262,6 +272,44 @@ async def test_users_and_acls_are_of_all_nodes_and_outlive_them(
         for node in nodes.by_id.values():
             assert "[error" not in node.log()
             assert PASSWORD not in node.log()
+
+
+JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+@pytest.mark.timeout(300)
+async def test_kafkas_own_tools_work_at_any_node(
+    one_broker: KafkaCluster, java_clients: JavaClients, tmp_path: Path
+) -> None:
+    login = tmp_path / "admin.properties"
+    login.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n"
+        f'sasl.jaas.config={JAAS} required username="{ADMIN}" password="{PASSWORD}";\n'
+    )
+    async with secured(tmp_path, one_broker, "tools") as nodes:
+        here, there = (Console(node.bootstrap, java_clients) for node in nodes.by_id.values())
+        as_admin = f"--command-config {login}"
+        for console in (here, there):
+            await console.open()
+        user = "--entity-type users --entity-name bob"
+        credentials = "SCRAM-SHA-256=[iterations=8192,password=bobs-own]"
+        await here.lines(f"kafka-configs {as_admin} --alter {user} --add-config {credentials}")
+        await there.lines(f"kafka-configs {as_admin} --alter {user} --add-config consumer_byte_rate=1000000")
+        await here.lines(
+            f"kafka-acls {as_admin} --add --allow-principal User:bob --operation Read --group team"
+        )
+
+        async def told(console: Console) -> bool:
+            described = " ".join(await console.lines(f"kafka-configs {as_admin} --describe {user}"))
+            acls = " ".join(await console.lines(f"kafka-acls {as_admin} --list"))
+            return (
+                "SCRAM-SHA-256=iterations=8192" in described
+                and "consumer_byte_rate=1000000" in described
+                and "(principal=User:bob, host=*, operation=READ, permissionType=ALLOW)" in acls
+            )
+
+        for console in (here, there):
+            await until(partial(told, console))
 
 
 async def test_nodes_that_change_a_user_at_once_agree(one_broker: KafkaCluster, tmp_path: Path) -> None:
