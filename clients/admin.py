@@ -10,7 +10,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-from ringleader.clients import users
+from ringleader.clients import acls, users
+from ringleader.clients.acls import Acl
 from ringleader.clients.checks import check_options
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import retrying
@@ -449,6 +450,36 @@ class Admin:
     async def delete_scram_user(self, name: str, *, hash_name: str = "SHA-512") -> None:
         """Remove a user's credential for one hash. Raises BrokerError RESOURCE_NOT_FOUND."""
         await self._alter_user(users.deletion(name, hash_name), f"delete user {name!r}")
+
+    # ---- ACLs ----
+
+    async def acls(
+        self,
+        *,
+        principal: str | None = None,
+        resource_type: str | None = None,
+        resource_name: str | None = None,
+    ) -> list[Acl]:
+        """All ACLs, or those of a principal ("User:alice"), of a type of resource ("TOPIC"), of that name.
+
+        Raises ValueError for a type that there is not, BrokerError SECURITY_DISABLED where there are none.
+        """
+        request = plain(acls.question(principal, resource_type, resource_name))
+        response = await self._to_controller(request, self._deadline_s())
+        _check(response.error_code, "describe ACLs", response.error_message)
+        return acls.described(response)
+
+    async def create_acls(self, wanted: Sequence[Acl]) -> None:
+        """Make these ACLs; one that is there already is as good."""
+        response = await self._to_controller(plain(acls.creation(wanted)), self._deadline_s())
+        for result in response.results:
+            _check(result.error_code, "create ACLs", result.error_message)
+
+    async def delete_acls(self, unwanted: Sequence[Acl]) -> None:
+        """Delete exactly these ACLs, those that there are."""
+        response = await self._to_controller(plain(acls.deletion(unwanted)), self._deadline_s())
+        for result in response.filter_results:
+            _check(result.error_code, "delete ACLs", result.error_message)
 
     async def _alter_user(self, request: AlterUserScramCredentialsRequest, doing: str) -> None:
         response = await self._to_controller(plain(request), self._deadline_s())

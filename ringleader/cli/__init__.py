@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from ringleader.cli import acls, groups, nodes, topics, users
 from ringleader.cli import advise as _advise
 from ringleader.cli import consume as _consume
 from ringleader.cli import explain as _explain
-from ringleader.cli import groups, nodes, topics, users
 from ringleader.cli import history as _history
 from ringleader.cli import migrate as _migrate
 from ringleader.cli import owners as _owners
@@ -49,6 +49,7 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(nodes.app, name="nodes")
 app.add_typer(users.app, name="users")
+app.add_typer(acls.app, name="acls")
 app.command("produce", help=_produce.HELP)(_produce.produce)
 app.command("consume", help=_consume.HELP)(_consume.consume)
 app.command("migrate", help=_migrate.HELP)(_migrate.migrate)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.interop.secured import guarded_broker
 from tests.protocol.test_refusals import codes
 from tests.support.asks_of_all import PRINCIPALS, asks
 from tests.support.certificates import Certificates
+from tests.support.command import run_here
 from tests.support.entrance import (
     LISTENER,
     OFFERED,
@@ -212,3 +214,30 @@ async def test_each_principal_is_answered_as_by_kafka(tmp_path: Path) -> None:
             if ours[name] != theirs[name] and name not in EXPLAINED
         ]
     assert not differ, "\n".join(differ)
+
+
+async def test_our_command_works_on_kafka(tmp_path: Path) -> None:
+    words = ("User:alice", "READ", "WRITE", "--topic", "orders-", "--prefixed")
+    certificates = Certificates(tmp_path / "certificates")
+    with guarded_broker(tmp_path / "broker", certificates) as broker:
+
+        async def run(*arguments: str) -> str:
+            done = await asyncio.to_thread(run_here, broker.bootstrap, "acls", *arguments)
+            assert (done.code, done.err) == (0, "")
+            return done.out
+
+        async def until_listed(count: int) -> Any:
+            """The broker hears of changes from its controller."""
+            async with asyncio.timeout(60):
+                while len(found := json.loads(await run("list", "--json"))) != count:
+                    pass
+            return found
+
+        await run("add", *words)
+        found = await until_listed(2)
+        assert {(one["operation"], one["pattern_type"]) for one in found} == {
+            ("READ", "PREFIXED"),
+            ("WRITE", "PREFIXED"),
+        }
+        await run("remove", *words)
+        await until_listed(0)
