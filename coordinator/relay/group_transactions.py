@@ -171,9 +171,13 @@ class _GroupTransactions:
         code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
         if code:
             return refusal(request, call.api_version, code)
-        forbidden = existing.take_forbidden(
-            self._services, call, request, kafka.TxnOffsetCommitResponsePartition
-        )
+        refused_class = kafka.TxnOffsetCommitResponsePartition
+        then = partial(self._commit_allowed, call, request)
+        return existing.allowed_first(self._services, call, request, refused_class, then)
+
+    def _commit_allowed(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest, forbidden: existing.Refused
+    ) -> Message | Slices | None:
         then = partial(self._commit_existing, call, request, forbidden)
         return existing.found_first(self._services, call, request, then)
 

@@ -13,7 +13,7 @@ from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.gather import Gather
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices
+from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices, whole
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
 
@@ -29,25 +29,41 @@ Refused = dict[str, list[Any]]
 """Answers of refused entries, by topic."""
 
 
-def take_forbidden(services: Services, call: Call, request: Any, refused_class: type[Any]) -> Refused:
-    """Take the topics out of a request that who asks may not read; a refusal for each of their partitions."""
+def allowed_first(
+    services: Services,
+    call: Call,
+    request: Any,
+    refused_class: type[Any],
+    then: Callable[[Refused], Message | Slices | None],
+) -> Message | Slices | None:
+    """`then(refused)`, after the topics that who asks may not read were taken out of the request: a refusal
+    for each of their partitions."""
     if services.is_open:
-        return {}
-    forbidden = [
-        topic
-        for topic in request.topics
-        if not services.may(call, Operation.READ, ResourceType.TOPIC, topic.name)
-    ]
-    if not forbidden:
-        return {}
+        return then({})
+    work = _allowed_first(services, call, request, refused_class, then)
+    return work if is_long(request.topics) else whole(work)
+
+
+def _allowed_first(
+    services: Services,
+    call: Call,
+    request: Any,
+    refused_class: type[Any],
+    then: Callable[[Refused], Message | Slices | None],
+) -> Slices:
     refused: Refused = {}
-    for topic in forbidden:
-        refused.setdefault(topic.name, []).extend(
-            refused_class(entry.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            for entry in topic.partitions
-        )
-    request.topics = [topic for topic in request.topics if topic.name not in refused]
-    return refused
+    for number, topic in enumerate(request.topics, 1):
+        if not services.may(call, Operation.READ, ResourceType.TOPIC, topic.name):
+            refused.setdefault(topic.name, []).extend(
+                refused_class(entry.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                for entry in topic.partitions
+            )
+        if not number % SLICE_ELEMENTS:
+            yield
+    if refused:
+        request.topics = [topic for topic in request.topics if topic.name not in refused]
+    answer = then(refused)
+    return (yield from answer) if isinstance(answer, Generator) else answer
 
 
 def found_first(

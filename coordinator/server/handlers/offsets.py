@@ -42,9 +42,13 @@ class _Offsets:
         """Entries of unknown topics and partitions are refused, the others go on."""
         if not self._services.may(call, Operation.READ, ResourceType.GROUP, request.group_id):
             return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        forbidden = existing.take_forbidden(
-            self._services, call, request, kafka.OffsetCommitResponsePartition
-        )
+        refused_class = kafka.OffsetCommitResponsePartition
+        then = partial(self._commit_allowed, call, request)
+        return existing.allowed_first(self._services, call, request, refused_class, then)
+
+    def _commit_allowed(
+        self, call: Call, request: kafka.OffsetCommitRequest, forbidden: existing.Refused
+    ) -> Message | Slices | None:
         if forbidden or existing.missing_topics(self._topics, request):
             then = partial(self._commit_apart, call, request, forbidden)
             return existing.found_first(self._services, call, request, then)
@@ -83,9 +87,13 @@ class _Offsets:
         """Entries of unknown topics and partitions are refused, the others go on."""
         if not self._services.may(call, Operation.DELETE, ResourceType.GROUP, request.group_id):
             return refusal(request, call.api_version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        forbidden = existing.take_forbidden(
-            self._services, call, request, kafka.OffsetDeleteResponsePartition
-        )
+        refused_class = kafka.OffsetDeleteResponsePartition
+        then = partial(self._delete_allowed, call, request)
+        return existing.allowed_first(self._services, call, request, refused_class, then)
+
+    def _delete_allowed(
+        self, call: Call, request: kafka.OffsetDeleteRequest, forbidden: existing.Refused
+    ) -> Message | Slices | None:
         then = partial(self._delete_existing, call, request, forbidden)
         return existing.found_first(self._services, call, request, then)
 

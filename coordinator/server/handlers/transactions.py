@@ -8,6 +8,7 @@ TxnOffsetCommit (28) v0-3: v2 leader epoch, v3 member and generation (KIP-447).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.handlers import (
@@ -159,15 +160,19 @@ class _Transactions:
 
     # ---- TxnOffsetCommit ----
 
-    def commit_offsets(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices:
+    def commit_offsets(self, call: Call, request: kafka.TxnOffsetCommitRequest) -> Message | Slices | None:
         """Entries of unknown topics and partitions are refused, the others go on: if the group's offsets are
         in the open transaction of this producer."""
         code = checks.transaction_refusal(self._services, call, request.transactional_id, request.group_id)
         if code:
             return refusal(request, call.api_version, code)
-        forbidden = existing.take_forbidden(
-            self._services, call, request, kafka.TxnOffsetCommitResponsePartition
-        )
+        refused_class = kafka.TxnOffsetCommitResponsePartition
+        then = partial(self._commit_allowed, call, request)
+        return existing.allowed_first(self._services, call, request, refused_class, then)
+
+    def _commit_allowed(
+        self, call: Call, request: kafka.TxnOffsetCommitRequest, forbidden: existing.Refused
+    ) -> Message | Slices:
         accepted, refused = existing.split(self._topics, request, kafka.TxnOffsetCommitResponsePartition)
         refused.update(forbidden)
 
