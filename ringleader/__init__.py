@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ringleader.clients.acls import Acl as Acl
     from ringleader.clients.admin import Admin as Admin
     from ringleader.clients.connection.metadata import PartitionMetadata as PartitionMetadata
     from ringleader.clients.connection.metadata import TopicMetadata as TopicMetadata
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from ringleader.clients.options import PartitionConsumerOptions as PartitionConsumerOptions
 
 _NAMES_OF = {
+    "acls": "Acl",
     "admin": "Admin",
     "descriptions": "GroupDescription GroupListing MemberDescription PartitionLag TopicConfig",
     "connection.metadata": "PartitionMetadata TopicMetadata",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ringleader import Acl, Admin
 from tests.support.command import Done, run_here
 from tests.support.daemon import Daemon
 
@@ -90,6 +91,18 @@ def test_wrong_input_is_one_sentence(words: tuple[str, ...], says: str) -> None:
     assert (done.code, done.out) == (2, "")
     assert says in done.err
     assert done.err.count("\n") == 1
+
+
+async def test_programs_do_the_same(daemon: Daemon) -> None:
+    made = Acl("User:carol", "WRITE", "TRANSACTIONAL_ID", "t", "PREFIXED", "ALLOW", "10.0.0.1")
+    async with Admin(daemon.bootstrap) as admin:
+        await admin.create_acls([made])
+        assert await admin.acls(principal="User:carol") == [made]
+        assert await admin.acls(principal="User:carol", resource_type="TOPIC") == []
+        await admin.delete_acls([made, made])
+        assert await admin.acls(principal="User:carol") == []
+        with pytest.raises(ValueError, match="there are TOPIC"):
+            await admin.acls(resource_type="topics")
 
 
 def test_where_there_are_none_it_is_said(tmp_path: Path) -> None:
