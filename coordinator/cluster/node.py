@@ -17,7 +17,7 @@ from ringleader.coordinator.clock import monotonic_ms, wall_ms
 from ringleader.coordinator.cluster.map import PLAINTEXT, ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import Membership
 from ringleader.coordinator.cluster.ownership import Ownership
-from ringleader.coordinator.cluster.pings import Pings
+from ringleader.coordinator.cluster.pings import Greeting, Pings
 from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S, Suspicion
 from ringleader.coordinator.config import Settings
@@ -25,6 +25,7 @@ from ringleader.coordinator.logs import Log
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
+from ringleader.coordinator.security.among_nodes import NodeCredentials, password_of
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.listeners import Listener, NamedAddress
 from ringleader.coordinator.security.store import SecurityStore
@@ -91,8 +92,7 @@ class ClusterNode(ServingNode):
         self.ownership: Ownership
         self.server: Server
         self._suspicion = Suspicion(settings.node_id)
-        asks = settings.between_nodes().security_protocol.sasl
-        self._pings = Pings(settings.node_id, self._suspicion, sasl=asks)
+        self._pings: Pings
         self._loads: dict[int, float] = {}
         self._written: dict[int, int] = {}
         self._told: frozenset[int] = frozenset()
@@ -187,8 +187,10 @@ class ClusterNode(ServingNode):
             withheld=frozenset((settings.cluster_security_topic,)),
             audit=Audit(self.log, monotonic_ms),
         )
-        self.server.sasl = Sasl(security.users, await self._token_keys())
+        nodes = NodeCredentials(store.secret)
+        self.server.sasl = Sasl(security.users, await self._token_keys(), nodes=nodes)
         self._info = self._told_of(await self.server.bind())
+        self._pings = Pings(self._node_id, self._suspicion, self._greeting(store.secret), self.log)
         await self.server.start(relay.register(services), relay.topology)
         self._member = True
         await self._membership.start(START_TIMEOUT_S)
@@ -213,6 +215,18 @@ class ClusterNode(ServingNode):
         told = tuple(NamedAddress(one.name, one.advertised) for one in listeners)
         is_plain = [one.name for one in listeners] == [PLAINTEXT]
         return NodeInfo(self._node_id, *dict(told)[name], version("ringleader"), () if is_plain else told)
+
+    def _greeting(self, secret: bytes) -> Greeting:
+        """How the others are spoken to."""
+        listener = self.settings.between_nodes()
+        tls = None
+        if listener.security_protocol.tls:
+            tls = self.server.tls[listener.name].connecting
+            try:
+                tls()
+            except ValueError as error:
+                raise StartError(f"{listener}: {error}") from None
+        return Greeting(tls, password_of(secret) if listener.security_protocol.sasl else None)
 
     def _kafka(self, brokers: Sequence[str]) -> Storage:
         settings = self.settings

@@ -55,6 +55,10 @@ def _rules(rules: str) -> str:
     return rules
 
 
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
 Words = BeforeValidator(parse_words)
 Store = Annotated[str, AfterValidator(_pem_store)]
 
@@ -88,6 +92,11 @@ class TlsSettings(BaseModel):
     )
     ssl_truststore_certificates: str | None = Field(
         None, description="In place of the file: these certificates themselves (PEM)."
+    )
+    ssl_endpoint_identification_algorithm: Annotated[Literal["https", ""], BeforeValidator(_lower)] = Field(
+        "https",
+        description="Of several nodes: the certificate of another one has to be for the host that it is "
+        "reached at. Empty: for any.",
     )
     ssl_client_auth: Literal["none", "requested", "required"] = Field(
         "none",

@@ -32,6 +32,7 @@ class Tls:
         self._stamp = self._look()
         self.context = context_of(settings)
         """For the next handshake."""
+        self._connecting: ssl.SSLContext | None = None
 
     def changed(self) -> bool:
         """Whether its files are others than when they were read last, readable or not. Looks at files."""
@@ -41,7 +42,17 @@ class Tls:
         """Read the files anew. Raises ValueError, one sentence: then everything stays as it is, until the
         files change again."""
         self._stamp = self._look()
-        self.context = context_of(self.settings)
+        context = context_of(self.settings)
+        if self._connecting is not None:
+            self._connecting = connecting_context_of(self.settings)
+        self.context = context
+
+    def connecting(self) -> ssl.SSLContext:
+        """For the next handshake with a listener of another node that has these settings, too. Raises
+        ValueError, the first time only: one sentence, without a secret."""
+        if self._connecting is None:
+            self._connecting = connecting_context_of(self.settings)
+        return self._connecting
 
     def _look(self) -> Stamp:
         files = (self.settings.ssl_keystore_location, self.settings.ssl_truststore_location)
@@ -59,18 +70,39 @@ def _stamp(file: Path) -> tuple[int, int, int]:
 def context_of(settings: TlsSettings) -> ssl.SSLContext:
     """What a listener of these settings speaks. Raises ValueError: one sentence, without a secret."""
     context = TellingContext(ssl.PROTOCOL_TLS_SERVER)
-    versions = sorted(VERSIONS[name] for name in settings.ssl_enabled_protocols)
-    context.minimum_version, context.maximum_version = versions[0], versions[-1]
-    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    _speak(context, settings)
     # Every connection is asked for its certificate anew: who was issued none any more does not come in with a
     # ticket.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
+    context.verify_mode = VERIFY[settings.ssl_client_auth]
+    if context.verify_mode is not ssl.CERT_NONE and not _trust(context, settings):
+        raise ValueError(
+            f"ssl.client.auth is {settings.ssl_client_auth}, but nobody is trusted to issue clients' "
+            f"certificates: set ssl.truststore.location"
+        )
+    return context
+
+
+def connecting_context_of(settings: TlsSettings) -> ssl.SSLContext:
+    """What a node speaks that connects to another one's listener of these settings: it shows its own
+    certificate, and asks for one by whom the truststore has, or the machine if there is none. Raises
+    ValueError: one sentence, without a secret."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = settings.ssl_endpoint_identification_algorithm == "https"
+    _speak(context, settings)
+    if not _trust(context, settings):
+        context.load_default_certs()
+    return context
+
+
+def _speak(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    versions = sorted(VERSIONS[name] for name in settings.ssl_enabled_protocols)
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     if settings.ssl_cipher_suites:
         context.set_ciphers(":".join(TLS_1_2_CIPHERS[suite] for suite in settings.ssl_cipher_suites))
     _show(context, settings)
-    _trust(context, settings)
-    return context
 
 
 def _show(context: ssl.SSLContext, settings: TlsSettings) -> None:
@@ -118,10 +150,8 @@ def _load_key(context: ssl.SSLContext, names: str, file: Path, password: SecretS
         raise ValueError(f"{names}: no private key with its certificate can be read there") from None
 
 
-def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    context.verify_mode = VERIFY[settings.ssl_client_auth]
-    if context.verify_mode is ssl.CERT_NONE:
-        return
+def _trust(context: ssl.SSLContext, settings: TlsSettings) -> bool:
+    """Whether anybody is said to be trusted."""
     file, pem = settings.ssl_truststore_location, settings.ssl_truststore_certificates
     if file is not None and pem:
         raise ValueError(
@@ -131,16 +161,14 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if file is not None:
         pem = _read(name, file)
     if not pem:
-        raise ValueError(
-            f"ssl.client.auth is {settings.ssl_client_auth}, but nobody is trusted to issue clients' "
-            f"certificates: set ssl.truststore.location"
-        )
+        return False
     try:
         context.load_verify_locations(cadata=_lines(pem))
     except ssl.SSLError:
         raise ValueError(f"{name}: no certificate can be read there") from None
     # As for Java, who is in the store is trusted, whether somebody else has issued that certificate or not.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return True
 
 
 def _read(name: str, file: Path) -> str:

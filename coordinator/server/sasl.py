@@ -16,11 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ringleader.coordinator.clock import WallClock, wall_ms
+from ringleader.coordinator.security import among_nodes
 from ringleader.coordinator.security.exchange import Exchange, SaslFailedError, told_name
 from ringleader.coordinator.security.listeners import Listener
 from ringleader.coordinator.security.plain import PlainExchange
 from ringleader.coordinator.security.principal import Principal
-from ringleader.coordinator.security.scram import MECHANISMS, ScramExchange
+from ringleader.coordinator.security.scram import MECHANISMS, SHA_256, Credentials, ScramExchange
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.peers import guess_protocol
@@ -53,9 +54,15 @@ class Sasl:
     """How those who come through the listeners of a server prove who they are, and how many could not."""
 
     def __init__(
-        self, users: Users, keys: Mapping[str, Keys] | None = None, wall_ms: WallClock = wall_ms
+        self,
+        users: Users,
+        keys: Mapping[str, Keys] | None = None,
+        wall_ms: WallClock = wall_ms,
+        nodes: Credentials | None = None,
     ) -> None:
-        """`keys`: of tokens, by listener; where there are none, tokens are not taken."""
+        """`keys`: of tokens, by listener; where there are none, tokens are not taken. `nodes`: of the other
+        nodes, if there are any."""
+        self.nodes = nodes
         self._users = users
         self._keys = keys or {}
         self.wall_ms = wall_ms
@@ -68,6 +75,9 @@ class Sasl:
         """A fresh one."""
         if mechanism == PLAIN:
             return PlainExchange(self._users)
+        if mechanism == among_nodes.MECHANISM:
+            assert self.nodes is not None
+            return ScramExchange(SHA_256, self.nodes, secrets.token_urlsafe(24))
         if mechanism not in MECHANISMS:
             return self._keys[listener.name].exchange()
         return ScramExchange(MECHANISMS[mechanism], self._users, secrets.token_urlsafe(24))
@@ -258,7 +268,8 @@ class SaslConnection(Connection):
         login.with_headers = reply.call.api_version >= 1
         mechanisms = login.settings.mechanisms(self.listener)
         response = kafka.SaslHandshakeResponse(mechanisms=mechanisms)
-        if asked not in mechanisms:
+        of_nodes = asked == among_nodes.MECHANISM and login.sasl.nodes is not None
+        if asked not in mechanisms and not of_nodes:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             answered = (reply, response) if login.proved is None else ()  # as in Kafka
             self._fail(f"Unsupported SASL mechanism {told_name(asked)}", *answered)
@@ -318,13 +329,17 @@ class SaslConnection(Connection):
             self._hang_up("authentication failed by a fault of ours")
             return
         lifetime_ms = self._through(exchange) if exchange.done else None
+        of_node = login.mechanism == among_nodes.MECHANISM
         if reply is None:
             self._transport.write(len(answer).to_bytes(4, "big") + answer)
         else:
             response = kafka.SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms or 0)
             self._answer(reply, response)
         if exchange.done and not self.closing:
-            cast(Any, self).__class__ = Connection if lifetime_ms is None else SessionConnection
+            if of_node:
+                self._routes = {API_VERSIONS_KEY: self._routes[API_VERSIONS_KEY]}
+            through = Connection if lifetime_ms is None else SessionConnection
+            cast(Any, self).__class__ = NodeConnection if of_node else through
 
     def _check_unchanged(self, exchange: Exchange) -> None:
         proved = self._login.proved
@@ -339,6 +354,8 @@ class SaslConnection(Connection):
         """How long it lasts; None: as long as the connection."""
         login = self._login
         limit_ms: int | None = login.settings.max_reauth_ms(login.mechanism) or None
+        if login.mechanism == among_nodes.MECHANISM:
+            limit_ms = None  # what it was proved by does not change as long as the nodes live
         if exchange.expires_ms is not None:
             left_ms = max(0, exchange.expires_ms - login.sasl.wall_ms())
             limit_ms = left_ms if limit_ms is None else min(limit_ms, left_ms)
@@ -396,6 +413,21 @@ class SaslConnection(Connection):
         if self._login.failing:
             self._transport.write(b"".join(self._login.failing))
         self.close(quietly=True)
+
+
+class NodeConnection(Connection):
+    """One of another node: it asks for ApiVersions, and for nothing else."""
+
+    __slots__ = ()
+
+    def _lone_heartbeat(self, data: bytes, now: int) -> bool:
+        return False
+
+    def _known_heartbeats(self, data: bytes, position: int, out: list[bytes], now: int) -> int:
+        return position
+
+    def _leave_requests(self, queued: bytes) -> None:
+        """A node is no member."""
 
 
 class SessionConnection(Connection):

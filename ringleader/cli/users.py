@@ -191,6 +191,8 @@ def add(
         fail("Give --data-dir or --cluster, not both.", WRONG_INPUT)
     if not user:
         fail("A user has a name.", WRONG_INPUT)
+    if data_dir is not None or cluster is not None:
+        _check_name(user)
     password = _password(password_file)
     if data_dir is not None:
         _add_here(data_dir, user, password, hashes, iterations)
@@ -313,6 +315,13 @@ def _password(file: Path | None) -> str:
     if not password or "\0" in password:
         fail("The first line has to be the password: it is empty, or has a zero character.", WRONG_INPUT)
     return password
+
+
+def _check_name(user: str) -> None:
+    from ringleader.coordinator.security.among_nodes import NODE
+
+    if user == NODE.name:
+        fail(f"{user} is what nodes call themselves: give the user another name.", WRONG_INPUT)
 
 
 def _add_here(directory: Path, user: str, password: str, hashes: list[str], iterations: int) -> None:

@@ -143,6 +143,7 @@ def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path, secret: Path) -> N
         (["add", "eve", "--iterations", "1000"], "--iterations"),
         (["add", "eve", "--password-file", "/nowhere/at/all"], "--password-file /nowhere/at/all"),
         (["add", "", "--password-file", "/nowhere"], "A user has a name."),
+        (["add", "__ringleader_node", "--data-dir", "d"], "__ringleader_node is what nodes call themselves"),
         (["add", "eve", "--data-dir", "d", "--cluster", "k:1"], "Give --data-dir or --cluster, not both."),
         (["list", "--cluster", "k:x"], "--cluster: not an address of the form HOST:PORT: 'k:x'"),
         (["list", "--cluster", "k:1", "--cluster-properties", "/nowhere"], "--cluster-properties: "),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.security.among_nodes import NODE
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import (
     MAX_ITERATIONS,
@@ -147,6 +148,9 @@ class _Users:
             raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
         if alteration.iterations > MAX_ITERATIONS:
             raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        if alteration.name == NODE.name:
+            text = f"{NODE.name} is what nodes call themselves: give the user another name"
+            raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, text)
         salt, salted_password = bytes(alteration.salt), bytes(alteration.salted_password)
         if len(salt) > MAX_SALT_BYTES or len(alteration.name.encode()) > MAX_USER_BYTES:
             text = f"a salt and a user name have {MAX_USER_BYTES:,} bytes at most, each"

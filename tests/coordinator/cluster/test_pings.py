@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
-from ringleader.coordinator.cluster.pings import Pings
+from ringleader.coordinator.cluster.pings import Greeting, Pings
 from ringleader.coordinator.cluster.suspicion import MISSED_PINGS, Suspicion
-from tests.coordinator.server.test_sasl import guarded
+from tests.support.cluster_nodes import Lines
 from tests.support.served import serving, until
 
 
@@ -40,28 +39,17 @@ def a_map(*ports: int) -> ClusterMap:
 
 
 @contextlib.asynccontextmanager
-async def pinging(*ports: int, sasl: bool = False) -> AsyncIterator[tuple[Seen, Pings]]:
+async def pinging(
+    *ports: int, greeting: Greeting | None = None, lines: Lines | None = None
+) -> AsyncIterator[tuple[Seen, Pings]]:
     """Node 1 pings nodes 2 and so on at these ports."""
     seen = Seen()
-    pings = Pings(1, seen, sasl=sasl)
+    pings = Pings(1, seen, greeting, None if lines is None else lines.log)
     pings.follow(a_map(*ports))
     try:
         yield seen, pings
     finally:
         await pings.stop()
-
-
-async def test_a_node_that_asks_who_comes_is_heard_and_logs_nothing(tmp_path: Path) -> None:
-    async with guarded(tmp_path) as served, pinging(served.port, sasl=True) as (seen, _):
-        await until(lambda: seen.told.count("heard") >= 3)
-        assert set(seen.told) == {"heard"}
-        await until(lambda: not served.server.connections)
-        assert served.server.sasl is not None
-        assert served.server.sasl.failed == 0
-        assert not [line for line in served.log if line["level"] in ("warning", "error")]
-        served.server.stop_accepting()
-        await until(lambda: "refused" in seen.told)
-        assert seen.due(0) == [(2, "it refuses connections")]
 
 
 async def test_a_node_that_serves_is_heard_on_one_connection_then_refuses() -> None:

@@ -96,6 +96,7 @@ async def test_what_is_refused_is_no_matter_for_the_others(keeping: Ask) -> None
         put("many", iterations=16_385),
         put("most", iterations=16_384),
         put("", 2),
+        put("__ringleader_node", 1),
         put("other", 3),
         put("negative", -1),
         put("both", 1),
@@ -115,6 +116,10 @@ async def test_what_is_refused_is_no_matter_for_the_others(keeping: Ask) -> None
         "many": (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations"),
         "most": (0, None),
         "": (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"),
+        "__ringleader_node": (
+            ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            "__ringleader_node is what nodes call themselves: give the user another name",
+        ),
         "other": (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
         "negative": (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
         "odd": (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
