@@ -12,18 +12,22 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.cluster import pings as pings_module
+from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.cluster.pings import HANGS_UP, Greeting
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S
 from ringleader.coordinator.security.among_nodes import MECHANISM, NODE, NodeCredentials, password_of
+from ringleader.coordinator.security.principal import Principal
 from ringleader.coordinator.security.scram import SHA_256, Credential, Credentials, Mechanism
 from ringleader.coordinator.security.settings import TlsSettings
 from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.sasl import NodeConnection
+from ringleader.coordinator.serving import StartError
 from ringleader.protocol.messages import ApiVersionsRequest, HeartbeatRequest, ListGroupsRequest
+from ringleader.testing import Coordinator
 from tests.coordinator.cluster.test_pings import Seen, pinging
 from tests.coordinator.server.test_sasl import guarded, handshake, token
 from tests.support.certificates import Certificates
-from tests.support.cluster_nodes import Lines
+from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.registered import ScramClient
 from tests.support.served import Served, serving, until
 
@@ -332,6 +336,44 @@ async def test_who_takes_long_to_say_no_is_not_missed_for_it(tmp_path: Path, lin
         told = list(seen.told)
         await asyncio.sleep(3 * PING_INTERVAL_S)
         assert seen.told == told
+
+
+# ---- nodes ----
+
+
+async def test_nodes_find_each_other_over_tls_and_a_login(certificates: Certificates, lines: Lines) -> None:
+    settings = shown(
+        certificates,
+        listeners="PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
+        inter_broker_listener_name="SASL_SSL",
+    )
+    with Coordinator() as kafka_cluster:
+        async with Nodes(kafka_cluster, lines) as nodes:
+            one, two = await nodes.start(1, **settings), await nodes.start(2, **settings)
+            await until(lambda: principals(one) == principals(two) == [NODE])
+            two.server.stop_accepting()
+            await two.server.close_connections(0)
+            await until(lambda: bool(lines.of("node taken for dead")))
+            [line, *_] = lines.of("node taken for dead")
+            assert (line["node"], line["reason"]) == (2, "it refuses connections")
+    assert not lines.of(SAID)
+    assert not lines.of("authentication failed")
+
+
+def principals(node: ClusterNode) -> list[Principal]:
+    return [one.principal for one in node.server.connections if one.listener.security_protocol.sasl]
+
+
+async def test_a_node_that_cannot_ask_the_others_does_not_start(
+    certificates: Certificates, lines: Lines, tmp_path: Path
+) -> None:
+    nothing = tmp_path / "nothing.pem"
+    nothing.write_text("nothing")
+    settings = shown(certificates, listeners="SSL://127.0.0.1:0", ssl_truststore_location=nothing)
+    with Coordinator() as kafka_cluster:
+        async with Nodes(kafka_cluster, lines) as nodes:
+            with pytest.raises(StartError, match=r"SSL://.*: ssl\.truststore\.location: .* is not PEM"):
+                await nodes.start(1, **settings)
 
 
 def test_no_secret_is_shown() -> None:
