@@ -429,6 +429,9 @@ class NodeConnection(Connection):
     def _leave_requests(self, queued: bytes) -> None:
         """A node is no member."""
 
+    def mute(self, throttle_ms: int) -> None:
+        """No quota keeps nodes from hearing each other."""
+
 
 class SessionConnection(Connection):
     """One whose authentication ends: it takes no request then but to authenticate again."""

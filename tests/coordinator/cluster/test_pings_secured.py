@@ -28,8 +28,9 @@ from tests.coordinator.cluster.test_pings import Seen, pinging
 from tests.coordinator.server.test_sasl import guarded, handshake, token
 from tests.support.certificates import Certificates
 from tests.support.cluster_nodes import Lines, Nodes
+from tests.support.quota_scripts import altering
 from tests.support.registered import ScramClient
-from tests.support.served import Served, serving, until
+from tests.support.served import Served, connected, serving, until
 
 SECRET, OTHER_SECRET = b"of all nodes", b"of others"
 SAID = "a node cannot be asked whether it is there"
@@ -339,6 +340,24 @@ async def test_who_takes_long_to_say_no_is_not_missed_for_it(tmp_path: Path, lin
 
 
 # ---- nodes ----
+
+
+async def test_no_quota_keeps_nodes_from_hearing_each_other(lines: Lines) -> None:
+    settings = {"listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"}
+    with Coordinator() as kafka_cluster:
+        async with Nodes(kafka_cluster, lines) as nodes:
+            more = {**settings, "inter_broker_listener_name": "SASL_PLAINTEXT"}
+            await nodes.start(1, **more)
+            two = await nodes.start(2, **more)
+            async with connected(two.host, two.port) as client:
+                quota = altering(({"user": None}, {"request_percentage": 1e-6}))
+                assert (await client.call(quota, 1, "administrator")).entries[0].error_code == 0
+            await until(lambda: principals(two) == [NODE])
+            before = two.server.routes[ApiVersionsRequest.API_KEY].requests
+            await until(lambda: two.server.routes[ApiVersionsRequest.API_KEY].requests >= before + 4)
+            [connection] = (other for other in two.server.connections if other.principal == NODE)
+            assert connection.account is not None, "the quota counts for everybody else"
+            assert not connection.is_muted
 
 
 async def test_nodes_find_each_other_over_tls_and_a_login(certificates: Certificates, lines: Lines) -> None:
