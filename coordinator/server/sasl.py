@@ -313,7 +313,7 @@ class SaslConnection(Connection):
         try:
             answer = step()
             if exchange.done:
-                self._check_unchanged(exchange)
+                self._check_name(exchange)
         except SaslFailedError as error:
             told = error.told or (
                 f"Authentication failed during {again} due to invalid credentials with SASL mechanism "
@@ -341,7 +341,9 @@ class SaslConnection(Connection):
             through = Connection if lifetime_ms is None else SessionConnection
             cast(Any, self).__class__ = NodeConnection if of_node else through
 
-    def _check_unchanged(self, exchange: Exchange) -> None:
+    def _check_name(self, exchange: Exchange) -> None:
+        if exchange.user == among_nodes.NODE.name and self._login.mechanism != among_nodes.MECHANISM:
+            raise SaslFailedError("only nodes have that name")
         proved = self._login.proved
         if proved is not None and proved.principal != Principal("User", exchange.user):
             text = (

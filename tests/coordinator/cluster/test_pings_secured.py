@@ -29,7 +29,7 @@ from tests.coordinator.server.test_sasl import guarded, handshake, token
 from tests.support.certificates import Certificates
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.quota_scripts import altering
-from tests.support.registered import ScramClient
+from tests.support.registered import PASSWORD, ScramClient
 from tests.support.served import Served, connected, serving, until
 
 SECRET, OTHER_SECRET = b"of all nodes", b"of others"
@@ -275,12 +275,14 @@ async def test_a_node_may_ask_for_versions_and_nothing_else(tmp_path: Path, requ
         (NODE.name, password_of(OTHER_SECRET), MECHANISM),
         ("alice", password_of(SECRET), MECHANISM),
         (NODE.name, password_of(SECRET), SHA_256.name),
+        (NODE.name, PASSWORD, SHA_256.name),
     ],
 )
 async def test_nobody_else_is_a_node(tmp_path: Path, user: str, password: str, mechanism: str) -> None:
     more = {"sasl_enabled_mechanisms": "SCRAM-SHA-256"}
     sasl_of = NodeCredentials(SECRET)
-    async with guarded(tmp_path, **more) as served, served.connect() as client:
+    # A user of that name cannot be made; one that is there all the same does not come in.
+    async with guarded(tmp_path, NODE.name, "bob", **more) as served, served.connect() as client:
         assert served.server.sasl is not None
         served.server.sasl.nodes = sasl_of
         scram = ScramClient(user, password, SHA_256)
