@@ -221,8 +221,9 @@ class TopicStore(SecurityStore):
         heard_s = told_s = uptime_s()
         away = False
         while True:
+            asked_s = uptime_s()
             try:
-                await self._next(anew=uptime_s() - heard_s > REREAD_S)
+                await self._next(anew=asked_s - heard_s > REREAD_S)
             except StorageError as error:
                 if isinstance(error.__cause__, BeyondEndError):
                     raise self._lost() from error
@@ -233,7 +234,7 @@ class TopicStore(SecurityStore):
                     self._log.warning("users, ACLs and quotas as of last", for_s=for_s, reason=str(error))
                 await asyncio.sleep(AGAIN_S)
             else:
-                heard_s = uptime_s()
+                heard_s = asked_s  # who slept meanwhile has heard nothing of that time
                 if away:
                     away = False
                     self._log.info("users, ACLs and quotas as of now")

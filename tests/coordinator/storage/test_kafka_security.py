@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from ringleader.coordinator.security.store import SECRET_BYTES
 from ringleader.coordinator.storage.base import StorageError
 from ringleader.coordinator.storage.kafka import TopicStore
 from ringleader.coordinator.storage.kafka import security as module
+from ringleader.coordinator.storage.kafka.writer import uptime_s
 from ringleader.coordinator.topics.disk import DamagedError
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.testing import Coordinator
@@ -186,6 +188,26 @@ async def test_whoever_was_away_for_long_reads_all_anew(
     for changed in seen:
         after |= changed
     assert {key: value for key, value in after.items() if value is not None} == {"bob": 2}
+
+
+async def test_whoever_slept_while_the_cluster_was_asked_reads_all_anew(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is always being asked: a machine that is suspended for days is, too."""
+    slept_s = 0.0
+    monkeypatch.setattr(module, "uptime_s", lambda: uptime_s() + slept_s)
+    one = await stores.started()
+    read: list[Any] = []
+    monkeypatch.setattr(one, "_read_all", partial(_noted, read, one._read_all))
+    slept_s = 2 * module.REREAD_S
+    await until(lambda: bool(read))
+    await one.change("users", {"alice": 1})
+    assert not stores.failures
+
+
+async def _noted(read: list[Any], read_all: Callable[[], Awaitable[Any]]) -> Any:
+    read.append(read_all)
+    return await read_all()
 
 
 @pytest.mark.parametrize(
