@@ -15,6 +15,7 @@ from ringleader.clients.connection.requests import Request, plain
 from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import Node
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic
+from ringleader.protocol.schema import ZERO_UUID
 
 NEXT_MS = 700
 """A broker that takes longer may be the one that is the reason for asking: the next one is asked beside
@@ -35,6 +36,8 @@ class Leaders:
         self._topic = topic
         self._news = news
         self._known: dict[int, Node] = {}
+        self.topic_ids: set[bytes] = set()
+        """All that the topic ever had here: more than one, and it was made anew."""
         self._brokers: list[Node] = []
         self._task: asyncio.Task[None] | None = None
         self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
@@ -53,6 +56,7 @@ class Leaders:
             brokers = metadata.brokers
             leaders = {part.partition: brokers.get(part.leader) for part in found.partitions}
             self._known = {partition: node for partition, node in leaders.items() if node is not None}
+            self.topic_ids |= {found.id} - {ZERO_UUID}
         self._told.set()
         self._told = asyncio.Event()
         self._news()

@@ -255,6 +255,8 @@ class TopicStore(SecurityStore):
             changed, secret, offset = self._read(data, before)
             self._bytes = self._size_with(self._bytes, self._sections, changed)
             self.secret = secret or self.secret
+        if len(self._leaders.topic_ids) > 1:
+            raise self._lost()
         try:
             self._apply(changed)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

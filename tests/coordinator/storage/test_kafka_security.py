@@ -264,6 +264,22 @@ async def test_a_topic_that_lost_its_records_ends_nodes(
     assert one.entries("users") == {"alice": 1}
 
 
+async def test_a_topic_made_anew_with_as_many_records_ends_nodes(
+    kafka_cluster: Coordinator, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found out when the cluster is asked who leads it."""
+    monkeypatch.setattr(module, "LOOK_S", 0.1)
+    one = await stores.started()
+    await one.change("users", {"alice": 1})
+    async with Admin(kafka_cluster.bootstrap) as admin:
+        await admin.delete_topics([TOPIC])
+    kafka_cluster.create_topic(TOPIC, 1, CONFIGS)
+    for number in range(5):
+        kafka_cluster.produce(TOPIC, b'{"format": 1, "value": 1}', key=f"users/{number}".encode())
+    await until(lambda: bool(stores.failures))
+    assert "lost records" in str(stores.failures[0])
+
+
 async def test_too_much_is_refused(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     one = await stores.started()
     large = {f"{number}": "x" * 1_000_000 for number in range(17)}
