@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ringleader.coordinator.security.listeners import MAX_LISTENERS, Address, NamedAddress
@@ -100,6 +100,10 @@ class ClusterMap:
     def format(self) -> int:
         """The oldest that can tell it."""
         return max((node.format for node in self.nodes), default=PLAIN_FORMAT)
+
+    def plainly(self) -> ClusterMap:
+        """As all versions read it: who owns what, without the nodes' listeners."""
+        return replace(self, nodes=tuple(node._replace(listeners=()) for node in self.nodes))
 
     def encode(self) -> bytes:
         """As the nodes' group carries it."""

@@ -56,12 +56,13 @@ class MemberState:
     pins: tuple[Pin, ...] = ()
 
     def encode(self) -> bytes:
-        """As the nodes' group carries it."""
+        """As the nodes' group carries it. Who leads it may be older than those who made the map."""
+        known = None if self.known is None else self.known.plainly().encode().decode()
         return write_json(
             {
                 "format": PLAIN_FORMAT if self.node is None else self.node.format,
                 "node": None if self.node is None else self.node.told(),
-                "known": None if self.known is None else self.known.encode().decode(),
+                "known": known,
                 "loads": sorted(self.loads.items()),
                 "leaving": self.leaving,
                 "drains": self.drains,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from ringleader.coordinator.cluster.controller import next_map
 from ringleader.coordinator.cluster.map import NOBODY, ClusterMap, MapError, NodeInfo
 from ringleader.coordinator.cluster.state import Drain, MemberState, Pin
+from ringleader.coordinator.security.listeners import Address, NamedAddress
 
 PARTITIONS = 12
 
@@ -171,6 +173,18 @@ def test_what_a_member_tells_reads_back_as_it_was_written() -> None:
     state = MemberState(info(1), known, {3: 70, 1: 0}, True, (Drain(2, True),), (Pin(0, 1),))
     assert MemberState.decode(state.encode()) == state
     assert MemberState.decode(MemberState().encode()) == MemberState()
+
+
+def test_older_versions_read_what_a_plain_node_tells_of_nodes_with_listeners() -> None:
+    """One that took the place of such a node may lead before there is another map."""
+    secured = (NamedAddress("SSL", Address("two.example", 9443)),)
+    before = Nodes().turn([1, 2])
+    known = replace(before, nodes=(info(1), info(2)._replace(listeners=secured)))
+    assert known.format == 2
+    told = json.loads(MemberState(info(1), known).encode())
+    assert told["format"] == json.loads(told["known"])["format"] == 1
+    read = MemberState.decode(MemberState(info(1), known).encode())
+    assert next_map([read], 1, PARTITIONS) == next_map([MemberState(info(1), known)], 1, PARTITIONS)
 
 
 @pytest.mark.parametrize(
