@@ -187,10 +187,10 @@ class ClusterNode(ServingNode):
             withheld=frozenset((settings.cluster_security_topic,)),
             audit=Audit(self.log, monotonic_ms),
         )
-        nodes = NodeCredentials(store.secret)
+        nodes = NodeCredentials(lambda: store.secret)
         self.server.sasl = Sasl(security.users, await self._token_keys(), nodes=nodes)
         self._info = self._told_of(await self.server.bind())
-        self._pings = Pings(self._node_id, self._suspicion, self._greeting(store.secret), self.log)
+        self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
         await self.server.start(relay.register(services), relay.topology)
         self._member = True
         await self._membership.start(START_TIMEOUT_S)
@@ -216,7 +216,7 @@ class ClusterNode(ServingNode):
         is_plain = [one.name for one in listeners] == [PLAINTEXT]
         return NodeInfo(self._node_id, *dict(told)[name], version("ringleader"), () if is_plain else told)
 
-    def _greeting(self, secret: bytes) -> Greeting:
+    def _greeting(self, store: SecurityStore) -> Greeting:
         """How the others are spoken to."""
         listener = self.settings.between_nodes()
         tls = None
@@ -226,7 +226,8 @@ class ClusterNode(ServingNode):
                 tls()
             except ValueError as error:
                 raise StartError(f"{listener}: {error}") from None
-        return Greeting(tls, password_of(secret) if listener.security_protocol.sasl else None)
+        asks = listener.security_protocol.sasl
+        return Greeting(tls, (lambda: password_of(store.secret)) if asks else None)
 
     def _kafka(self, brokers: Sequence[str]) -> Storage:
         settings = self.settings

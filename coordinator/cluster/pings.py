@@ -54,8 +54,8 @@ class Greeting:
 
     tls: Callable[[], ssl.SSLContext] | None = None
     """What is spoken on the next connection; None: plaintext."""
-    password: str | None = None
-    """See `among_nodes.password_of`; None: they ask nobody who they are."""
+    password: Callable[[], str] | None = None
+    """See `among_nodes.password_of`, as of the next login; None: they ask nobody who they are."""
 
     def __repr__(self) -> str:
         return f"Greeting(tls={self.tls is not None}, login={self.password is not None})"
@@ -152,7 +152,7 @@ class _Peer:
             if self._greeting.tls is not None:
                 await self._shake_hands(writer, self._greeting.tls())
             if self._greeting.password is not None:
-                await self._log_in(reader, writer, self._greeting.password)
+                await self._log_in(reader, writer, self._greeting.password())
             while True:
                 await self._ask(reader, writer, ApiVersionsRequest(), 0)
                 if self._disbelieved:

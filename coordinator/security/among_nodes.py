@@ -5,6 +5,8 @@ depend on what users may log in by."""
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from ringleader.coordinator.security.exchange import SaslFailedError
@@ -32,12 +34,19 @@ def password_of(secret: bytes) -> str:
 class NodeCredentials:
     """See `Credentials`."""
 
-    def __init__(self, secret: bytes) -> None:
-        salted = salt_password(SHA_256, password_of(secret).encode(), SALT, MIN_ITERATIONS)
-        self._credential = Credential.salted(SHA_256, MIN_ITERATIONS, SALT, salted)
+    def __init__(self, secret: Callable[[], bytes]) -> None:
+        """`secret`: as of now. Of nodes that start for the first time at once each has one, until all have
+        read the last."""
+        self._secret = secret
 
     def credential(self, user: str, mechanism: Mechanism) -> Credential:
         """That of nodes. Raises SaslFailedError for anybody else, which tells nothing: there is but one."""
         if user != NODE.name:
             raise SaslFailedError("no node calls itself so")
-        return self._credential
+        return _credential_of(self._secret())
+
+
+@lru_cache(maxsize=1)
+def _credential_of(secret: bytes) -> Credential:
+    salted = salt_password(SHA_256, password_of(secret).encode(), SALT, MIN_ITERATIONS)
+    return Credential.salted(SHA_256, MIN_ITERATIONS, SALT, salted)

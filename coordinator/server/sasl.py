@@ -357,7 +357,7 @@ class SaslConnection(Connection):
         login = self._login
         limit_ms: int | None = login.settings.max_reauth_ms(login.mechanism) or None
         if login.mechanism == among_nodes.MECHANISM:
-            limit_ms = None  # what it was proved by does not change as long as the nodes live
+            limit_ms = None  # it stays a node of this cluster
         if exchange.expires_ms is not None:
             left_ms = max(0, exchange.expires_ms - login.sasl.wall_ms())
             limit_ms = left_ms if limit_ms is None else min(limit_ms, left_ms)

@@ -17,8 +17,10 @@ from ringleader.coordinator.cluster.pings import HANGS_UP, Greeting
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S
 from ringleader.coordinator.security.among_nodes import MECHANISM, NODE, NodeCredentials, password_of
 from ringleader.coordinator.security.principal import Principal
+from ringleader.coordinator.security.records import secret_record
 from ringleader.coordinator.security.scram import SHA_256, Credential, Credentials, Mechanism
 from ringleader.coordinator.security.settings import TlsSettings
+from ringleader.coordinator.security.store import SECRET_BYTES
 from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.sasl import NodeConnection
 from ringleader.coordinator.serving import StartError
@@ -35,7 +37,7 @@ from tests.support.served import Served, connected, serving, until
 SECRET, OTHER_SECRET = b"of all nodes", b"of others"
 SAID = "a node cannot be asked whether it is there"
 SAID_AGAIN = "a node can be asked again whether it is there"
-LOGIN = Greeting(password=password_of(SECRET))
+LOGIN = Greeting(password=lambda: password_of(SECRET))
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +229,7 @@ async def test_certificates_read_again_count_on_the_next_connection(
 
 async def test_a_node_logs_in_to_another_and_logs_nothing(tmp_path: Path, lines: Lines) -> None:
     async with (
-        asking(tmp_path, NodeCredentials(SECRET), connections_max_reauth_ms=1) as served,
+        asking(tmp_path, NodeCredentials(lambda: SECRET), connections_max_reauth_ms=1) as served,
         pinging(served.port, greeting=LOGIN, lines=lines) as (seen, _),
     ):
         await until(lambda: seen.told.count("heard") >= 6)
@@ -244,7 +246,7 @@ async def test_a_node_logs_in_over_tls(tmp_path: Path, certificates: Certificate
     greeting = replace(LOGIN, tls=over_tls(certificates).tls)
     more = shown(certificates, listeners="SASL_SSL://127.0.0.1:0")
     async with (
-        asking(tmp_path, NodeCredentials(SECRET), **more) as served,
+        asking(tmp_path, NodeCredentials(lambda: SECRET), **more) as served,
         pinging(served.port, greeting=greeting) as (seen, _),
     ):
         await until(lambda: seen.told.count("heard") >= 6)
@@ -254,7 +256,7 @@ async def test_a_node_logs_in_over_tls(tmp_path: Path, certificates: Certificate
 
 @pytest.mark.parametrize("request_", [HeartbeatRequest(group_id="g", member_id="m"), ListGroupsRequest()])
 async def test_a_node_may_ask_for_versions_and_nothing_else(tmp_path: Path, request_: Any) -> None:
-    async with asking(tmp_path, NodeCredentials(SECRET)) as served, served.connect() as client:
+    async with asking(tmp_path, NodeCredentials(lambda: SECRET)) as served, served.connect() as client:
         scram = ScramClient(NODE.name, password_of(SECRET), SHA_256)
         assert (await handshake(client, MECHANISM)).error_code == 0
         first = await token(client, scram.first)
@@ -280,7 +282,7 @@ async def test_a_node_may_ask_for_versions_and_nothing_else(tmp_path: Path, requ
 )
 async def test_nobody_else_is_a_node(tmp_path: Path, user: str, password: str, mechanism: str) -> None:
     more = {"sasl_enabled_mechanisms": "SCRAM-SHA-256"}
-    sasl_of = NodeCredentials(SECRET)
+    sasl_of = NodeCredentials(lambda: SECRET)
     # A user of that name cannot be made; one that is there all the same does not come in.
     async with guarded(tmp_path, NODE.name, "bob", **more) as served, served.connect() as client:
         assert served.server.sasl is not None
@@ -313,8 +315,8 @@ class Impostor(NodeCredentials):
     ("nodes", "reason"),
     [
         (None, "it takes no logins of nodes: it answers UNSUPPORTED_SASL_MECHANISM"),
-        (NodeCredentials(OTHER_SECRET), "it does not believe that this is a node of its cluster"),
-        (Impostor(SECRET), "it is no node of this cluster: the server could not prove"),
+        (NodeCredentials(lambda: OTHER_SECRET), "it does not believe that this is a node of its cluster"),
+        (Impostor(lambda: SECRET), "it is no node of this cluster: the server could not prove"),
     ],
 )
 async def test_who_does_not_believe_or_is_not_believed_is_there(
@@ -331,7 +333,7 @@ async def test_who_does_not_believe_or_is_not_believed_is_there(
 async def test_who_takes_long_to_say_no_is_not_missed_for_it(tmp_path: Path, lines: Lines) -> None:
     slow = {"connection_failed_authentication_delay_ms": 60_000}
     async with (
-        asking(tmp_path, NodeCredentials(OTHER_SECRET), **slow) as served,
+        asking(tmp_path, NodeCredentials(lambda: OTHER_SECRET), **slow) as served,
         pinging(served.port, greeting=LOGIN, lines=lines) as (seen, _),
     ):
         assert served.server.sasl is not None
@@ -360,6 +362,24 @@ async def test_no_quota_keeps_nodes_from_hearing_each_other(lines: Lines) -> Non
             [connection] = (other for other in two.server.connections if other.principal == NODE)
             assert connection.account is not None, "the quota counts for everybody else"
             assert not connection.is_muted
+
+
+async def test_nodes_believe_each_other_by_the_last_secret(lines: Lines) -> None:
+    """Where several start at once for the first time, each has made one."""
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+        "inter_broker_listener_name": "SASL_PLAINTEXT",
+    }
+    with Coordinator() as kafka_cluster:
+        async with Nodes(kafka_cluster, lines) as nodes:
+            one = await nodes.start(1, **settings)
+            last = bytes(range(SECRET_BYTES))
+            key, value = secret_record(last)
+            kafka_cluster.produce("__ringleader_security", value, key=key)
+            await until(lambda: one.security is not None and one.security.store.secret == last)
+            two = await nodes.start(2, **settings)
+            await until(lambda: principals(one) == principals(two) == [NODE])
+    assert not lines.of(SAID)
 
 
 async def test_nodes_find_each_other_over_tls_and_a_login(certificates: Certificates, lines: Lines) -> None:
@@ -399,5 +419,5 @@ async def test_a_node_that_cannot_ask_the_others_does_not_start(
 
 def test_no_secret_is_shown() -> None:
     assert LOGIN.password is not None
-    assert LOGIN.password not in repr(LOGIN)
-    assert SECRET.decode() not in LOGIN.password
+    assert LOGIN.password() not in repr(LOGIN)
+    assert SECRET.decode() not in LOGIN.password()
