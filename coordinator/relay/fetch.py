@@ -4,7 +4,9 @@ Where all partitions have one leader, its answer leaves in the memory in which i
 correlation id. Where they have several, it is put together from theirs as soon as one has records; the
 others' questions stay where they are, and what they bring goes into the client's next answer.
 
-There are no fetch sessions (the session id of an answer is 0), and no followers are read from.
+There are no fetch sessions (the session id of an answer is 0), and no follower is sought. One that led until
+just now may be asked, and its records are the leader's; but that an offset is out of range is the leader's to
+say: a follower that lags says so, too, and the client would go on elsewhere (`auto.offset.reset`).
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ CONSUMER = -1
 NO_SESSION = -1
 """The session epoch of a Fetch without a session."""
 UNKNOWN = -1
+LEADERS_VERSION = 10
+"""The highest of Fetch that none but the leader answers to a consumer; from 11 on followers do, too (KIP-392,
+whose clients know whom they ask)."""
 LEFT_S = 10.0
 """A question that a client left at a broker for longer than this beyond its wait is asked anew."""
 
@@ -96,19 +101,16 @@ class _Fetch:
         self, call: Call, request: kafka.FetchRequest, broker: Node, topics: Topics
     ) -> Message | None:
         relay = self._relay
-        upstreams = relay.upstreams(call)
         message = part_of(relay, request, topics, request.max_wait_ms, 1)
         try:
-            asking = await request_for(self._services, call, message, raw=True)
-            answer: RawAnswer = await upstreams.ask(broker, asking, patience_s(relay, message))
-            response = read(relay, answer)
+            answer, response = await ask(self._services, relay, call, broker, message, waiting=False)
         except ClientError as error:
             return failed(relay, topics, error)
         if answer.version == call.api_version and not names_brokers(response):
             call.finish(_HEAD(len(answer.frame), call.correlation_id), memoryview(answer.frame)[4:])
         else:
             call.answer(response)
-        upstreams.release()
+        relay.upstreams(call).release()
         return None
 
 
@@ -194,12 +196,8 @@ class _Several:
     async def _answer(self, broker: Node, topics: Topics, message: kafka.FetchRequest) -> kafka.FetchResponse:
         """What a broker answers about the partitions that it leads; errors of the connection are theirs."""
         relay = self._relay
-        asking = await request_for(self._services, self._call, message, raw=True)
         try:
-            connection = await self._upstreams.connection(broker, waiting=True)
-            timeout_s = patience_s(relay, message)
-            answer = await connection.ask(asking, timeout_s, request_timeout_s=timeout_s)
-            response = read(relay, answer)
+            _, response = await ask(self._services, relay, self._call, broker, message, waiting=True)
         except ClientError as error:
             return failed(relay, topics, error)
         names_brokers(response)
@@ -274,7 +272,36 @@ def patience_s(relay: Relay, message: kafka.FetchRequest) -> float:
     return (max(0, message.max_wait_ms) + relay.cluster.request_timeout_ms) / 1000
 
 
+async def ask(
+    services: Services, relay: Relay, call: Call, broker: Node, message: kafka.FetchRequest, *, waiting: bool
+) -> tuple[RawAnswer, kafka.FetchResponse]:
+    """A broker's answer, as it came and read; `waiting`: see `Upstreams.connection`. Raises ClientError."""
+    connection = await relay.upstreams(call).connection(broker, waiting)
+    timeout_s = patience_s(relay, message)
+
+    async def answered(newest: int | None) -> RawAnswer:
+        asking = await request_for(services, call, message, newest, raw=True)
+        answer: RawAnswer = await connection.ask(asking, timeout_s, request_timeout_s=timeout_s)
+        return answer
+
+    answer = await answered(None)
+    response = read(relay, answer)
+    if answer.version > LEADERS_VERSION and is_out_of_range(response):
+        for topic in message.topics:
+            for entry in topic.partitions:
+                entry.last_fetched_epoch = UNKNOWN  # that version cannot carry it
+        answer = await answered(LEADERS_VERSION)
+        response = read(relay, answer)
+    return answer, response
+
+
 # ---- what is answered ----
+
+
+def is_out_of_range(response: kafka.FetchResponse) -> bool:
+    """Whether an offset is, it says."""
+    out = ErrorCode.OFFSET_OUT_OF_RANGE
+    return any(one.error_code == out for topic in response.responses for one in topic.partitions)
 
 
 def read(relay: Relay, answer: RawAnswer) -> kafka.FetchResponse:

@@ -226,6 +226,41 @@ async def test_a_leader_that_moved_is_found_again() -> None:
             assert by_partition(answer)[0].records == b"r"
 
 
+@pytest.mark.parametrize("version", [10, 11, NEWEST])
+@pytest.mark.parametrize("partitions", [(0,), (0, 1)])
+async def test_an_offset_is_out_of_range_when_the_leader_says_so(
+    version: int, partitions: tuple[int, ...]
+) -> None:
+    """A follower that lags says it, too, from version 11 on; the node then looks for the leader again, and
+    its client stays where it is."""
+    out, moved = ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.NOT_LEADER_OR_FOLLOWER
+    versions = []
+
+    def follower(request: FetchRequest, version: int, _: int) -> FetchResponse:
+        versions.append(version)
+        return fetched(request, error_code=out if version > 10 else moved)
+
+    def leader(request: FetchRequest, *_: int) -> FetchResponse:
+        beyond = request.topics[0].partitions[0].fetch_offset > 100
+        return fetched(request, error_code=out) if beyond else fetched(request, b"r")
+
+    async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
+        cluster.on(1, follower, leader)
+        async with connected("127.0.0.1", node.port) as client:
+            question = ask(*partitions, offset=50)
+            if version == NEWEST:
+                question.topics[0].partitions[0].last_fetched_epoch = 4
+            found = by_partition(await client.call(question, version))
+            assert found[0].error_code == moved
+            assert versions == ([10] if version == 10 else [version, 10])
+            cluster.leaders["orders"][0] = 2
+            found = by_partition(await client.call(ask(*partitions, offset=50), version))
+            assert [one.records for one in found.values()] == [b"r"] * len(partitions)
+            found = by_partition(await client.call(ask(*partitions, offset=101), version))
+            assert {one.error_code for one in found.values()} == {out}
+    assert node.relay.arrivals.taken_bytes == 0
+
+
 async def test_partitions_without_a_leader_do_not_keep_the_others_back() -> None:
     async with two_brokers() as cluster, relaying(cluster.bootstrap) as [node]:
         cluster.leaders["orders"][3] = -1
