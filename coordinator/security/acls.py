@@ -28,6 +28,8 @@ MAX_TEXT_BYTES = 1_024
 """Of a name, a principal or a host, in UTF-8."""
 REMEMBERED_VERDICTS = 20_000
 """When there are as many, all are forgotten and found anew."""
+REMEMBERED_NAME_CHARACTERS = 1_024
+"""What is decided about a longer name is not remembered: who asks may make up names of any length."""
 
 
 class ResourceType(IntEnum):
@@ -276,7 +278,9 @@ class Authorizer:
         key = (principal, host, operation, kind, name)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            verdict = self._remember(key, self._decide(str(principal), host, operation, kind, name))
+            verdict = self._decide(str(principal), host, operation, kind, name)
+            if len(name) <= REMEMBERED_NAME_CHARACTERS:
+                self._remember(key, verdict)
         return verdict
 
     def _remember(self, key: Hashable, verdict: bool) -> bool:

@@ -54,7 +54,7 @@ class Audit:
         self._told.move_to_end(call.connection)
         if len(self._told) > CONNECTIONS:
             self._told.popitem(last=False)
-        refusal = operation, kind, name
+        refusal = operation, kind, _cut(name)
         if refusal not in told and not self._log_refusal(call, refusal, told):
             return
         if self._journal is not None:

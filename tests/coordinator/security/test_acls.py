@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 
 import pytest
@@ -145,6 +146,18 @@ def test_by_type_a_deny_dominates_only_what_it_covers(present: list[AclBinding],
     authorizer.apply(added=present)
     assert authorizer.authorize_by_resource_type(ALICE, HERE, Operation.WRITE, TOPIC) == may
     assert not authorizer.authorize_by_resource_type(BOB, HERE, Operation.WRITE, TOPIC)
+
+
+def test_names_that_somebody_made_up_take_no_memory_however_long_they_are() -> None:
+    authorizer = Authorizer()
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            assert not authorizer.authorize(ALICE, HERE, Operation.READ, GROUP, f"{number}" * 50_000)
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held_bytes < 1_000_000
 
 
 def test_operations_are_told_as_bits() -> None:

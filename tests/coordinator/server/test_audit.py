@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 from ringleader.coordinator.groups.journal import Deed
@@ -122,3 +123,16 @@ def test_few_connections_are_remembered() -> None:
     for _ in range(CONNECTIONS + 10):
         audit.refused(Peer().call(), READ, TOPIC, "orders")
     assert len(audit._told) == CONNECTIONS
+
+
+def test_names_that_were_refused_take_little_memory_however_long_they_are() -> None:
+    audit = Audit(Lines(), lambda: 0)  # type: ignore[arg-type]
+    peer = Peer()
+    tracemalloc.start()
+    try:
+        for number in range(10, 10 + LINES_PER_CONNECTION):
+            audit.refused(peer.call(), READ, GROUP, f"{number}" * 100_000)
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held_bytes < 1_000_000
