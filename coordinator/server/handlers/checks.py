@@ -118,13 +118,15 @@ def may_ask_epochs(services: Services, call: Call, topic: str) -> bool:
 def may_be_transactional(services: Services, call: Call, request: ProduceRequest) -> bool:
     """Records of a transaction need its id, and leave to write under it. As in Kafka the first batch of each
     partition tells."""
+    found = request.transactional_id
+    if found is not None and _is_withheld(services, found):
+        return False
     if services.is_open or not any(
         _is_transactional(asked.records or b"")
         for topic in request.topic_data
         for asked in topic.partition_data
     ):
         return True
-    found = request.transactional_id
     return found is not None and services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, found)
 
 
@@ -152,9 +154,14 @@ def transaction_refusal(
 ) -> int:
     """Why who asks may not write in that transaction, with the offsets of that group; 0: nothing is against
     it."""
-    withheld = services.withheld_ids and transactional_id.startswith(services.withheld_ids)
-    if withheld or not services.may(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+    if _is_withheld(services, transactional_id) or not services.may(
+        call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+    ):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if group_id is not None and not services.may(call, Operation.READ, ResourceType.GROUP, group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
     return ErrorCode.NONE
+
+
+def _is_withheld(services: Services, transactional_id: str) -> bool:
+    return bool(services.withheld_ids) and transactional_id.startswith(services.withheld_ids)

@@ -324,7 +324,9 @@ async def test_nobody_writes_in_the_transactions_of_nodes(tmp_path: Path) -> Non
     own = "__ringleader-7"
     kind = kafka.AddPartitionsToTxnRequestAddPartitionsToTxnTopic
     commit = kafka.TxnOffsetCommitRequestTopic("mine", [kafka.TxnOffsetCommitRequestPartition(0, 1)])
+    data = [kafka.ProduceRequestPartitionProduceData(0, bytes(22) + b"\x10" + bytes(47))]
     requests = [
+        (kafka.ProduceRequest(own, -1, 1_000, [kafka.ProduceRequestTopicProduceData("mine", data)]), 9),
         (kafka.InitProducerIdRequest(own), 4),
         (kafka.AddPartitionsToTxnRequest(own, 1, 0, [kind("mine", [0])]), 3),
         (kafka.AddOffsetsToTxnRequest(own, 1, 0, "g"), 3),
