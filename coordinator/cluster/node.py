@@ -165,6 +165,9 @@ class ClusterNode(ServingNode):
         store = self._security_store or self._topic_store()
         security = self.security = Security(store, authorizer_of(settings), quotas_of(settings))
         await security.start()
+        if security.authorizer is None and (acls := len(store.entries("acls"))):
+            text = "set authorizer=acl here as at the other nodes, or remove the ACLs"
+            self.log.warning("this node asks no ACLs, and there are some", acls=acls, text=text)
         self.server = Server(
             settings, self.runtime, log=self.log, authorizer=security.authorizer, quotas=security.quotas
         )

@@ -299,6 +299,10 @@ async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_
         assert Settings().cluster_security_topic not in names
         with pytest.raises(ClientError):
             await asked.delete_topics([Settings().cluster_security_topic])
+    unasked = "this node asks no ACLs, and there are some"
+    assert not lines.of(unasked)
+    await nodes.start(4, **SECURED | {"authorizer": "none"})
+    assert [line["acls"] for line in lines.of(unasked)] == [2]
     assert not [line for line in lines if line["level"] == "error"]
 
 
