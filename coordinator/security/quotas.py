@@ -125,7 +125,7 @@ class Rate:
             elapsed_ms += missing * window_ms
         elapsed_ms = max(elapsed_ms, 1)
         over = sum(sample.amount for sample in samples) * 1000 / elapsed_ms - self.bound
-        return min(round(over / self.bound * elapsed_ms), MOST_MS) if over > 0 else 0
+        return round(min(over / self.bound * elapsed_ms, MOST_MS)) if over > 0 else 0
 
 
 class TokenBucket:
@@ -150,7 +150,7 @@ class TokenBucket:
     def throttle_ms(self, now_ms: int) -> int:
         """How long it takes until there is no debt; 0: there is none."""
         self._fill(now_ms)
-        return min(round(-self._tokens / self.bound * 1000), MOST_MS) if self._tokens < 0 else 0
+        return round(min(-self._tokens / self.bound * 1000, MOST_MS)) if self._tokens < 0 else 0
 
     def _fill(self, now_ms: int) -> None:
         fresh = self.bound * (now_ms - self._filled_ms) / 1000

@@ -154,3 +154,12 @@ def test_only_what_is_a_quota_is_read() -> None:
             from_key(key)
     with pytest.raises(ValueError, match="what"):
         ClientQuotas().apply({to_key({"user": "u"}): {"what": 1.0}})
+
+
+@pytest.mark.parametrize("of", [Rate, TokenBucket])
+def test_a_bound_of_almost_nothing_throttles_as_long_as_can_be_told(
+    of: type[Rate] | type[TokenBucket],
+) -> None:
+    used = of(5e-324, Windows(), 0)
+    used.record(1_000, 0)
+    assert used.throttle_ms(0) == quotas.MOST_MS
