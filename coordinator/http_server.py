@@ -29,7 +29,7 @@ REQUEST_S = 30.0
 taken."""
 HANDSHAKE_S = 10.0
 HANDSHAKES_MAX = 64
-"""TLS handshakes under way; more are turned away."""
+"""TLS handshakes under way; for one more the oldest is ended."""
 ACCEPT_AGAIN_S = 0.5
 """After the operating system had no socket for one more."""
 TOKEN_MIN_CHARS = 16
@@ -165,7 +165,8 @@ class HttpServer(uvicorn.Server):
         self._tls = tls
         self._on_trouble = on_trouble
         self._accepting: asyncio.Task[None] | None = None
-        self._welcoming: set[asyncio.Task[None]] = set()
+        self._welcoming: dict[asyncio.Task[None], None] = {}
+        """Oldest first."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -201,13 +202,15 @@ class HttpServer(uvicorn.Server):
                 await self._welcome(came)
             else:
                 task = asyncio.create_task(self._welcome(came))
-                self._welcoming.add(task)
-                task.add_done_callback(self._welcoming.discard)
+                self._welcoming[task] = None
+                task.add_done_callback(partial(self._welcomed, came))
 
     def _has_room(self) -> bool:
         """For one more: who has waited longest for itself to ask makes room."""
         if len(self._welcoming) >= HANDSHAKES_MAX:
-            return False
+            oldest = next(iter(self._welcoming))
+            del self._welcoming[oldest]
+            oldest.cancel()
         connections: Iterable[_Connection] = self.server_state.connections  # type: ignore[assignment]
         here = [one for one in connections if not one.transport.is_closing()]
         if len(here) < self._most:
@@ -228,6 +231,11 @@ class HttpServer(uvicorn.Server):
             )
         except OSError:  # no TLS, no certificate that is trusted, too late
             came.close()
+
+    def _welcomed(self, came: socket.socket, task: asyncio.Task[None]) -> None:
+        self._welcoming.pop(task, None)
+        if task.cancelled():
+            came.close()  # nobody else does where it had not begun
 
     def _context(self) -> ssl.SSLContext | None:
         tls = self._tls

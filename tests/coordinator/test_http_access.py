@@ -169,6 +169,22 @@ async def test_who_waits_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             writer.close()
 
 
+async def test_handshakes_that_never_end_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HANDSHAKES_MAX", 4)
+    monkeypatch.setattr(http_server, "HANDSHAKE_S", 600.0)
+    made = Certificates(tmp_path / "certificates")
+    chosen = settings(tmp_path, http_listen="127.0.0.1:0", http_ssl_keystore_location=made.server)
+    async with Node(chosen) as node:
+        assert node.http is not None
+        host, _, port = node.http.address.rpartition(":")
+        silent = [await asyncio.open_connection(host, int(port)) for _ in range(8)]
+        for _ in range(3):
+            assert (await _ask(node, "/health", tls=made.client_tls()))[0] == 200
+        assert await silent[0][0].read() == b"", "the first was closed"
+        for _, writer in silent:
+            writer.close()
+
+
 async def test_with_tls_a_certificate_does_as_well_as_the_token(tmp_path: Path, token_file: Path) -> None:
     made = Certificates(tmp_path / "certificates")
     chosen = settings(
