@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ringleader.migration.migration import Report
 
 HELP = (
-    "Take a single daemon's topics, records, groups and offsets into a Kafka cluster, before the first start "
-    "of the nodes that are to serve them (`ringleader serve --cluster`).\n\n"
+    "Take a single daemon's topics, records, groups, offsets, users, ACLs and quotas into a Kafka cluster, "
+    "before the first start of the nodes that are to serve them (`ringleader serve --cluster`).\n\n"
     "The daemon has to be stopped, and its directory stays as it is, but for a note of how far this is. What "
     "was begun and ended early is gone on with by the same command. Topics are made with their settings, "
     "records written in their order as the daemon has them (no aborted ones), and counted; groups keep their "
@@ -57,6 +57,9 @@ def migrate(
     cluster_groups_topic: Annotated[
         str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
     ] = None,
+    cluster_security_topic: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="As the nodes will have it.", show_default=False)
+    ] = None,
     cluster_group_id: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +74,7 @@ def migrate(
     cluster_replication_factor: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER", help="Replicas of the groups' topic if it is made.", show_default=False
+            metavar="NUMBER", help="Replicas of the nodes' topics if they are made.", show_default=False
         ),
     ] = None,
     replication_factor: Annotated[
@@ -111,6 +114,7 @@ def migrate(
         "cluster": cluster,
         "cluster_properties": None if cluster_properties is None else str(cluster_properties),
         "cluster_groups_topic": cluster_groups_topic,
+        "cluster_security_topic": cluster_security_topic,
         "cluster_group_id": cluster_group_id,
         "cluster_transactional_id_prefix": cluster_transactional_id_prefix,
         "cluster_replication_factor": cluster_replication_factor,
@@ -177,6 +181,9 @@ def _sentence(report: Report, dry_run: bool) -> str:
     offsets = sum(one.offsets for one in groups)
     topics = f"{_count(len(report.topics), 'topic')} with {_count(total, 'record')}"
     what = f"{topics} and {_count(len(groups), 'group')} with {_count(offsets, 'offset')}"
+    if any(report.security.values()):
+        users, acls, quotas = (report.security[name] for name in ("users", "acls", "quotas"))
+        what += f", {_count(users, 'user')}, {_count(acls, 'ACL')} and {_count(quotas, 'quota')}"
     if dry_run:
         return f"Nothing has changed; {what} can be taken over."
     then = "Start the nodes, let clients bootstrap at them, and do not start the daemon again."

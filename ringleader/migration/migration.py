@@ -17,7 +17,8 @@ from ringleader.clients.model import TopicPartition
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.groups.records import Key, decode_key
 from ringleader.coordinator.storage.base import Record
-from ringleader.coordinator.storage.kafka import Claim, KafkaStorage
+from ringleader.coordinator.storage.kafka import Claim, KafkaStorage, TopicStore
+from ringleader.migration import security as securing
 from ringleader.migration import topics as moving
 from ringleader.migration.groups import GroupReport, Groups, names
 from ringleader.migration.source import Source, SourceError, opened
@@ -54,6 +55,8 @@ class Report:
     groups: list[GroupReport] = field(default_factory=list)
     records: int = 0
     """Written in this run; those of an earlier one are not counted again."""
+    security: dict[str, int] = field(default_factory=dict)
+    """How many users, ACLs and quotas there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,7 @@ class _Migration:
                     f"there are groups already of the names {_in_words(left)}: delete them on the cluster, "
                     "or leave them as they are there with --into-existing"
                 )
+            await self._secure()
             copy = await self._copied(there, ends)
             groups = Groups(source.rows, copy.maps)
             wanted = groups.rows(left)
@@ -161,7 +165,28 @@ class _Migration:
         ]
         groups = Groups(self._source.rows, {})
         groups.rows()
-        return Report(topics, list(groups.reports.values()))
+        return Report(topics, list(groups.reports.values()), security=self._source.security.counts())
+
+    # ---- users, ACLs and quotas ----
+
+    async def _secure(self) -> None:
+        """They are on the cluster before anything that they are about."""
+        settings, ours = self._plan.settings, self._source.security
+        if not any(ours.counts().values()):
+            return
+        name = settings.cluster_security_topic
+        async with _cluster(self._plan) as cluster:
+            store = TopicStore(cluster, name, settings.cluster_replication_factor, secret=ours.secret)
+            try:
+                await store.start()
+                if different := securing.others(ours, store):
+                    raise ConflictError(
+                        f"{name} has already, with other contents, {_in_words(different)}: remove them "
+                        "there, or here"
+                    )
+                await securing.write(ours, store)
+            finally:
+                await store.close()
 
     # ---- topics ----
 
@@ -222,7 +247,7 @@ class _Migration:
                     [number for number, one in zip(numbers, maps, strict=True) if one.shifted],
                 )
             )
-        return Report(topics, list(groups.reports.values()), copy.records)
+        return Report(topics, list(groups.reports.values()), copy.records, self._source.security.counts())
 
 
 class _Store:

@@ -19,6 +19,7 @@ from ringleader.coordinator.topics import Topics
 from ringleader.coordinator.topics.catalog import TopicInfo
 from ringleader.coordinator.topics.configs import KEYS
 from ringleader.coordinator.topics.partition import Partition
+from ringleader.migration.security import Kept, kept
 from ringleader.protocol.wire import INT64_MAX
 
 SHOWN = 5
@@ -36,6 +37,7 @@ class Source:
     topics: Topics
     rows: dict[int, list[tuple[Key | None, Record]]]
     """Of the groups, by partition of the groups' topic."""
+    security: Kept
 
     def infos(self) -> list[TopicInfo]:
         """The topics that go along, by name. Not the journal: it tells of this daemon's groups only, and on
@@ -69,11 +71,12 @@ async def opened(directory: Path, settings: Settings) -> AsyncIterator[Source]:
     try:
         Identity.find(directory, STORES)
         # What is too old goes when the daemon, or the cluster, says so.
-        kept = settings.model_copy(update={"log_retention_check_interval_ms": INT64_MAX // 1_000_000})
-        topics = Topics(directory / TOPICS_DIRECTORY, kept, lambda: int(time.time() * 1000))
+        lasting = settings.model_copy(update={"log_retention_check_interval_ms": INT64_MAX // 1_000_000})
+        topics = Topics(directory / TOPICS_DIRECTORY, lasting, lambda: int(time.time() * 1000))
+        security = await kept(directory)
         await topics.open()
         try:
-            yield Source(settings, topics, await _rows(directory, settings, topics))
+            yield Source(settings, topics, await _rows(directory, settings, topics), security)
         finally:
             await topics.close()
     finally:

@@ -79,12 +79,15 @@ class TopicStore(SecurityStore):
         replication_factor: int,
         on_failed: Callable[[Exception], None] | None = None,
         log: Log | None = None,
+        secret: bytes = b"",
     ) -> None:
-        """`cluster`: whoever made it closes it. `replication_factor`: when the topic is made."""
+        """`cluster`: whoever made it closes it. `replication_factor`: when the topic is made. `secret`: that
+        of a topic that has none; random bytes else."""
         super().__init__(on_failed)
         self._cluster = cluster
         self._topic = SecurityTopic(topic, replication_factor, MAX_BYTES)
         self._log = log or get_log()
+        self._first_secret = secret or secrets.token_bytes(SECRET_BYTES)
         self._sender = Sender(cluster, topic, REPLICATE_MS, float("inf"))
         self._leaders = self._sender.leaders
         self._replay = Replay(self._leaders, topic)
@@ -114,7 +117,7 @@ class TopicStore(SecurityStore):
         self._run(self._background, self._look())
         if not self.secret:
             # Where several nodes make one, the last in the topic counts, for all of them.
-            await self._write([secret_record(secrets.token_bytes(SECRET_BYTES))], deadline_s)
+            await self._write([secret_record(self._first_secret)], deadline_s)
 
     async def close(self) -> None:
         """See `SecurityStore`. What the cluster does not acknowledge soon may be made, or not."""

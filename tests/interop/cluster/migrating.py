@@ -35,6 +35,7 @@ class Daemon:
         number = next(NUMBERS)
         self.name = f"moved{number}"
         self.groups_topic = f"groups{number}"
+        self.security_topic = f"security{number}"
         self.nodes_group = f"nodes{number}"  # nodes of another test may not have been missed yet
         self.directory = directory
         self.coordinator = Coordinator(data_dir=directory)
@@ -62,7 +63,7 @@ class Daemon:
         return [
             *("migrate", "--from", str(self.directory), "--cluster", brokers.bootstrap),
             *("--cluster-groups-topic", self.groups_topic, "--cluster-replication-factor", "1"),
-            *("--cluster-group-id", self.nodes_group),
+            *("--cluster-group-id", self.nodes_group, "--cluster-security-topic", self.security_topic),
         ]
 
     def move(self, brokers: KafkaCluster, *arguments: str) -> Done:
@@ -73,6 +74,7 @@ class Daemon:
             {
                 "cluster": brokers.bootstrap,
                 "cluster_groups_topic": self.groups_topic,
+                "cluster_security_topic": self.security_topic,
                 "cluster_group_id": self.nodes_group,
                 "cluster_replication_factor": 1,
                 "data_dir": self.directory,
