@@ -182,8 +182,19 @@ class ConsumerGroup:
         except GroupUnavailableError as error:
             logger.debug("the group cannot be described now: %s", error)
             return False
+        # By what each has, not by its epoch alone: that may have come since, with a share that comes next.
+        given = {
+            member.member_id: sorted(
+                (topic, number) for topic, numbers in member.assignment.items() for number in numbers
+            )
+            for member in group.members
+        }
         epochs = {member.member_id: member.member_epoch for member in group.members}
-        heard = all(epochs.get(member.member_id) == member.generation for member in self._members)
+        heard = all(
+            epochs.get(member.member_id) == member.generation
+            and given[member.member_id] == owned[member.member_id]
+            for member in self._members
+        )
         return group.state == "Stable" and heard
 
     def leave(self, reason: str, for_good: bool = False) -> None:
