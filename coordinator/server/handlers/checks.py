@@ -28,7 +28,7 @@ _CONFIGS = {
     TOPIC: (ResourceType.TOPIC, TOPIC_REFUSED),
     GROUP: (ResourceType.GROUP, (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")),
 }
-_CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
 
 # ---- topics ----
@@ -82,7 +82,7 @@ def check_configs(
             raise KafkaError(*refused)
     of_cluster = resource_type in (BROKER, BROKER_LOGGER, CLIENT_METRICS)
     if of_cluster and not services.may(call, operation, ResourceType.CLUSTER):
-        raise KafkaError(*_CLUSTER_REFUSED)
+        raise KafkaError(*CLUSTER_REFUSED)
 
 
 # ---- the cluster ----

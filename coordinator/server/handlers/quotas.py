@@ -23,7 +23,7 @@ from ringleader.coordinator.security.quotas import (
     from_key,
     to_key,
 )
-from ringleader.coordinator.server.handlers import Call, Handler, Services, tell
+from ringleader.coordinator.server.handlers import Call, Handler, Services, checks, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
@@ -85,7 +85,7 @@ class _Quotas:
     ) -> kafka.AlterClientQuotasResponse | None:
         """Answered when it is durable. What is wrong with one entity is no matter for the others."""
         if not self._services.may(call, Operation.ALTER_CONFIGS, ResourceType.CLUSTER):
-            refused = KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+            refused = KafkaError(*checks.CLUSTER_REFUSED)
             entities = {to_key(entity): entity for entity in map(_entity, request.entries)}
             return _altered((entity, refused) for entity in entities.values())
         self._services.spawn(call, self._alter(call, request))

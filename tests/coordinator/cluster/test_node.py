@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,20 +45,6 @@ from tests.support.registered import PASSWORD, credential
 from tests.support.served import WAIT_S, connected, until
 
 GROUPS = [f"group-{number}" for number in range(20)]
-
-
-@pytest.fixture
-def kafka_cluster() -> Iterator[Coordinator]:
-    """Stands for the cluster."""
-    with Coordinator(topics={"orders": 3}) as coordinator:
-        yield coordinator
-
-
-@pytest.fixture
-async def nodes(kafka_cluster: Coordinator, lines: Lines) -> AsyncIterator[Nodes]:
-    """None is started yet."""
-    async with Nodes(kafka_cluster, lines) as made:
-        yield made
 
 
 async def owners(bootstrap: str) -> dict[str, int]:

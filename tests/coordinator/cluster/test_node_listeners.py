@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.group.membership import GroupMember, MemberInfo, MemberProtocol
 from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.protocol.messages import DescribeClusterRequest, MetadataRequest
-from ringleader.testing import Coordinator
 from tests.support.certificates import Certificates
 from tests.support.cluster_nodes import Lines, Nodes
 from tests.support.served import WAIT_S, until
@@ -23,20 +21,6 @@ TWO = "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture
-def kafka_cluster() -> Iterator[Coordinator]:
-    """Stands for the cluster."""
-    with Coordinator(topics={"orders": 3}) as coordinator:
-        yield coordinator
-
-
-@pytest.fixture
-async def nodes(kafka_cluster: Coordinator, lines: Lines) -> AsyncIterator[Nodes]:
-    """None is started yet."""
-    async with Nodes(kafka_cluster, lines) as made:
-        yield made
 
 
 def secured(certificates: Certificates, **more: Any) -> dict[str, Any]:
