@@ -7,6 +7,7 @@ from typing import Any
 from ringleader.protocol.codegen_writer import Module, Writer
 from ringleader.protocol.layout import FIXED, covers, effort, fixed_format, smallest_element
 from ringleader.protocol.schema import FieldSpec, Message, fields_of
+from ringleader.protocol.wire import STRING_MAX
 
 
 class _Decode(Writer):
@@ -137,6 +138,9 @@ class _Decode(Writer):
             self.put(f"{length} = data[pos]")
             self.put(f"if {length} > 127:")
             self.put(f"    {length}, pos = read_uvarint(data, pos)")
+            if spec.type == "string" and not spec.array:
+                self.put(f"    if {length} > {STRING_MAX + 1}:")
+                self.put("        raise ValueError")
             self.put("else:")
             self.put("    pos += 1")
             return length, True

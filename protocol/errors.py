@@ -236,11 +236,22 @@ class EncodeError(ValueError):
     """A value that the asked version cannot carry."""
 
 
+DETAIL_MAX_CHARS = 1_000
+"""Of a text that goes with an error code."""
+
+
+def shortened(text: str) -> str:
+    """A text for an answer, which may quote what a client sent: its beginning, if it is too long. A string of
+    the wire has room for 32,767 bytes, and a name may take them all."""
+    return text if len(text) <= DETAIL_MAX_CHARS else f"{text[: DETAIL_MAX_CHARS - 3]}..."
+
+
 class KafkaError(Exception):
-    """A Kafka error code as an exception; `code` is the number, `detail` says more where there is more."""
+    """A Kafka error code as an exception; `code` is the number, `detail` says more where there is more,
+    shortened to `DETAIL_MAX_CHARS`."""
 
     def __init__(self, code: int, detail: str = "") -> None:
-        name = error_name(code)
+        name, detail = error_name(code), shortened(detail)
         super().__init__(f"{name}: {detail}" if detail else name)
         self.code = int(code)
         self.detail = detail

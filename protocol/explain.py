@@ -110,6 +110,8 @@ class _Walk:
             size = struct.unpack(">i", self.take(4, path, what))[0]
         if size < -1:
             raise _WrongError(path, at, f"{what} is {size}")
+        if size > wire.STRING_MAX and spec.type == "string" and not spec.array:
+            raise _WrongError(path, at, f"{what} is {size}, {wire.STRING_MAX} is the most")
         if size == -1 and not covers(spec.nullable, self.version):
             raise _WrongError(path, at, "null is not allowed here")
         return size

@@ -17,6 +17,9 @@ INT32_MAX = 2_147_483_647
 INT64_MAX = 9_223_372_036_854_775_807
 """The largest numbers of the wire's types INT32 and INT64."""
 
+STRING_MAX = 32_767
+"""Bytes of the longest string: the older versions have no room for more, and Kafka refuses it in all."""
+
 UNLIMITED = 1 << 62
 """The budget of a decoder whose caller sets no bound."""
 

@@ -132,6 +132,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddOffset
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -146,6 +148,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddOffset
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_7 == 0:

@@ -227,6 +227,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddPartit
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -256,6 +258,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AddPartit
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:

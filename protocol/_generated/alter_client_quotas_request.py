@@ -166,6 +166,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterClie
                 n_8 = data[pos]
                 if n_8 > 127:
                     n_8, pos = read_uvarint(data, pos)
+                    if n_8 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_8 == 0:
@@ -178,6 +180,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterClie
                 n_11 = data[pos]
                 if n_11 > 127:
                     n_11, pos = read_uvarint(data, pos)
+                    if n_11 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 entity_name_10: str | None = None
@@ -214,6 +218,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterClie
                 n_17 = data[pos]
                 if n_17 > 127:
                     n_17, pos = read_uvarint(data, pos)
+                    if n_17 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_17 == 0:

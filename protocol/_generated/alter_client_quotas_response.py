@@ -135,6 +135,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[AlterClientQuotasResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -159,6 +161,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[AlterClientQuotasResponse, int]:
                 n_13 = data[pos]
                 if n_13 > 127:
                     n_13, pos = read_uvarint(data, pos)
+                    if n_13 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_13 == 0:
@@ -171,6 +175,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[AlterClientQuotasResponse, int]:
                 n_16 = data[pos]
                 if n_16 > 127:
                     n_16, pos = read_uvarint(data, pos)
+                    if n_16 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 entity_name_15: str | None = None

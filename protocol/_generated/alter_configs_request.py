@@ -220,6 +220,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterConf
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -247,6 +249,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterConf
                 n_12 = data[pos]
                 if n_12 > 127:
                     n_12, pos = read_uvarint(data, pos)
+                    if n_12 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_12 == 0:
@@ -259,6 +263,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterConf
                 n_15 = data[pos]
                 if n_15 > 127:
                     n_15, pos = read_uvarint(data, pos)
+                    if n_15 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 value_14: str | None = None

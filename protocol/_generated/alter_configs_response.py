@@ -170,6 +170,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -184,6 +186,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[AlterConfigsResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_11 == 0:

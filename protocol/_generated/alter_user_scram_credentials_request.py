@@ -39,6 +39,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterUser
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -77,6 +79,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[AlterUser
             n_12 = data[pos]
             if n_12 > 127:
                 n_12, pos = read_uvarint(data, pos)
+                if n_12 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_12 == 0:

@@ -38,6 +38,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[AlterUserScramCredentialsResponse,
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -52,6 +54,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[AlterUserScramCredentialsResponse,
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_9: str | None = None

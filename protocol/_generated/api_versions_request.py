@@ -62,6 +62,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ApiVersio
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -74,6 +76,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ApiVersio
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_5 == 0:

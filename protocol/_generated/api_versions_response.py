@@ -213,6 +213,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[ApiVersionsResponse, int]:
                     n_20 = data[pos]
                     if n_20 > 127:
                         n_20, pos = read_uvarint(data, pos)
+                        if n_20 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_20 == 0:
@@ -255,6 +257,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[ApiVersionsResponse, int]:
                     n_29 = data[pos]
                     if n_29 > 127:
                         n_29, pos = read_uvarint(data, pos)
+                        if n_29 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_29 == 0:

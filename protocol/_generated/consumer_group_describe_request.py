@@ -35,6 +35,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -98,6 +100,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:

@@ -52,6 +52,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -64,6 +66,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -76,6 +80,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -90,6 +96,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_18 = data[pos]
             if n_18 > 127:
                 n_18, pos = read_uvarint(data, pos)
+                if n_18 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_18 == 0:
@@ -114,6 +122,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_24 = data[pos]
                 if n_24 > 127:
                     n_24, pos = read_uvarint(data, pos)
+                    if n_24 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_24 == 0:
@@ -126,6 +136,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_27 = data[pos]
                 if n_27 > 127:
                     n_27, pos = read_uvarint(data, pos)
+                    if n_27 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 instance_id_26: str | None = None
@@ -138,6 +150,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_30 = data[pos]
                 if n_30 > 127:
                     n_30, pos = read_uvarint(data, pos)
+                    if n_30 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 rack_id_29: str | None = None
@@ -152,6 +166,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_34 = data[pos]
                 if n_34 > 127:
                     n_34, pos = read_uvarint(data, pos)
+                    if n_34 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_34 == 0:
@@ -164,6 +180,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_37 = data[pos]
                 if n_37 > 127:
                     n_37, pos = read_uvarint(data, pos)
+                    if n_37 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_37 == 0:
@@ -188,6 +206,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                     n_43 = data[pos]
                     if n_43 > 127:
                         n_43, pos = read_uvarint(data, pos)
+                        if n_43 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_43 == 0:
@@ -202,6 +222,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_46 = data[pos]
                 if n_46 > 127:
                     n_46, pos = read_uvarint(data, pos)
+                    if n_46 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 subscribed_topic_regex_45: str | None = None
@@ -228,6 +250,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                     n_53 = data[pos]
                     if n_53 > 127:
                         n_53, pos = read_uvarint(data, pos)
+                        if n_53 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_53 == 0:
@@ -277,6 +301,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                     n_63 = data[pos]
                     if n_63 > 127:
                         n_63, pos = read_uvarint(data, pos)
+                        if n_63 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_63 == 0:
@@ -461,6 +487,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -473,6 +501,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -485,6 +515,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -499,6 +531,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
             n_18 = data[pos]
             if n_18 > 127:
                 n_18, pos = read_uvarint(data, pos)
+                if n_18 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_18 == 0:
@@ -523,6 +557,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_24 = data[pos]
                 if n_24 > 127:
                     n_24, pos = read_uvarint(data, pos)
+                    if n_24 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_24 == 0:
@@ -535,6 +571,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_27 = data[pos]
                 if n_27 > 127:
                     n_27, pos = read_uvarint(data, pos)
+                    if n_27 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 instance_id_26: str | None = None
@@ -547,6 +585,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_30 = data[pos]
                 if n_30 > 127:
                     n_30, pos = read_uvarint(data, pos)
+                    if n_30 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 rack_id_29: str | None = None
@@ -561,6 +601,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_34 = data[pos]
                 if n_34 > 127:
                     n_34, pos = read_uvarint(data, pos)
+                    if n_34 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_34 == 0:
@@ -573,6 +615,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_37 = data[pos]
                 if n_37 > 127:
                     n_37, pos = read_uvarint(data, pos)
+                    if n_37 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_37 == 0:
@@ -597,6 +641,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                     n_43 = data[pos]
                     if n_43 > 127:
                         n_43, pos = read_uvarint(data, pos)
+                        if n_43 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_43 == 0:
@@ -611,6 +657,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                 n_46 = data[pos]
                 if n_46 > 127:
                     n_46, pos = read_uvarint(data, pos)
+                    if n_46 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 subscribed_topic_regex_45: str | None = None
@@ -637,6 +685,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                     n_53 = data[pos]
                     if n_53 > 127:
                         n_53, pos = read_uvarint(data, pos)
+                        if n_53 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_53 == 0:
@@ -686,6 +736,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupDescribeResponse, int
                     n_63 = data[pos]
                     if n_63 > 127:
                         n_63, pos = read_uvarint(data, pos)
+                        if n_63 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_63 == 0:

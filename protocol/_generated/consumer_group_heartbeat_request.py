@@ -25,6 +25,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -37,6 +39,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_5 == 0:
@@ -51,6 +55,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         instance_id_8: str | None = None
@@ -63,6 +69,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_12 = data[pos]
         if n_12 > 127:
             n_12, pos = read_uvarint(data, pos)
+            if n_12 > 32768:
+                raise ValueError
         else:
             pos += 1
         rack_id_11: str | None = None
@@ -92,6 +100,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
                 n_19 = data[pos]
                 if n_19 > 127:
                     n_19, pos = read_uvarint(data, pos)
+                    if n_19 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_19 == 0:
@@ -106,6 +116,8 @@ def decode_v0(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_22 = data[pos]
         if n_22 > 127:
             n_22, pos = read_uvarint(data, pos)
+            if n_22 > 32768:
+                raise ValueError
         else:
             pos += 1
         server_assignor_21: str | None = None
@@ -235,6 +247,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -247,6 +261,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_5 == 0:
@@ -261,6 +277,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         instance_id_8: str | None = None
@@ -273,6 +291,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_12 = data[pos]
         if n_12 > 127:
             n_12, pos = read_uvarint(data, pos)
+            if n_12 > 32768:
+                raise ValueError
         else:
             pos += 1
         rack_id_11: str | None = None
@@ -302,6 +322,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
                 n_19 = data[pos]
                 if n_19 > 127:
                     n_19, pos = read_uvarint(data, pos)
+                    if n_19 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_19 == 0:
@@ -316,6 +338,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_22 = data[pos]
         if n_22 > 127:
             n_22, pos = read_uvarint(data, pos)
+            if n_22 > 32768:
+                raise ValueError
         else:
             pos += 1
         subscribed_topic_regex_21: str | None = None
@@ -328,6 +352,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ConsumerG
         n_25 = data[pos]
         if n_25 > 127:
             n_25, pos = read_uvarint(data, pos)
+            if n_25 > 32768:
+                raise ValueError
         else:
             pos += 1
         server_assignor_24: str | None = None

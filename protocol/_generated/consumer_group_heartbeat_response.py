@@ -31,6 +31,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupHeartbeatResponse, in
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -43,6 +45,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupHeartbeatResponse, in
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         member_id_6: str | None = None
@@ -157,6 +161,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupHeartbeatResponse, in
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -169,6 +175,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[ConsumerGroupHeartbeatResponse, in
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         member_id_6: str | None = None

@@ -22,6 +22,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         instance_id_1: str | None = None
@@ -34,6 +36,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         rack_id_4: str | None = None
@@ -46,6 +50,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_8 == 0:
@@ -58,6 +64,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
         n_11 = data[pos]
         if n_11 > 127:
             n_11, pos = read_uvarint(data, pos)
+            if n_11 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_11 == 0:
@@ -82,6 +90,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
             n_17 = data[pos]
             if n_17 > 127:
                 n_17, pos = read_uvarint(data, pos)
+                if n_17 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_17 == 0:
@@ -96,6 +106,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
         n_20 = data[pos]
         if n_20 > 127:
             n_20, pos = read_uvarint(data, pos)
+            if n_20 > 32768:
+                raise ValueError
         else:
             pos += 1
         subscribed_topic_regex_19: str | None = None
@@ -110,6 +122,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
         n_24 = data[pos]
         if n_24 > 127:
             n_24, pos = read_uvarint(data, pos)
+            if n_24 > 32768:
+                raise ValueError
         else:
             pos += 1
         server_assignor_23: str | None = None
@@ -150,6 +164,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, 
                         n_37 = data[pos]
                         if n_37 > 127:
                             n_37, pos = read_uvarint(data, pos)
+                            if n_37 > 32768:
+                                raise ValueError
                         else:
                             pos += 1
                         if n_37 == 0:

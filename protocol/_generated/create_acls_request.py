@@ -113,6 +113,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateAcl
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -127,6 +129,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateAcl
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -139,6 +143,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateAcl
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -215,6 +221,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateAcl
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -229,6 +237,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateAcl
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -241,6 +251,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateAcl
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:

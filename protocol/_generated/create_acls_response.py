@@ -95,6 +95,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreateAclsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -170,6 +172,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreateAclsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None

@@ -164,6 +164,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -178,6 +180,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_9: str | None = None
@@ -253,6 +257,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -267,6 +273,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[CreatePartitionsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_9: str | None = None

@@ -396,6 +396,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -466,6 +468,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
                 n_19 = data[pos]
                 if n_19 > 127:
                     n_19, pos = read_uvarint(data, pos)
+                    if n_19 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_19 == 0:
@@ -478,6 +482,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
                 n_22 = data[pos]
                 if n_22 > 127:
                     n_22, pos = read_uvarint(data, pos)
+                    if n_22 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 value_21: str | None = None
@@ -578,6 +584,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -648,6 +656,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
                 n_19 = data[pos]
                 if n_19 > 127:
                     n_19, pos = read_uvarint(data, pos)
+                    if n_19 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_19 == 0:
@@ -660,6 +670,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
                 n_22 = data[pos]
                 if n_22 > 127:
                     n_22, pos = read_uvarint(data, pos)
+                    if n_22 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 value_21: str | None = None
@@ -760,6 +772,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -830,6 +844,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
                 n_19 = data[pos]
                 if n_19 > 127:
                     n_19, pos = read_uvarint(data, pos)
+                    if n_19 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_19 == 0:
@@ -842,6 +858,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[CreateTop
                 n_22 = data[pos]
                 if n_22 > 127:
                     n_22, pos = read_uvarint(data, pos)
+                    if n_22 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 value_21: str | None = None

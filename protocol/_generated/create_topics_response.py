@@ -232,6 +232,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -246,6 +248,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_9: str | None = None
@@ -272,6 +276,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
                     n_19 = data[pos]
                     if n_19 > 127:
                         n_19, pos = read_uvarint(data, pos)
+                        if n_19 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_19 == 0:
@@ -284,6 +290,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
                     n_22 = data[pos]
                     if n_22 > 127:
                         n_22, pos = read_uvarint(data, pos)
+                        if n_22 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     value_21: str | None = None
@@ -408,6 +416,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -422,6 +432,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_9: str | None = None
@@ -448,6 +460,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
                     n_19 = data[pos]
                     if n_19 > 127:
                         n_19, pos = read_uvarint(data, pos)
+                        if n_19 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_19 == 0:
@@ -460,6 +474,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
                     n_22 = data[pos]
                     if n_22 > 127:
                         n_22, pos = read_uvarint(data, pos)
+                        if n_22 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     value_21: str | None = None
@@ -584,6 +600,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -598,6 +616,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_10: str | None = None
@@ -624,6 +644,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
                     n_20 = data[pos]
                     if n_20 > 127:
                         n_20, pos = read_uvarint(data, pos)
+                        if n_20 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_20 == 0:
@@ -636,6 +658,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[CreateTopicsResponse, int]:
                     n_23 = data[pos]
                     if n_23 > 127:
                         n_23, pos = read_uvarint(data, pos)
+                        if n_23 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     value_22: str | None = None

@@ -122,6 +122,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteAcl
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             resource_name_filter_5: str | None = None
@@ -136,6 +138,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteAcl
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             principal_filter_9: str | None = None
@@ -148,6 +152,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteAcl
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             host_filter_12: str | None = None
@@ -239,6 +245,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteAcl
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             resource_name_filter_5: str | None = None
@@ -253,6 +261,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteAcl
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             principal_filter_9: str | None = None
@@ -265,6 +275,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteAcl
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             host_filter_12: str | None = None

@@ -164,6 +164,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -190,6 +192,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_14 = data[pos]
                 if n_14 > 127:
                     n_14, pos = read_uvarint(data, pos)
+                    if n_14 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 error_message_13: str | None = None
@@ -204,6 +208,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_18 = data[pos]
                 if n_18 > 127:
                     n_18, pos = read_uvarint(data, pos)
+                    if n_18 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_18 == 0:
@@ -218,6 +224,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_22 = data[pos]
                 if n_22 > 127:
                     n_22, pos = read_uvarint(data, pos)
+                    if n_22 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_22 == 0:
@@ -230,6 +238,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_25 = data[pos]
                 if n_25 > 127:
                     n_25, pos = read_uvarint(data, pos)
+                    if n_25 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_25 == 0:
@@ -334,6 +344,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -360,6 +372,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_14 = data[pos]
                 if n_14 > 127:
                     n_14, pos = read_uvarint(data, pos)
+                    if n_14 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 error_message_13: str | None = None
@@ -374,6 +388,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_18 = data[pos]
                 if n_18 > 127:
                     n_18, pos = read_uvarint(data, pos)
+                    if n_18 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_18 == 0:
@@ -388,6 +404,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_22 = data[pos]
                 if n_22 > 127:
                     n_22, pos = read_uvarint(data, pos)
+                    if n_22 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_22 == 0:
@@ -400,6 +418,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DeleteAclsResponse, int]:
                 n_25 = data[pos]
                 if n_25 > 127:
                     n_25, pos = read_uvarint(data, pos)
+                    if n_25 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_25 == 0:

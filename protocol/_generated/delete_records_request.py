@@ -173,6 +173,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteRec
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:

@@ -176,6 +176,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DeleteRecordsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:

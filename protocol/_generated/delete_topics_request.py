@@ -188,6 +188,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTop
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -253,6 +255,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTop
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -318,6 +322,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DeleteTop
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             name_4: str | None = None

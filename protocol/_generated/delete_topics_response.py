@@ -202,6 +202,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -275,6 +277,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -289,6 +293,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_9: str | None = None
@@ -367,6 +373,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             name_5: str | None = None
@@ -381,6 +389,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DeleteTopicsResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_10: str | None = None

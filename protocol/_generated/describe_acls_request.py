@@ -86,6 +86,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeA
         n_3 = data[pos]
         if n_3 > 127:
             n_3, pos = read_uvarint(data, pos)
+            if n_3 > 32768:
+                raise ValueError
         else:
             pos += 1
         resource_name_filter_2: str | None = None
@@ -100,6 +102,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeA
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         principal_filter_6: str | None = None
@@ -112,6 +116,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeA
         n_10 = data[pos]
         if n_10 > 127:
             n_10, pos = read_uvarint(data, pos)
+            if n_10 > 32768:
+                raise ValueError
         else:
             pos += 1
         host_filter_9: str | None = None
@@ -172,6 +178,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeA
         n_3 = data[pos]
         if n_3 > 127:
             n_3, pos = read_uvarint(data, pos)
+            if n_3 > 32768:
+                raise ValueError
         else:
             pos += 1
         resource_name_filter_2: str | None = None
@@ -186,6 +194,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeA
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         principal_filter_6: str | None = None
@@ -198,6 +208,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeA
         n_10 = data[pos]
         if n_10 > 127:
             n_10, pos = read_uvarint(data, pos)
+            if n_10 > 32768:
+                raise ValueError
         else:
             pos += 1
         host_filter_9: str | None = None

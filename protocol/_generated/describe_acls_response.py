@@ -139,6 +139,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -165,6 +167,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_11 == 0:
@@ -191,6 +195,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
                 n_18 = data[pos]
                 if n_18 > 127:
                     n_18, pos = read_uvarint(data, pos)
+                    if n_18 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_18 == 0:
@@ -203,6 +209,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
                 n_21 = data[pos]
                 if n_21 > 127:
                     n_21, pos = read_uvarint(data, pos)
+                    if n_21 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_21 == 0:
@@ -286,6 +294,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -312,6 +322,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_11 == 0:
@@ -338,6 +350,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
                 n_18 = data[pos]
                 if n_18 > 127:
                     n_18, pos = read_uvarint(data, pos)
+                    if n_18 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_18 == 0:
@@ -350,6 +364,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[DescribeAclsResponse, int]:
                 n_21 = data[pos]
                 if n_21 > 127:
                     n_21, pos = read_uvarint(data, pos)
+                    if n_21 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_21 == 0:

@@ -105,6 +105,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeC
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -119,6 +121,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeC
             n_9 = data[pos]
             if n_9 > 127:
                 n_9, pos = read_uvarint(data, pos)
+                if n_9 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             match_8: str | None = None

@@ -160,6 +160,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClientQuotasResponse, int]
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -196,6 +198,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClientQuotasResponse, int]
                     n_13 = data[pos]
                     if n_13 > 127:
                         n_13, pos = read_uvarint(data, pos)
+                        if n_13 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_13 == 0:
@@ -208,6 +212,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClientQuotasResponse, int]
                     n_16 = data[pos]
                     if n_16 > 127:
                         n_16, pos = read_uvarint(data, pos)
+                        if n_16 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     entity_name_15: str | None = None
@@ -238,6 +244,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClientQuotasResponse, int]
                     n_22 = data[pos]
                     if n_22 > 127:
                         n_22, pos = read_uvarint(data, pos)
+                        if n_22 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_22 == 0:

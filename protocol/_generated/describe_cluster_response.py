@@ -29,6 +29,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -41,6 +43,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_7 == 0:
@@ -69,6 +73,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
             n_15 = data[pos]
             if n_15 > 127:
                 n_15, pos = read_uvarint(data, pos)
+                if n_15 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_15 == 0:
@@ -83,6 +89,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             rack_18: str | None = None
@@ -159,6 +167,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -173,6 +183,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_8 == 0:
@@ -201,6 +213,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
             n_16 = data[pos]
             if n_16 > 127:
                 n_16, pos = read_uvarint(data, pos)
+                if n_16 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_16 == 0:
@@ -215,6 +229,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[DescribeClusterResponse, int]:
             n_20 = data[pos]
             if n_20 > 127:
                 n_20, pos = read_uvarint(data, pos)
+                if n_20 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             rack_19: str | None = None

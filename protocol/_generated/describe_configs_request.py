@@ -290,6 +290,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeC
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -317,6 +319,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeC
                     n_12 = data[pos]
                     if n_12 > 127:
                         n_12, pos = read_uvarint(data, pos)
+                        if n_12 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_12 == 0:

@@ -492,6 +492,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -506,6 +508,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_11 == 0:
@@ -530,6 +534,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
                 n_17 = data[pos]
                 if n_17 > 127:
                     n_17, pos = read_uvarint(data, pos)
+                    if n_17 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_17 == 0:
@@ -542,6 +548,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
                 n_20 = data[pos]
                 if n_20 > 127:
                     n_20, pos = read_uvarint(data, pos)
+                    if n_20 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 value_19: str | None = None
@@ -568,6 +576,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
                     n_29 = data[pos]
                     if n_29 > 127:
                         n_29, pos = read_uvarint(data, pos)
+                        if n_29 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_29 == 0:
@@ -580,6 +590,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
                     n_32 = data[pos]
                     if n_32 > 127:
                         n_32, pos = read_uvarint(data, pos)
+                        if n_32 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     value_31: str | None = None
@@ -602,6 +614,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[DescribeConfigsResponse, int]:
                 n_37 = data[pos]
                 if n_37 > 127:
                     n_37, pos = read_uvarint(data, pos)
+                    if n_37 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 documentation_36: str | None = None

@@ -272,6 +272,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeG
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -335,6 +337,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[DescribeG
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:

@@ -801,6 +801,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -813,6 +815,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -825,6 +829,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -837,6 +843,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_16 = data[pos]
             if n_16 > 127:
                 n_16, pos = read_uvarint(data, pos)
+                if n_16 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_16 == 0:
@@ -861,6 +869,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_22 = data[pos]
                 if n_22 > 127:
                     n_22, pos = read_uvarint(data, pos)
+                    if n_22 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_22 == 0:
@@ -873,6 +883,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_25 = data[pos]
                 if n_25 > 127:
                     n_25, pos = read_uvarint(data, pos)
+                    if n_25 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 group_instance_id_24: str | None = None
@@ -885,6 +897,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_28 = data[pos]
                 if n_28 > 127:
                     n_28, pos = read_uvarint(data, pos)
+                    if n_28 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_28 == 0:
@@ -897,6 +911,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_31 = data[pos]
                 if n_31 > 127:
                     n_31, pos = read_uvarint(data, pos)
+                    if n_31 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_31 == 0:
@@ -1032,6 +1048,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -1044,6 +1062,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -1056,6 +1076,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -1068,6 +1090,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_16 = data[pos]
             if n_16 > 127:
                 n_16, pos = read_uvarint(data, pos)
+                if n_16 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_16 == 0:
@@ -1080,6 +1104,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_19 == 0:
@@ -1104,6 +1130,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_25 = data[pos]
                 if n_25 > 127:
                     n_25, pos = read_uvarint(data, pos)
+                    if n_25 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_25 == 0:
@@ -1116,6 +1144,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_28 = data[pos]
                 if n_28 > 127:
                     n_28, pos = read_uvarint(data, pos)
+                    if n_28 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 group_instance_id_27: str | None = None
@@ -1128,6 +1158,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_31 = data[pos]
                 if n_31 > 127:
                     n_31, pos = read_uvarint(data, pos)
+                    if n_31 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_31 == 0:
@@ -1140,6 +1172,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[DescribeGroupsResponse, int]:
                 n_34 = data[pos]
                 if n_34 > 127:
                     n_34, pos = read_uvarint(data, pos)
+                    if n_34 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_34 == 0:

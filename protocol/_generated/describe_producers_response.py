@@ -42,6 +42,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeProducersResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -68,6 +70,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeProducersResponse, int]:
                 n_14 = data[pos]
                 if n_14 > 127:
                     n_14, pos = read_uvarint(data, pos)
+                    if n_14 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 error_message_13: str | None = None

@@ -45,6 +45,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeTransactionsResponse, int]
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -57,6 +59,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeTransactionsResponse, int]
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -83,6 +87,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeTransactionsResponse, int]
                 n_20 = data[pos]
                 if n_20 > 127:
                     n_20, pos = read_uvarint(data, pos)
+                    if n_20 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_20 == 0:

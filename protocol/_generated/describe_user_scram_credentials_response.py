@@ -29,6 +29,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeUserScramCredentialsRespon
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -53,6 +55,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeUserScramCredentialsRespon
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -67,6 +71,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[DescribeUserScramCredentialsRespon
             n_14 = data[pos]
             if n_14 > 127:
                 n_14, pos = read_uvarint(data, pos)
+                if n_14 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_13: str | None = None

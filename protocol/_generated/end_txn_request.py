@@ -107,6 +107,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[EndTxnReq
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:

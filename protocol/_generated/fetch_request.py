@@ -782,6 +782,8 @@ def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchReq
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -844,6 +846,8 @@ def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchReq
             n_28 = data[pos]
             if n_28 > 127:
                 n_28, pos = read_uvarint(data, pos)
+                if n_28 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_28 == 0:
@@ -880,6 +884,8 @@ def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchReq
         n_33 = data[pos]
         if n_33 > 127:
             n_33, pos = read_uvarint(data, pos)
+            if n_33 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_33 == 0:
@@ -906,6 +912,8 @@ def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FetchReq
                 n_39 = data[pos]
                 if n_39 > 127:
                     n_39, pos = read_uvarint(data, pos)
+                    if n_39 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 cluster_id_38: str | None = None

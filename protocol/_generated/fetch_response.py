@@ -946,6 +946,8 @@ def decode_v12(data: bytes, pos: int) -> tuple[FetchResponse, int]:
             n_8 = data[pos]
             if n_8 > 127:
                 n_8, pos = read_uvarint(data, pos)
+                if n_8 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_8 == 0:

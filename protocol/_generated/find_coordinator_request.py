@@ -113,6 +113,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoord
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -171,6 +173,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[FindCoord
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:

@@ -147,6 +147,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_3: str | None = None
@@ -161,6 +163,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_8 == 0:
@@ -220,6 +224,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -234,6 +240,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -248,6 +256,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[FindCoordinatorResponse, int]:
             n_15 = data[pos]
             if n_15 > 127:
                 n_15, pos = read_uvarint(data, pos)
+                if n_15 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_14: str | None = None

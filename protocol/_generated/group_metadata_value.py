@@ -514,6 +514,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -528,6 +530,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
         n_6 = data[pos]
         if n_6 > 127:
             n_6, pos = read_uvarint(data, pos)
+            if n_6 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_5: str | None = None
@@ -540,6 +544,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         leader_8: str | None = None
@@ -566,6 +572,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
             n_16 = data[pos]
             if n_16 > 127:
                 n_16, pos = read_uvarint(data, pos)
+                if n_16 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_16 == 0:
@@ -578,6 +586,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_18: str | None = None
@@ -590,6 +600,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
             n_22 = data[pos]
             if n_22 > 127:
                 n_22, pos = read_uvarint(data, pos)
+                if n_22 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_22 == 0:
@@ -602,6 +614,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[GroupMetadataValue, int]:
             n_25 = data[pos]
             if n_25 > 127:
                 n_25, pos = read_uvarint(data, pos)
+                if n_25 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_25 == 0:

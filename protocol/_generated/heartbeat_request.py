@@ -187,6 +187,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Heartbeat
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -201,6 +203,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Heartbeat
         n_6 = data[pos]
         if n_6 > 127:
             n_6, pos = read_uvarint(data, pos)
+            if n_6 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_6 == 0:
@@ -213,6 +217,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Heartbeat
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_8: str | None = None

@@ -134,6 +134,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Increment
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -161,6 +163,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Increment
                 n_12 = data[pos]
                 if n_12 > 127:
                     n_12, pos = read_uvarint(data, pos)
+                    if n_12 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_12 == 0:
@@ -175,6 +179,8 @@ def decode_v1(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Increment
                 n_16 = data[pos]
                 if n_16 > 127:
                     n_16, pos = read_uvarint(data, pos)
+                    if n_16 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 value_15: str | None = None

@@ -109,6 +109,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsResponse, i
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             error_message_6: str | None = None
@@ -123,6 +125,8 @@ def decode_v1(data: bytes, pos: int) -> tuple[IncrementalAlterConfigsResponse, i
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_11 == 0:

@@ -95,6 +95,8 @@ def decode_v2(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProdu
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         transactional_id_1: str | None = None
@@ -143,6 +145,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProdu
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         transactional_id_1: str | None = None
@@ -187,6 +191,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[InitProdu
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         transactional_id_1: str | None = None

@@ -556,6 +556,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -570,6 +572,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_7 == 0:
@@ -582,6 +586,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_10 = data[pos]
         if n_10 > 127:
             n_10, pos = read_uvarint(data, pos)
+            if n_10 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_9: str | None = None
@@ -594,6 +600,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_13 = data[pos]
         if n_13 > 127:
             n_13, pos = read_uvarint(data, pos)
+            if n_13 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_13 == 0:
@@ -621,6 +629,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_19 == 0:
@@ -701,6 +711,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -715,6 +727,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_7 == 0:
@@ -727,6 +741,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_10 = data[pos]
         if n_10 > 127:
             n_10, pos = read_uvarint(data, pos)
+            if n_10 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_9: str | None = None
@@ -739,6 +755,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_13 = data[pos]
         if n_13 > 127:
             n_13, pos = read_uvarint(data, pos)
+            if n_13 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_13 == 0:
@@ -766,6 +784,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_19 == 0:
@@ -846,6 +866,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -860,6 +882,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_7 == 0:
@@ -872,6 +896,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_10 = data[pos]
         if n_10 > 127:
             n_10, pos = read_uvarint(data, pos)
+            if n_10 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_9: str | None = None
@@ -884,6 +910,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_13 = data[pos]
         if n_13 > 127:
             n_13, pos = read_uvarint(data, pos)
+            if n_13 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_13 == 0:
@@ -911,6 +939,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_19 == 0:
@@ -944,6 +974,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_25 = data[pos]
         if n_25 > 127:
             n_25, pos = read_uvarint(data, pos)
+            if n_25 > 32768:
+                raise ValueError
         else:
             pos += 1
         reason_24: str | None = None
@@ -1010,6 +1042,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -1024,6 +1058,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_7 == 0:
@@ -1036,6 +1072,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_10 = data[pos]
         if n_10 > 127:
             n_10, pos = read_uvarint(data, pos)
+            if n_10 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_9: str | None = None
@@ -1048,6 +1086,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_13 = data[pos]
         if n_13 > 127:
             n_13, pos = read_uvarint(data, pos)
+            if n_13 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_13 == 0:
@@ -1075,6 +1115,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
             n_19 = data[pos]
             if n_19 > 127:
                 n_19, pos = read_uvarint(data, pos)
+                if n_19 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_19 == 0:
@@ -1108,6 +1150,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[JoinGroup
         n_25 = data[pos]
         if n_25 > 127:
             n_25, pos = read_uvarint(data, pos)
+            if n_25 > 32768:
+                raise ValueError
         else:
             pos += 1
         reason_24: str | None = None

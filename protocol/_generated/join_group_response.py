@@ -605,6 +605,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_5 == 0:
@@ -617,6 +619,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_8 == 0:
@@ -629,6 +633,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_11 = data[pos]
         if n_11 > 127:
             n_11, pos = read_uvarint(data, pos)
+            if n_11 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_11 == 0:
@@ -653,6 +659,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_17 = data[pos]
             if n_17 > 127:
                 n_17, pos = read_uvarint(data, pos)
+                if n_17 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_17 == 0:
@@ -665,6 +673,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_20 = data[pos]
             if n_20 > 127:
                 n_20, pos = read_uvarint(data, pos)
+                if n_20 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_19: str | None = None
@@ -753,6 +763,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_type_4: str | None = None
@@ -765,6 +777,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_name_7: str | None = None
@@ -777,6 +791,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_11 = data[pos]
         if n_11 > 127:
             n_11, pos = read_uvarint(data, pos)
+            if n_11 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_11 == 0:
@@ -789,6 +805,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_14 == 0:
@@ -813,6 +831,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_20 = data[pos]
             if n_20 > 127:
                 n_20, pos = read_uvarint(data, pos)
+                if n_20 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_20 == 0:
@@ -825,6 +845,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_23 = data[pos]
             if n_23 > 127:
                 n_23, pos = read_uvarint(data, pos)
+                if n_23 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_22: str | None = None
@@ -922,6 +944,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_type_4: str | None = None
@@ -934,6 +958,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_name_7: str | None = None
@@ -946,6 +972,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_11 = data[pos]
         if n_11 > 127:
             n_11, pos = read_uvarint(data, pos)
+            if n_11 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_11 == 0:
@@ -958,6 +986,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_14 == 0:
@@ -982,6 +1012,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_20 = data[pos]
             if n_20 > 127:
                 n_20, pos = read_uvarint(data, pos)
+                if n_20 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_20 == 0:
@@ -994,6 +1026,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_23 = data[pos]
             if n_23 > 127:
                 n_23, pos = read_uvarint(data, pos)
+                if n_23 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_22: str | None = None
@@ -1091,6 +1125,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_type_4: str | None = None
@@ -1103,6 +1139,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_name_7: str | None = None
@@ -1115,6 +1153,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_11 = data[pos]
         if n_11 > 127:
             n_11, pos = read_uvarint(data, pos)
+            if n_11 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_11 == 0:
@@ -1129,6 +1169,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
         n_15 = data[pos]
         if n_15 > 127:
             n_15, pos = read_uvarint(data, pos)
+            if n_15 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_15 == 0:
@@ -1153,6 +1195,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_21 = data[pos]
             if n_21 > 127:
                 n_21, pos = read_uvarint(data, pos)
+                if n_21 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_21 == 0:
@@ -1165,6 +1209,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[JoinGroupResponse, int]:
             n_24 = data[pos]
             if n_24 > 127:
                 n_24, pos = read_uvarint(data, pos)
+                if n_24 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_23: str | None = None

@@ -206,6 +206,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -233,6 +235,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
             n_8 = data[pos]
             if n_8 > 127:
                 n_8, pos = read_uvarint(data, pos)
+                if n_8 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_8 == 0:
@@ -245,6 +249,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_10: str | None = None
@@ -309,6 +315,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -336,6 +344,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
             n_8 = data[pos]
             if n_8 > 127:
                 n_8, pos = read_uvarint(data, pos)
+                if n_8 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_8 == 0:
@@ -348,6 +358,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_10: str | None = None
@@ -360,6 +372,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[LeaveGrou
             n_14 = data[pos]
             if n_14 > 127:
                 n_14, pos = read_uvarint(data, pos)
+                if n_14 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             reason_13: str | None = None

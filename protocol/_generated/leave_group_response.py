@@ -161,6 +161,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -173,6 +175,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_9: str | None = None
@@ -250,6 +254,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -262,6 +268,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[LeaveGroupResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             group_instance_id_9: str | None = None

@@ -115,6 +115,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroup
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -178,6 +180,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroup
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -207,6 +211,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListGroup
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_11 == 0:

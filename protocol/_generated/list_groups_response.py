@@ -216,6 +216,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -228,6 +230,8 @@ def decode_v3(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -298,6 +302,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -310,6 +316,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -322,6 +330,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -394,6 +404,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -406,6 +418,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:
@@ -418,6 +432,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -430,6 +446,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[ListGroupsResponse, int]:
             n_16 = data[pos]
             if n_16 > 127:
                 n_16, pos = read_uvarint(data, pos)
+                if n_16 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_16 == 0:

@@ -364,6 +364,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffse
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -465,6 +467,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ListOffse
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:

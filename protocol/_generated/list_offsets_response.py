@@ -382,6 +382,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -478,6 +480,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[ListOffsetsResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:

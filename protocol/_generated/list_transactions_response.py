@@ -38,6 +38,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ListTransactionsResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -64,6 +66,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ListTransactionsResponse, int]:
             n_13 = data[pos]
             if n_13 > 127:
                 n_13, pos = read_uvarint(data, pos)
+                if n_13 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_13 == 0:
@@ -78,6 +82,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ListTransactionsResponse, int]:
             n_17 = data[pos]
             if n_17 > 127:
                 n_17, pos = read_uvarint(data, pos)
+                if n_17 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_17 == 0:

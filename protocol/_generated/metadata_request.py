@@ -568,6 +568,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[MetadataR
                 n_5 = data[pos]
                 if n_5 > 127:
                     n_5, pos = read_uvarint(data, pos)
+                    if n_5 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_5 == 0:
@@ -646,6 +648,8 @@ def decode_v10(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Metadata
                 n_6 = data[pos]
                 if n_6 > 127:
                     n_6, pos = read_uvarint(data, pos)
+                    if n_6 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 name_5: str | None = None
@@ -728,6 +732,8 @@ def decode_v11(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Metadata
                 n_6 = data[pos]
                 if n_6 > 127:
                     n_6, pos = read_uvarint(data, pos)
+                    if n_6 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 name_5: str | None = None
@@ -812,6 +818,8 @@ def decode_v12(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[Metadata
                 n_6 = data[pos]
                 if n_6 > 127:
                     n_6, pos = read_uvarint(data, pos)
+                    if n_6 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 name_5: str | None = None

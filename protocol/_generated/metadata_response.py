@@ -1340,6 +1340,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -1354,6 +1356,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             rack_10: str | None = None
@@ -1372,6 +1376,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         cluster_id_13: str | None = None
@@ -1400,6 +1406,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_22 = data[pos]
             if n_22 > 127:
                 n_22, pos = read_uvarint(data, pos)
+                if n_22 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_22 == 0:
@@ -1573,6 +1581,8 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -1587,6 +1597,8 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             rack_10: str | None = None
@@ -1605,6 +1617,8 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         cluster_id_13: str | None = None
@@ -1633,6 +1647,8 @@ def decode_v10(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_22 = data[pos]
             if n_22 > 127:
                 n_22, pos = read_uvarint(data, pos)
+                if n_22 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_22 == 0:
@@ -1808,6 +1824,8 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -1822,6 +1840,8 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             rack_10: str | None = None
@@ -1840,6 +1860,8 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         cluster_id_13: str | None = None
@@ -1868,6 +1890,8 @@ def decode_v11(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_22 = data[pos]
             if n_22 > 127:
                 n_22, pos = read_uvarint(data, pos)
+                if n_22 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_22 == 0:
@@ -2043,6 +2067,8 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_7 = data[pos]
             if n_7 > 127:
                 n_7, pos = read_uvarint(data, pos)
+                if n_7 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_7 == 0:
@@ -2057,6 +2083,8 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_11 = data[pos]
             if n_11 > 127:
                 n_11, pos = read_uvarint(data, pos)
+                if n_11 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             rack_10: str | None = None
@@ -2075,6 +2103,8 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         cluster_id_13: str | None = None
@@ -2103,6 +2133,8 @@ def decode_v12(data: bytes, pos: int) -> tuple[MetadataResponse, int]:
             n_22 = data[pos]
             if n_22 > 127:
                 n_22, pos = read_uvarint(data, pos)
+                if n_22 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             name_21: str | None = None

@@ -615,6 +615,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -629,6 +631,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
         n_6 = data[pos]
         if n_6 > 127:
             n_6, pos = read_uvarint(data, pos)
+            if n_6 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_6 == 0:
@@ -641,6 +645,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_8: str | None = None
@@ -668,6 +674,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
             n_15 = data[pos]
             if n_15 > 127:
                 n_15, pos = read_uvarint(data, pos)
+                if n_15 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_15 == 0:
@@ -697,6 +705,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
                 n_24 = data[pos]
                 if n_24 > 127:
                     n_24, pos = read_uvarint(data, pos)
+                    if n_24 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 committed_metadata_23: str | None = None
@@ -782,6 +792,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -796,6 +808,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
         n_6 = data[pos]
         if n_6 > 127:
             n_6, pos = read_uvarint(data, pos)
+            if n_6 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_6 == 0:
@@ -808,6 +822,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_8: str | None = None
@@ -835,6 +851,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
             n_15 = data[pos]
             if n_15 > 127:
                 n_15, pos = read_uvarint(data, pos)
+                if n_15 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_15 == 0:
@@ -864,6 +882,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetCom
                 n_24 = data[pos]
                 if n_24 > 127:
                     n_24, pos = read_uvarint(data, pos)
+                    if n_24 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 committed_metadata_23: str | None = None

@@ -440,6 +440,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -536,6 +538,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetCommitResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:

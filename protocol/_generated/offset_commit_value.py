@@ -144,6 +144,8 @@ def decode_v4(data: bytes, pos: int) -> tuple[OffsetCommitValue, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_4 == 0:

@@ -406,6 +406,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -433,6 +435,8 @@ def decode_v6(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
                 n_8 = data[pos]
                 if n_8 > 127:
                     n_8, pos = read_uvarint(data, pos)
+                    if n_8 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_8 == 0:
@@ -513,6 +517,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -540,6 +546,8 @@ def decode_v7(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
                 n_8 = data[pos]
                 if n_8 > 127:
                     n_8, pos = read_uvarint(data, pos)
+                    if n_8 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_8 == 0:
@@ -635,6 +643,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -662,6 +672,8 @@ def decode_v8(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
                     n_11 = data[pos]
                     if n_11 > 127:
                         n_11, pos = read_uvarint(data, pos)
+                        if n_11 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_11 == 0:
@@ -773,6 +785,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -785,6 +799,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
             n_8 = data[pos]
             if n_8 > 127:
                 n_8, pos = read_uvarint(data, pos)
+                if n_8 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             member_id_7: str | None = None
@@ -814,6 +830,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFet
                     n_15 = data[pos]
                     if n_15 > 127:
                         n_15, pos = read_uvarint(data, pos)
+                        if n_15 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     if n_15 == 0:

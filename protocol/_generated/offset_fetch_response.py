@@ -468,6 +468,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -494,6 +496,8 @@ def decode_v6(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
                 n_15 = data[pos]
                 if n_15 > 127:
                     n_15, pos = read_uvarint(data, pos)
+                    if n_15 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 metadata_14: str | None = None
@@ -589,6 +593,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -615,6 +621,8 @@ def decode_v7(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
                 n_15 = data[pos]
                 if n_15 > 127:
                     n_15, pos = read_uvarint(data, pos)
+                    if n_15 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 metadata_14: str | None = None
@@ -710,6 +718,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -734,6 +744,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
                 n_12 = data[pos]
                 if n_12 > 127:
                     n_12, pos = read_uvarint(data, pos)
+                    if n_12 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_12 == 0:
@@ -760,6 +772,8 @@ def decode_v8(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
                     n_21 = data[pos]
                     if n_21 > 127:
                         n_21, pos = read_uvarint(data, pos)
+                        if n_21 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     metadata_20: str | None = None
@@ -871,6 +885,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:
@@ -895,6 +911,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
                 n_12 = data[pos]
                 if n_12 > 127:
                     n_12, pos = read_uvarint(data, pos)
+                    if n_12 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 if n_12 == 0:
@@ -921,6 +939,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[OffsetFetchResponse, int]:
                     n_21 = data[pos]
                     if n_21 > 127:
                         n_21, pos = read_uvarint(data, pos)
+                        if n_21 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     metadata_20: str | None = None

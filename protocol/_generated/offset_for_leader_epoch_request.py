@@ -170,6 +170,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[OffsetFor
             n_6 = data[pos]
             if n_6 > 127:
                 n_6, pos = read_uvarint(data, pos)
+                if n_6 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_6 == 0:

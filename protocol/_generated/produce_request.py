@@ -546,6 +546,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRe
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         transactional_id_1: str | None = None
@@ -575,6 +577,8 @@ def decode_v9(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[ProduceRe
             n_10 = data[pos]
             if n_10 > 127:
                 n_10, pos = read_uvarint(data, pos)
+                if n_10 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_10 == 0:

@@ -502,6 +502,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
             n_5 = data[pos]
             if n_5 > 127:
                 n_5, pos = read_uvarint(data, pos)
+                if n_5 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_5 == 0:
@@ -542,6 +544,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
                     n_20 = data[pos]
                     if n_20 > 127:
                         n_20, pos = read_uvarint(data, pos)
+                        if n_20 > 32768:
+                            raise ValueError
                     else:
                         pos += 1
                     batch_index_error_message_19: str | None = None
@@ -560,6 +564,8 @@ def decode_v9(data: bytes, pos: int) -> tuple[ProduceResponse, int]:
                 n_23 = data[pos]
                 if n_23 > 127:
                     n_23, pos = read_uvarint(data, pos)
+                    if n_23 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 error_message_22: str | None = None

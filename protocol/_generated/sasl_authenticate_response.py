@@ -109,6 +109,8 @@ def decode_v2(data: bytes, pos: int) -> tuple[SaslAuthenticateResponse, int]:
         n_3 = data[pos]
         if n_3 > 127:
             n_3, pos = read_uvarint(data, pos)
+            if n_3 > 32768:
+                raise ValueError
         else:
             pos += 1
         error_message_2: str | None = None

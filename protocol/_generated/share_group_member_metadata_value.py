@@ -17,6 +17,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ShareGroupMemberMetadataValue, int
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         rack_id_1: str | None = None
@@ -29,6 +31,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ShareGroupMemberMetadataValue, int
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_5 == 0:
@@ -41,6 +45,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ShareGroupMemberMetadataValue, int
         n_8 = data[pos]
         if n_8 > 127:
             n_8, pos = read_uvarint(data, pos)
+            if n_8 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_8 == 0:
@@ -65,6 +71,8 @@ def decode_v0(data: bytes, pos: int) -> tuple[ShareGroupMemberMetadataValue, int
             n_14 = data[pos]
             if n_14 > 127:
                 n_14, pos = read_uvarint(data, pos)
+                if n_14 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_14 == 0:

@@ -340,6 +340,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -354,6 +356,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_6 = data[pos]
         if n_6 > 127:
             n_6, pos = read_uvarint(data, pos)
+            if n_6 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_6 == 0:
@@ -366,6 +370,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_8: str | None = None
@@ -393,6 +399,8 @@ def decode_v4(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
             n_15 = data[pos]
             if n_15 > 127:
                 n_15, pos = read_uvarint(data, pos)
+                if n_15 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_15 == 0:
@@ -471,6 +479,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -485,6 +495,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_6 = data[pos]
         if n_6 > 127:
             n_6, pos = read_uvarint(data, pos)
+            if n_6 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_6 == 0:
@@ -497,6 +509,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_9 = data[pos]
         if n_9 > 127:
             n_9, pos = read_uvarint(data, pos)
+            if n_9 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_8: str | None = None
@@ -509,6 +523,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_12 = data[pos]
         if n_12 > 127:
             n_12, pos = read_uvarint(data, pos)
+            if n_12 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_type_11: str | None = None
@@ -521,6 +537,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
         n_15 = data[pos]
         if n_15 > 127:
             n_15, pos = read_uvarint(data, pos)
+            if n_15 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_name_14: str | None = None
@@ -548,6 +566,8 @@ def decode_v5(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[SyncGroup
             n_21 = data[pos]
             if n_21 > 127:
                 n_21, pos = read_uvarint(data, pos)
+                if n_21 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_21 == 0:

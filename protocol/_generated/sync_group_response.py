@@ -166,6 +166,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[SyncGroupResponse, int]:
         n_4 = data[pos]
         if n_4 > 127:
             n_4, pos = read_uvarint(data, pos)
+            if n_4 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_type_3: str | None = None
@@ -178,6 +180,8 @@ def decode_v5(data: bytes, pos: int) -> tuple[SyncGroupResponse, int]:
         n_7 = data[pos]
         if n_7 > 127:
             n_7, pos = read_uvarint(data, pos)
+            if n_7 > 32768:
+                raise ValueError
         else:
             pos += 1
         protocol_name_6: str | None = None

@@ -329,6 +329,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffset
         n_2 = data[pos]
         if n_2 > 127:
             n_2, pos = read_uvarint(data, pos)
+            if n_2 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_2 == 0:
@@ -341,6 +343,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffset
         n_5 = data[pos]
         if n_5 > 127:
             n_5, pos = read_uvarint(data, pos)
+            if n_5 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_5 == 0:
@@ -355,6 +359,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffset
         n_11 = data[pos]
         if n_11 > 127:
             n_11, pos = read_uvarint(data, pos)
+            if n_11 > 32768:
+                raise ValueError
         else:
             pos += 1
         if n_11 == 0:
@@ -367,6 +373,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffset
         n_14 = data[pos]
         if n_14 > 127:
             n_14, pos = read_uvarint(data, pos)
+            if n_14 > 32768:
+                raise ValueError
         else:
             pos += 1
         group_instance_id_13: str | None = None
@@ -394,6 +402,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffset
             n_20 = data[pos]
             if n_20 > 127:
                 n_20, pos = read_uvarint(data, pos)
+                if n_20 > 32768:
+                    raise ValueError
             else:
                 pos += 1
             if n_20 == 0:
@@ -423,6 +433,8 @@ def decode_v3(data: bytes, pos: int, budget: int = UNLIMITED) -> tuple[TxnOffset
                 n_29 = data[pos]
                 if n_29 > 127:
                     n_29, pos = read_uvarint(data, pos)
+                    if n_29 > 32768:
+                        raise ValueError
                 else:
                     pos += 1
                 committed_metadata_28: str | None = None

@@ -17,7 +17,7 @@ from ringleader.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from ringleader.protocol.wire import write_uvarint
+from ringleader.protocol.wire import STRING_MAX, write_uvarint
 
 MANY = 100_000
 
@@ -43,6 +43,16 @@ def test_what_a_request_costs_is_refused_before_it_is_paid(version: int, element
         assert tracemalloc.get_traced_memory()[1] < len(body)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_no_string_is_longer_than_the_older_versions_can_carry(version: int) -> None:
+    """KIP-482 gave compact strings longer lengths; Kafka refuses them all the same."""
+    decode = decoder(OffsetFetchRequest, version)
+    longest = OffsetFetchRequest(group_id="g" * STRING_MAX, topics=None)
+    assert decode(longest.encode(version), 0)[0] == longest
+    with pytest.raises(MalformedError, match=r"group_id.*32768, 32767 is the most"):
+        decode(OffsetFetchRequest(group_id="g" * (STRING_MAX + 1), topics=None).encode(version), 0)
 
 
 def test_tags_that_nobody_knows_are_counted_too() -> None:

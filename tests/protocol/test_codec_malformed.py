@@ -173,7 +173,8 @@ def test_damaged_messages_are_read_or_refused(cls: type[Message], version: int, 
     else:
         message, stop = found
         assert stop <= len(body)
-        assert cls.decode(message.encode(version), version) == message
+        again = message.encode(version)  # bytes are compared: a damaged float may be no number, equal to none
+        assert cls.decode(again, version).encode(version) == again
 
 
 @in_every_version()

@@ -111,7 +111,7 @@ def test_known_bytes(message: Message, version: int, text: str) -> None:
     assert type(message).decode(bytes.fromhex(text), version) == message
 
 
-@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 4094, 4095, 4096, 16382, 16383, 16384, 2097151])
+@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 4094, 4095, 4096, 16382, 16383, 16384, 32767])
 def test_lengths_where_a_varint_grows(size: int) -> None:
     name = "n" * size
     body = HeartbeatRequest(name).encode(4)

@@ -10,6 +10,7 @@ import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 
 from ringleader.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedError, error_name
+from ringleader.protocol.wire import STRING_MAX
 
 # kafka-python keeps older names for these.
 OLDER_NAMES = {
@@ -77,6 +78,15 @@ def test_a_code_as_an_exception() -> None:
     assert fatal.detail == "the group id is empty"
     assert not fatal.retriable
     assert not KafkaError(9999).retriable
+
+
+def test_a_text_for_an_answer_is_shortened_to_what_the_wire_can_carry() -> None:
+    name = "\U0001f600" * 8_000
+    error = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+    assert error.detail.startswith("Topic '\U0001f600")
+    assert error.detail.endswith("...")
+    assert len(error.detail.encode()) < STRING_MAX
+    assert len(str(error).encode()) < STRING_MAX
 
 
 def test_malformed_says_where() -> None:

@@ -74,6 +74,46 @@ def test_lz4_blocks_are_independent() -> None:
     assert compress(Compression.LZ4, TEXT)[4] & 0x20
 
 
+def lz4_frame(chance: random.Random, data: bytes) -> bytes:
+    """Independent blocks, some of which do not shrink, with and without checksums."""
+    packer = cramjam.lz4.Compressor(content_checksum=chance.random() < 0.5, block_linked=False)
+    packer.compress(data)
+    return bytes(packer.finish())
+
+
+@pytest.mark.parametrize("seed", range(20), indirect=True)
+def test_lz4_by_blocks_is_what_the_stream_gives(seed: int) -> None:
+    chance = random.Random(seed)
+    sizes = [chance.randint(0, 90_000) for _ in range(chance.randint(0, 9))]
+    data = b"".join(bytes(size) if chance.random() < 0.5 else chance.randbytes(size) for size in sizes)
+    packed = lz4_frame(chance, data)
+    assert compression._lz4_blocks(memoryview(packed), len(data)) == data
+    if data:
+        assert compression._lz4_blocks(memoryview(packed), len(data) - 1) is None
+    for _ in range(20):
+        damaged = bytearray(packed)
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        cut = memoryview(damaged)[: chance.choice([len(damaged), chance.randrange(len(damaged))])]
+        found = compression._lz4_blocks(cut, 1_000_000)
+        room = bytearray(1_000_000)
+        try:
+            same: bytes | None = bytes(room[: cramjam.lz4.decompress_into(bytes(cut), room)])
+        except cramjam.DecompressionError:
+            # The stream compares the frame's checksums, too.
+            continue
+        assert found in (None, same)
+
+
+def test_frames_of_other_kinds_go_through_the_stream() -> None:
+    packer = cramjam.lz4.Compressor(block_linked=True)
+    packer.compress(TEXT)
+    linked = bytes(packer.finish())
+    assert compression._lz4_blocks(memoryview(linked), len(TEXT)) is None
+    assert decompress(Compression.LZ4, linked) == TEXT
+    two = compress(Compression.LZ4, b"one") + compress(Compression.LZ4, b"two")
+    assert compression._lz4_blocks(memoryview(two), 6) is None
+
+
 def test_frames_without_a_size_and_one_after_the_other() -> None:
     packer = zlib.compressobj(wbits=31)
     assert (

@@ -65,6 +65,9 @@ class Ended:
         """See `Answerable`."""
         self.response = response
 
+    def call_takes(self, call: Call) -> None:
+        """See `Answerable`."""
+
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("nobody makes frames here")
