@@ -19,7 +19,7 @@ COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir --constraint /tmp/constraints.txt /wheels/*.whl \
     && rm -r /wheels /tmp/constraints.txt \
     && useradd --system --uid 10001 ringleader \
-    && install --directory --owner ringleader /data
+    && install --directory --owner ringleader --mode 0700 /data
 USER ringleader
 VOLUME /data
 EXPOSE 9092

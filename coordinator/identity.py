@@ -65,11 +65,12 @@ class Identity:
         write_whole(self.path, json.dumps(document).encode())
 
 
-def make_directory(path: Path) -> None:
-    """Make a directory and those above it, so that they outlive a crash of the machine. Raises OSError."""
+def make_directory(path: Path, mode: int = 0o777) -> None:
+    """Make a directory, of this mode, and those above it, so that they outlive a crash of the machine. Raises
+    OSError."""
     if not path.is_dir():
         make_directory(path.absolute().parent)
-        path.mkdir(exist_ok=True)
+        path.mkdir(mode, exist_ok=True)
         sync_path(path.absolute().parent)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
+from collections.abc import Callable, Hashable
 from typing import Any, cast
 
 import structlog
 from structlog.typing import FilteringBoundLogger
+
+from ringleader.coordinator.clock import Clock
 
 Log = FilteringBoundLogger
 
@@ -15,6 +19,32 @@ NAME = "ringleader"
 
 _NOT_FIELDS = ("event", "exc_info", "stack_info")
 _TAKEN = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+
+
+LOG_INTERVAL_S = 5.0
+"""Of `Seldom`."""
+
+
+class Seldom:
+    """Tells of what may happen very often: one line of a kind in `LOG_INTERVAL_S`, with the number of those
+    that were left out before. For few kinds."""
+
+    def __init__(self, line: Callable[..., object], now_ms: Clock) -> None:
+        """`line` takes the fields of a line, and `left_out_before`."""
+        self._line = line
+        self._now_ms = now_ms
+        self._told: dict[Hashable, tuple[int, int]] = {}
+        """When the last line of a kind was written, and how many were left out since."""
+
+    def tell(self, kind: Hashable, **fields: object) -> None:
+        """One happened."""
+        now_ms = self._now_ms()
+        told_ms, left_out = self._told.get(kind, (None, 0))
+        if told_ms is not None and now_ms - told_ms < LOG_INTERVAL_S * 1000:
+            self._told[kind] = told_ms, left_out + 1
+            return
+        self._line(**fields, left_out_before=left_out)
+        self._told[kind] = now_ms, 0
 
 
 def get_log() -> Log:
@@ -43,3 +73,22 @@ def _readable(logger: Any, method: str, event: structlog.typing.EventDict) -> st
     # A field must not have the name of one of the record's own attributes.
     told.update({f"{key}_" if key in _TAKEN else key: value for key, value in fields.items()})
     return told
+
+
+class Failures:
+    """Exceptions that requests led to. A client may repeat its request as fast as it can, so each place of
+    the program that raises has one line, with its traceback, in `LOG_INTERVAL_S`."""
+
+    def __init__(self, log: Log, now_ms: Callable[[], int]) -> None:
+        self._lines = Seldom(log.exception, now_ms)
+
+    def tell(self, event: str, **fields: object) -> None:
+        """The exception that is being handled."""
+        self._lines.tell(_raised_at(sys.exception()), event=event, **fields)
+
+
+def _raised_at(error: BaseException | None) -> tuple[str, int]:
+    trace = None if error is None else error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return ("", 0) if trace is None else (trace.tb_frame.f_code.co_filename, trace.tb_lineno)

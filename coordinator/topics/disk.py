@@ -21,6 +21,8 @@ from ringleader.coordinator.logs import Log
 from ringleader.protocol.errors import ErrorCode, KafkaError
 
 READER_THREADS = 4
+OWNER_ONLY = 0o600
+"""Of every file: what is in them is for no other user of the machine."""
 MAX_KNOWN_NAMES = 10_000
 """Directory entries that are known to be on the disk; above it all are forgotten, and synced once more."""
 
@@ -54,13 +56,13 @@ def sync_path(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o666) -> None:
+def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Replace a file: after a crash it has the old or the new content. Never two at once for one path.
 
-    Without `sync` a crash of the machine may leave it empty or cut off; `mode`: of `os.open`. Raises OSError.
+    Without `sync` a crash of the machine may leave it empty or cut off. Raises OSError.
     """
     fresh = path.with_name(path.name + ".new")
-    with open(fresh, "wb", opener=partial(os.open, mode=mode)) as stream:
+    with open(fresh, "wb", opener=partial(os.open, mode=OWNER_ONLY)) as stream:
         stream.write(data)
         if sync:
             stream.flush()

@@ -96,7 +96,7 @@ class History(Queries):
         lock = None
         try:
             if not read_only:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(0o700, parents=True, exist_ok=True)
                 lock = WriterLock(path)
                 lock.acquire()
             history = cls(path, connect(path, read_only=read_only), lock, max_age_ms, max_bytes)

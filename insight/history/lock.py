@@ -20,7 +20,10 @@ class WriterLock:
 
     def acquire(self) -> None:
         """Raises HistoryLockedError when another has it, in this process or another; OSError."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        # Another user of the machine who could open it could hold it.
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            os.fchmod(descriptor, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
@@ -87,6 +88,9 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     HistoryError; sqlite3.Error for what SQLite says."""
     if read_only and not path.exists():
         raise HistoryError(f"there is no history at {path}: `ringleader watch` writes one")
+    if not read_only:
+        # Clients, their hosts and offsets are in it: SQLite gives its other files the mode of this one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={'ro' if read_only else 'rwc'}",
         uri=True,

@@ -47,7 +47,9 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("name", ["groups.db", "transactions.db", "topics/topics.json"])
+@pytest.mark.parametrize(
+    "name", ["groups.db", "transactions.db", "topics/topics.json", "topics/producer-ids"]
+)
 @pytest.mark.parametrize("lose", [_remove, _empty])
 async def test_a_store_that_is_gone_is_not_made_anew(
     tmp_path: Path, name: str, lose: Callable[[Path], None]
@@ -108,7 +110,14 @@ async def test_format_1_is_understood_and_learns_of_its_stores(tmp_path: Path) -
     assert json.loads(identity.read_text()) == {
         "format": 2,
         "cluster_id": cluster_id,
-        "stores": ["groups.db", "security.json", "topics", "topics/topics.json", "transactions.db"],
+        "stores": [
+            "groups.db",
+            "security.json",
+            "topics",
+            "topics/producer-ids",
+            "topics/topics.json",
+            "transactions.db",
+        ],
     }
 
 
