@@ -32,15 +32,18 @@ D = TypeVar("D", bound=Deadline)
 class DeadlineHeap(Generic[D]):
     """Deadlines by due time; equal times in the order of arming."""
 
-    __slots__ = ("_heap", "_sequence", "_useless")
+    __slots__ = ("_heap", "_sequence", "_useless", "changes")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, D]] = []
         self._sequence = 0
         self._useless = 0
+        self.changes = 0
+        """How often a deadline was armed or cancelled."""
 
     def arm(self, deadline: D, due_ms: int) -> None:
         """Start or move a deadline, to an earlier or a later time."""
+        self.changes += 1
         deadline.due_ms = due_ms
         if due_ms < deadline.armed_ms:
             moved = deadline.armed_ms != NEVER
@@ -52,6 +55,7 @@ class DeadlineHeap(Generic[D]):
         """It will not fire. Cancelled entries leave the heap when they pop, or all at once when they are
         many."""
         if deadline.due_ms != NEVER:
+            self.changes += 1
             deadline.due_ms = NEVER
             self._count_useless()
 

@@ -111,8 +111,14 @@ class Machine(Protocol):
 
     Every call that takes `now_ms` gets the same monotonic clock; calls never go back in time. After any call
     look at `dirty`; if it is set, `drain` once per loop turn. One timer for `next_deadline`. Never entered
-    twice at once. An exception that leaves any of these methods ends the shard's life.
+    twice at once. An exception that leaves any of these methods ends the shard's life; one that leaves a
+    client's request does so only if `changes` grew before.
     """
+
+    @property
+    def changes(self) -> int:
+        """Grows before anything changes in memory, is emitted or is answered: if an exception left a request
+        and this is what it was, all is as it was. It may grow for nothing."""
 
     @property
     def dirty(self) -> bool:
@@ -132,12 +138,17 @@ class Machine(Protocol):
         """Whether the store is full: while it is, what would write is refused before it changes anything.
         A shard that is loaded meanwhile is told before `loaded`, and writes nothing there either."""
 
+    def abandon(self) -> list[Any]:
+        """The log is late: the tickets whose answers wait for it. The caller refuses them; nothing that was
+        written is taken back."""
+
     def unload(self) -> None:
         """The partition moves away: every call from here on is answered NOT_COORDINATOR. The caller refuses
         what waits."""
 
     def tick(self, now_ms: int) -> None:
-        """Everything that is due."""
+        """Some of what is due: a few milliseconds of work. When there is more, `next_deadline` is not after
+        `now_ms`: call it again, with other work in between."""
 
     def next_deadline(self) -> int | None:
         """When to call `tick` next (may be early, never late; may be in the past); None: nothing to wait
@@ -160,6 +171,7 @@ class Outgoing:
         "_in_flight",
         "_taken",
         "_waiting",
+        "changes",
         "dirty",
         "durable",
         "emitted",
@@ -170,6 +182,8 @@ class Outgoing:
         """`barrier`: records that change nothing, to prove with them that the log is still ours; None: nobody
         else can have it."""
         self.dirty = False
+        self.changes = 0
+        """How often something was handed over; see `Machine.changes`."""
         self.emitted = NOTHING
         """Position of the last append."""
         self.durable = NOTHING
@@ -185,6 +199,7 @@ class Outgoing:
 
     def emit(self, records: Records) -> int:
         """Records for the log, all or none; their position."""
+        self.changes += 1
         self.emitted += 1
         self._box.appends.append(Append(self.emitted, records))
         self._in_flight.append(self.emitted)
@@ -196,6 +211,7 @@ class Outgoing:
         none."""
         if ticket is None:
             return
+        self.changes += 1
         if self.fenced:
             position = self.proven(position)
         if position <= self.durable:
@@ -207,6 +223,7 @@ class Outgoing:
     def tell(self, event: Callable[[int], Any], position: int, now_ms: int) -> None:
         """An event that counts when `position` is durable, and proven; it is made then, of the time that it
         is."""
+        self.changes += 1
         if self.fenced:
             position = self.proven(position)
         if position <= self.durable:
@@ -233,6 +250,14 @@ class Outgoing:
                 else:
                     self._box.events.append(one(now_ms))
                 self.dirty = True
+
+    def abandon(self) -> list[Any]:
+        """See `Machine.abandon`."""
+        tickets = []
+        for position, waiting in self._waiting.items():
+            tickets += [one.ticket for one in waiting if isinstance(one, Answer)]
+            self._waiting[position] = [one for one in waiting if not isinstance(one, Answer)]
+        return tickets
 
     def take(self) -> Outbox:
         """Everything since the last time."""

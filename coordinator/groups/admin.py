@@ -8,7 +8,7 @@ from ringleader.coordinator.groups.core import STORE_FULL, Part
 from ringleader.coordinator.groups.journal import IncidentKind
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Phase, Ticket
-from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 from ringleader.protocol.messages import (
     DeleteGroupsResponseDeletableGroupResult,
     DescribeGroupsResponseDescribedGroup,
@@ -110,5 +110,5 @@ def _missing(group_id: str, version: int) -> DescribeGroupsResponseDescribedGrou
     )
     if version >= _FIRST_WITH_GROUP_ID_NOT_FOUND:
         found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
-        found.error_message = f"Group {group_id} not found."
+        found.error_message = shortened(f"Group {group_id} not found.")
     return found

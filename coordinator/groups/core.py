@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from ringleader.coordinator.deadlines import DeadlineHeap
@@ -32,8 +33,8 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import FirstCommit, Incident, IncidentKind, Outcome
 from ringleader.coordinator.groups.member import Member
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.machine import NOTHING, Notice, Outgoing, Phase, Records, Ticket
+from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import GroupMetadataValue
 
@@ -62,6 +63,7 @@ class Core:
         self.out = Outgoing([records.BARRIER_RECORD] if fenced_reads else None)
         self.position = NOTHING
         """Of the last write of any group's record."""
+        self._begun = 0
         self._waits_since_ms: int | None = None
         """Since when something waits for the log, and nothing came back; None: nothing waits."""
         self.groups: dict[str, Group] = {}  # in order of creation
@@ -83,6 +85,15 @@ class Core:
             return 0
         loading = self.phase is Phase.LOADING
         return int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
+
+    @property
+    def changes(self) -> int:
+        """See `Machine.changes`."""
+        return self._begun + self.out.changes + self.deadlines.changes
+
+    def begin_change(self) -> None:
+        """To be called before anything changes that is no deadline and is not handed over."""
+        self._begun += 1
 
     # ---- out ----
 
@@ -187,6 +198,7 @@ class Core:
             return found
         if found is None and len(self.groups) >= self.settings.shard_max_groups:
             return None
+        self.begin_change()
         group = self.groups[group_id] = Group(group_id)
         if found is not None:  # what comes after a deletion starts clean, and depends on the deletion
             group.position, group.offsets_position = found.position, found.offsets_position
@@ -196,6 +208,7 @@ class Core:
         """Drop a group of which nothing is left, once that is durable: what is said of it waits for it."""
         if not group.is_void or group.floor or self.groups.get(group.group_id) is not group:
             return
+        self.begin_change()
         if max(group.position, group.offsets_position) > self.out.durable:
             self._void.append(group)
             return
@@ -205,9 +218,10 @@ class Core:
 
     def drop_pending(self, group: Group, member_id: str) -> bool:
         """Forget a member id that was given out; whether it was known."""
-        pending = group.pending.pop(member_id, None)
-        if pending is None:
+        if member_id not in group.pending:
             return False
+        self.begin_change()
+        pending = group.pending.pop(member_id)
         self.deadlines.cancel(pending)
         return True
 
@@ -259,12 +273,14 @@ class Core:
         for key, raw in content:
             self._apply(key, raw, value)
 
-    def write_offsets(self, group: Group, content: Records) -> int:
-        """Emit records of the group's offsets; their position."""
+    def write_offsets(
+        self, group: Group, content: Records, keys: Iterable[records.Key | None] = repeat(None)
+    ) -> int:
+        """Emit records of the group's offsets; their position. `keys`: theirs, decoded, where known."""
         was_void = group.is_void
         group.offsets_position = position = self.out.emit(content)
-        for key, raw in content:
-            self.apply(key, raw)
+        for (key, raw), named in zip(content, keys, strict=False):
+            self.apply(key, raw, named)
         if group.is_void is not was_void:  # of a group without a record its offsets say whether it exists
             group.position = self.position = position
         if not group.offsets:
@@ -325,19 +341,27 @@ class Core:
                 records.check(key, value)
             self.apply(key, value)
 
-    def apply(self, key: bytes, value: bytes | None) -> None:
+    def apply(self, key: bytes, value: bytes | None, named: records.Key | None = None) -> None:
         """The only thing that changes durable state: one record takes effect, live and at load alike. Unknown
-        key types are skipped, as Kafka's loader does. Raises `MalformedError` for what cannot be read."""
+        key types are skipped, as Kafka's loader does. Raises `MalformedError` for what cannot be read.
+        `named`: the key, decoded, where that is known."""
         # Nearly all records are offsets of topics that are known already.
         partitions = self._partitions.get(key[:-4]) if value is not None else None
         if partitions is not None and value is not None:
             partitions[records.key_partition(key)] = value
         else:
-            self._apply(key, value, None)
+            self._apply(key, value, None, named)
 
-    def _apply(self, key: bytes, value: bytes | None, content: GroupMetadataValue | None) -> None:
-        """`content`: the value of a group's record, where it need not be read from the bytes again."""
-        decoded = records.decode_key(key)
+    def _apply(
+        self,
+        key: bytes,
+        value: bytes | None,
+        content: GroupMetadataValue | None,
+        named: records.Key | None = None,
+    ) -> None:
+        """`content`: the value of a group's record, where it need not be read from the bytes again; `named`:
+        likewise the key."""
+        decoded = named or records.decode_key(key)
         if decoded is None:
             return
         kind, group_id, topic, partition, producer_id = decoded
@@ -350,6 +374,8 @@ class Core:
             self._apply_offset(group, topic, partition, value)
         elif kind == records.PENDING_OFFSET:
             self._apply_pending(group, topic, partition, producer_id, value)
+        elif kind == records.PENDING_LATER:
+            _apply_later(group, topic, partition, producer_id, value)
         elif kind == records.GENERATION_FLOOR:
             group.floor = 0 if value is None else records.decode_floor_value(value)
         elif value is None:
@@ -395,6 +421,16 @@ class Core:
                 del groups[group.group_id]
                 if not groups:
                     del self.transactional[producer_id]
+
+
+def _apply_later(group: Group, topic: str, partition: int, producer_id: int, value: bytes | None) -> None:
+    if value is None:
+        group.later.discard((producer_id, topic, partition))
+        return
+    group.later.add((producer_id, topic, partition))
+    open_one = group.uncommitted.get(producer_id, {}).get((topic, partition))
+    if open_one is not None:
+        open_one.superseded = False
 
 
 class Part:

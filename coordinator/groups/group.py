@@ -46,6 +46,8 @@ class Group:
     """Topic -> partition -> the record's value, read when it is asked for."""
     # Offsets of open transactions, by producer id. No table in it is empty.
     uncommitted: dict[int, dict[tuple[str, int], Uncommitted]] = field(default_factory=dict)
+    later: set[tuple[int, str, int]] = field(default_factory=set)
+    """Producer id, topic, partition: where the log says that such an offset is the later one."""
     # --- which log positions answers about it depend on ---
     position: int = NOTHING  # its record and floor
     offsets_position: int = NOTHING

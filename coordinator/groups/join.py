@@ -173,6 +173,7 @@ class JoinHandler(Membership):
         return member is not None or len(group.members) < most
 
     def _turn_away(self, group: Group, member_id: str, now_ms: int) -> None:
+        self.core.begin_change()
         member = group.members.get(member_id)
         if member is not None:
             self.rebalances.remove(group, member, Departure.GROUP_FULL, now_ms)
@@ -187,6 +188,7 @@ class JoinHandler(Membership):
         """KIP-394: the client comes back with the id; until then the group's state is not touched."""
         if len(group.pending) >= self.core.settings.group_max_pending_members:
             return join_refusal(ticket.api_version, int(ErrorCode.GROUP_MAX_SIZE_REACHED), "")
+        self.core.begin_change()
         pending = group.pending[fresh] = PendingMember(group, fresh)
         self.core.arm(pending, now_ms + request.session_timeout_ms)
         return join_refusal(ticket.api_version, int(ErrorCode.MEMBER_ID_REQUIRED), fresh)
@@ -212,6 +214,7 @@ class JoinHandler(Membership):
             principal=ticket.principal,
         )
         member.is_new = True
+        self.core.begin_change()
         if group.state is GroupState.PREPARING and group.previous is GroupState.EMPTY:
             group.new_member_added = True
         self.core.drop_pending(group, member_id)
@@ -236,6 +239,7 @@ class JoinHandler(Membership):
         state = group.state
         if state is GroupState.EMPTY:
             return join_refusal(ticket.api_version, int(ErrorCode.UNKNOWN_MEMBER_ID), member.member_id)
+        self.core.begin_change()
         member.principal = ticket.principal
         is_leader = group.leader == member.member_id
         unchanged = member.protocols == protocols

@@ -75,6 +75,7 @@ class LeaveHandler(Membership):
         error = group.check_member(member_id, instance_id)
         if error:
             return error, False
+        self.core.begin_change()
         self.rebalances.remove(group, group.members[member_id], Departure.LEFT, now_ms)
         return ErrorCode.NONE, True
 

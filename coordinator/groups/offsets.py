@@ -7,12 +7,12 @@ OffsetMetadataManager behaviour).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from ringleader.coordinator.groups import records
+from ringleader.coordinator.groups.commit import PreparedCommit, write
 from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
@@ -23,8 +23,6 @@ from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
     OffsetDeleteRequest,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
@@ -34,10 +32,10 @@ from ringleader.protocol.messages import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from ringleader.protocol.refusals import refusal
 
 _NONE = int(ErrorCode.NONE)
-_TOO_LARGE = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+_KEEP_ALIVE = (_NONE, STORE_FULL)
+"""Of what the check of a member's commit found: its session goes on."""
 _FIRST_WITH_GROUP_ID_NOT_FOUND = 9
 
 INCIDENT_PARTITIONS = 1_000
@@ -47,34 +45,24 @@ Wanted = Sequence[tuple[str, Sequence[int]]]
 """(topic, partitions) pairs."""
 
 
-def utf16_units(text: str) -> int:
-    """Length as Java's String.length counts it."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
 class OffsetHandler(Part):
     """Handles committed offsets for one shard."""
 
     # ---- OffsetCommit ----
 
     def commit(
-        self, request: OffsetCommitRequest, ticket: Ticket, now_ms: int
+        self, request: OffsetCommitRequest, prepared: PreparedCommit, ticket: Ticket, now_ms: int
     ) -> OffsetCommitResponse | None:
         """The answer; None while it waits for the records."""
-        commit_ms, retention_ms = self.core.unix_time.stamp_ms(now_ms), request.retention_time_ms
+        commit_ms = self.core.unix_time.stamp_ms(now_ms)
         error = self._check_commit(request, ticket.api_version, now_ms)
-        reset = () if error else self._reset(request)
-        response = take_in(
-            self.core,
-            request,
-            ticket,
-            error,
-            partial(records.offset_key, request.group_id),
-            commit_ms,
-            commit_ms + retention_ms if retention_ms >= 0 else -1,
-            (OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition),
-            now_ms,
-        )
+        reset = () if error or prepared.too_large else self._reset(request)
+        response = write(self.core, prepared, ticket, error, commit_ms, now_ms)
+        # Last, for until something is written nothing is to change.
+        group = self.core.groups.get(request.group_id)
+        member = None if group is None else group.members.get(request.member_id)
+        if member is not None and error in _KEEP_ALIVE:
+            self.core.arm_session(member, now_ms)
         if reset:
             kind = IncidentKind.OFFSETS_RESET
             self.core.incident(request.group_id, kind, ticket, now_ms, partitions=reset)
@@ -119,10 +107,11 @@ class OffsetHandler(Part):
             return False
         if instance_id is not None and instance_id != member.group_instance_id:
             return False
-        core.arm_session(member, now_ms)
         key = records.offset_key(group_id, topic, partition)
-        group.committed_ms = stamp_ms = core.unix_time.stamp_ms(now_ms)
+        stamp_ms = core.unix_time.stamp_ms(now_ms)
         value = records.offset_value(offset, leader_epoch, "", stamp_ms, -1)
+        core.arm_session(member, now_ms)
+        group.committed_ms = stamp_ms
         position = core.write_offsets(group, [(key, value)])
         if group.no_commit_since is not None:
             core.first_commit(group, member_id, now_ms, position)
@@ -143,14 +132,12 @@ class OffsetHandler(Part):
         error = group.check_member(request.member_id, request.group_instance_id)
         if error:
             return error
-        member = group.members[request.member_id]
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
         if group.state is GroupState.COMPLETING:
             # Its partitions may be another's already (KAFKA-14201). While preparing, commits are welcome:
             # that is how consumers commit what they are about to hand over.
             return ErrorCode.REBALANCE_IN_PROGRESS
-        self.core.arm_session(member, now_ms)
         return STORE_FULL if self.core.full else _NONE
 
     # ---- OffsetFetch ----
@@ -255,56 +242,6 @@ def check_unknown_group(core: Core, group_id: str, generation: int, version: int
     return ErrorCode.ILLEGAL_GENERATION  # what older clients know how to act on
 
 
-def take_in(
-    core: Core,
-    request: Any,
-    ticket: Ticket,
-    error: ErrorCode | int,
-    key_of: Callable[[str, int], bytes],
-    commit_ms: int,
-    expire_ms: int,
-    answers: tuple[type[Any], type[Any], type[Any]],
-    now_ms: int,
-) -> Any | None:
-    """What is left of a commit of either kind once it is checked: a record under `key_of(topic, partition)`
-    for every partition that is fine. The answer, in these classes (response, topic, partition); None while
-    it waits for the records. `error`: what the check found."""
-    group = core.groups.get(request.group_id)
-    if not error and (group is None or group.is_void):  # a deletion on its way: what comes starts clean
-        group = core.find_or_add(request.group_id)
-        error = ErrorCode.NONE if group is not None else ErrorCode.POLICY_VIOLATION
-    if error or group is None:
-        refused = refusal(request, ticket.api_version, int(error))
-        return core.reply(ticket, refused, core.position_of(request.group_id))
-    longest = core.settings.offset_metadata_max_bytes
-    response_class, topic_class, partition_class = answers
-    content: Records = []
-    answered = []
-    for topic in request.topics:
-        results = []
-        for one in topic.partitions:
-            metadata = one.committed_metadata or ""
-            error = _NONE
-            if metadata and _is_too_long(metadata, longest):
-                error = _TOO_LARGE
-            else:
-                value = records.offset_value(
-                    one.committed_offset, one.committed_leader_epoch, metadata, commit_ms, expire_ms
-                )
-                content.append((key_of(topic.name, one.partition_index), value))
-            results.append(partition_class(partition_index=one.partition_index, error_code=error))
-        answered.append(topic_class(name=topic.name, partitions=results))
-    response = response_class(topics=answered)
-    if not content:
-        core.forget_if_void(group)
-        return core.reply(ticket, response, group.position)
-    group.committed_ms = commit_ms
-    position = core.write_offsets(group, content)
-    if group.no_commit_since is not None:
-        core.first_commit(group, request.member_id, now_ms, position)
-    return core.reply(ticket, response, position)
-
-
 def is_subscribed(group: Group, topic: str) -> bool:
     """Whether a member of a consumer group reads the topic; an unreadable subscription protects every
     topic."""
@@ -317,12 +254,6 @@ def _offset_of(group: Group, topic: str, entry: Any) -> int | None:
     """The committed offset of the partition that an entry of a request is for."""
     value = group.offsets.get(topic, {}).get(entry.partition_index)
     return None if value is None else records.decode_offset_value(value).offset
-
-
-def _is_too_long(metadata: str, longest: int) -> bool:
-    if utf16_units(metadata) > longest:
-        return True
-    return len(metadata) * 4 > records.MAX_STRING_BYTES and len(metadata.encode()) > records.MAX_STRING_BYTES
 
 
 def _unstable(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartitions:

@@ -36,6 +36,11 @@ PENDING_OFFSET = 0x5201
 """Ours: an offset of an open transaction. Key: int16 type, string group, string topic, int32 partition, int64
 producer id. Value: OffsetCommitValue."""
 
+PENDING_LATER = 0x5203
+"""Ours: here the offset of an open transaction is later than the committed one. Key: int16 type, then as
+PENDING_OFFSET. Value: nothing. The offset's own record stays where it is: written again it would stand behind
+the marker of its transaction, which may be in the log already."""
+
 BARRIER = 0x5202
 """Ours: says nothing, and proves by its being appended that its shard's owner still owns it. Key: int16 type.
 Value: nothing. One key for each shard, so a compacted log has one of them."""
@@ -49,7 +54,7 @@ MAX_STRING_BYTES = 32_767
 _REMEMBERED_CHARS = 255
 """Keys of longer names are made anew each time, so that what is remembered has a bound in bytes: 16 MiB."""
 
-_READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR, PENDING_OFFSET))
+_READABLE = frozenset((OFFSET_LEGACY, OFFSET, GROUP, GENERATION_FLOOR, PENDING_OFFSET, PENDING_LATER))
 
 _SHORT = Struct(">h")
 _OFFSET_KINDS = frozenset(_SHORT.pack(kind) for kind in (OFFSET_LEGACY, OFFSET, PENDING_OFFSET))
@@ -57,7 +62,7 @@ BARRIER_RECORD = (_SHORT.pack(BARRIER), b"")
 _KEY_HEAD = Struct(">hh")
 _KEY_TAIL = Struct(">i")
 _PENDING_KEY_TAIL = Struct(">iq")
-_OFFSET_HEAD_V3 = Struct(">hqih")  # version, offset, leader epoch, metadata length
+_OFFSET_V3_HEAD = Struct(">hqih")  # version, offset, leader epoch, metadata length
 _OFFSET_HEAD_V1 = Struct(">hqh")  # version, offset, metadata length
 _STAMP = Struct(">q")
 _STAMPS = Struct(">qq")
@@ -83,8 +88,8 @@ def offset_key_prefix(group_id: str, topic: str) -> bytes:
     return (_short_key_prefix if short else _key_prefix)(group_id, topic)
 
 
-def _key_prefix(group_id: str, topic: str) -> bytes:
-    return _SHORT.pack(OFFSET) + _string(group_id) + _string(topic)
+def _key_prefix(group_id: str, topic: str, kind: int = OFFSET) -> bytes:
+    return _SHORT.pack(kind) + _string(group_id) + _string(topic)
 
 
 _short_key_prefix = lru_cache(maxsize=8_192)(_key_prefix)
@@ -97,8 +102,26 @@ def offset_key(group_id: str, topic: str, partition: int) -> bytes:
 
 def pending_key(group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
     """Key of an offset of an open transaction."""
-    head = _SHORT.pack(PENDING_OFFSET) + _string(group_id) + _string(topic)
+    return _of_producer(PENDING_OFFSET, group_id, topic, partition, producer_id)
+
+
+def later_key(group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
+    """Key of what says that such an offset is later than the committed one."""
+    return _of_producer(PENDING_LATER, group_id, topic, partition, producer_id)
+
+
+def _of_producer(kind: int, group_id: str, topic: str, partition: int, producer_id: int) -> bytes:
+    short = len(group_id) <= _REMEMBERED_CHARS >= len(topic)
+    head = (_short_key_prefix if short else _key_prefix)(group_id, topic, kind)
     return head + _PENDING_KEY_TAIL.pack(partition, producer_id)
+
+
+def encode_key(key: Key) -> bytes:
+    """The key of a committed offset, or of one of an open transaction."""
+    kind, group_id, topic, partition, producer_id = key
+    if kind == PENDING_OFFSET:
+        return pending_key(group_id, topic, partition, producer_id)
+    return offset_key(group_id, topic, partition)
 
 
 def group_key(group_id: str) -> bytes:
@@ -130,7 +153,7 @@ def decode_key(key: bytes) -> Key | None:
         start = end + 2
         end = start + _SHORT.unpack_from(key, end)[0]
         topic = _text(key, start, end)
-        if kind == PENDING_OFFSET:
+        if kind in (PENDING_OFFSET, PENDING_LATER):
             return kind, group_id, topic, *_PENDING_KEY_TAIL.unpack_from(key, end)
         return OFFSET, group_id, topic, _KEY_TAIL.unpack_from(key, end)[0], -1
     except (struct.error, UnicodeDecodeError) as error:
@@ -148,13 +171,25 @@ def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, 
 
     The fields are those of `CommittedOffset`.
     """
-    if expire_ms >= 0:
-        raw = metadata.encode()
-        return _OFFSET_HEAD_V1.pack(1, offset, len(raw)) + raw + _STAMPS.pack(commit_ms, expire_ms)
-    if not metadata:
+    if not metadata and expire_ms < 0:
         return _OFFSET_V3_NO_METADATA.pack(3, offset, leader_epoch, 0, commit_ms)
+    content = offset_content(offset, leader_epoch, metadata, expires=expire_ms >= 0)
+    return content + offset_stamps(commit_ms, expire_ms)
+
+
+def offset_content(offset: int, leader_epoch: int, metadata: str, *, expires: bool) -> bytes:
+    """An `offset_value` without its stamps, which end it. `expires`: whether it has an explicit expiry."""
+    if not metadata and not expires:
+        return _OFFSET_V3_HEAD.pack(3, offset, leader_epoch, 0)
     raw = metadata.encode()
-    return _OFFSET_HEAD_V3.pack(3, offset, leader_epoch, len(raw)) + raw + _STAMP.pack(commit_ms)
+    if expires:
+        return _OFFSET_HEAD_V1.pack(1, offset, len(raw)) + raw
+    return _OFFSET_V3_HEAD.pack(3, offset, leader_epoch, len(raw)) + raw
+
+
+def offset_stamps(commit_ms: int, expire_ms: int) -> bytes:
+    """What ends an `offset_value`."""
+    return _STAMPS.pack(commit_ms, expire_ms) if expire_ms >= 0 else _STAMP.pack(commit_ms)
 
 
 def check(key: bytes, value: bytes) -> None:
@@ -246,12 +281,24 @@ def decode_group_value(value: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(value, version, 2)
 
 
+def pending_tombstone(
+    group: Group, topic: str, partition: int, producer_id: int
+) -> list[tuple[bytes, bytes | None]]:
+    """What deletes the offset of one open transaction for one partition."""
+    place = group.group_id, topic, partition, producer_id
+    dead: list[tuple[bytes, bytes | None]] = [(pending_key(*place), None)]
+    if (producer_id, topic, partition) in group.later:
+        dead.append((later_key(*place), None))
+    return dead
+
+
 def pending_tombstones(group: Group, topic: str, partition: int) -> list[tuple[bytes, bytes | None]]:
     """What deletes the offsets of open transactions for one partition."""
     return [
-        (pending_key(group.group_id, topic, partition, producer_id), None)
+        record
         for producer_id, table in group.uncommitted.items()
         if (topic, partition) in table
+        for record in pending_tombstone(group, topic, partition, producer_id)
     ]
 
 
@@ -263,10 +310,11 @@ def offset_tombstones(group: Group, topic: str | None = None) -> list[tuple[byte
         for partition in group.offsets.get(one, ())
     ]
     dead += [
-        (pending_key(group.group_id, one, partition, producer_id), None)
+        record
         for producer_id, table in group.uncommitted.items()
         for one, partition in table
         if topic in (None, one)
+        for record in pending_tombstone(group, one, partition, producer_id)
     ]
     return dead
 

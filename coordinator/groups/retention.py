@@ -19,31 +19,38 @@ from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
 from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.machine import Records, Ticket
+from ringleader.coordinator.machine import NOTHING, Records, Ticket
 
-_OFFSETS_PER_STEP = 2_000
+_OFFSETS_PER_STEP = 500
 """Offsets that one step looks at, so that a large shard is not held up (G20). A group counts as one, too."""
-_STEP_PAUSE_MS = 10
+_LOG_WAIT_MS = 5
+"""A step waits for the log to have what the one before wrote, so that not all becomes durable at once."""
 _MS_PER_MINUTE = 60_000
 
 
 class Retention:
     """The periodic look for what has expired, and the consequences of a deleted topic."""
 
-    __slots__ = ("_look", "_now_ms", "core", "deadline")
+    __slots__ = ("_look", "_now_ms", "_written", "core", "deadline")
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.deadline = Deadline(None, Kind.CLEANUP)
         self._look: Iterator[None] | None = None
         self._now_ms = 0
+        self._written = NOTHING
+        """Position of what the last step wrote."""
 
     def begin(self, now_ms: int) -> None:
         """Look after the interval."""
         self.core.arm(self.deadline, now_ms + self.core.settings.offsets_retention_check_interval_ms)
 
     def fired(self, deadline: Deadline, now_ms: int) -> None:
-        """Look at some of the offsets; at the rest soon, then at all again after the interval."""
+        """Look at some of the offsets; the rest is due at once, all of them again after the interval."""
+        if self._written > self.core.out.durable:
+            self.core.arm(deadline, now_ms + _LOG_WAIT_MS)
+            return
+        emitted = self.core.out.emitted
         unix_ms = self.core.unix_time.age_to_ms(now_ms)
         self._now_ms = now_ms
         if self._look is None:
@@ -52,7 +59,9 @@ class Retention:
             self._look = None
             self.begin(now_ms)
         else:
-            self.core.arm(self.deadline, now_ms + _STEP_PAUSE_MS)
+            self.core.arm(self.deadline, now_ms)
+        if self.core.out.emitted > emitted:
+            self._written = self.core.out.emitted
 
     def _steps(self, unix_ms: int) -> Iterator[None]:
         """Pauses after each step. What has changed meanwhile is looked at as it is then."""

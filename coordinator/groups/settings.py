@@ -70,7 +70,8 @@ class GroupSettings(BaseModel):
         16_777_216,
         ge=16_384,
         le=INT32_MAX,
-        description="Size of a group's stored record: all members with metadata and assignment.",
+        description="Size of a group's stored record, all members with metadata and assignment; and of the "
+        "records of one commit together, which repeat the names of group and topic for each partition.",
     )
     generation_block: int = Field(
         32,

@@ -7,9 +7,11 @@ Deterministic: the same calls give the same outcome, byte for byte. How a caller
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ringleader.coordinator.groups.admin import AdminHandler
+from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepared_at_once
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
 from ringleader.coordinator.groups.group import Group
@@ -23,14 +25,18 @@ from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.states import HEARTBEAT_CODES
 from ringleader.coordinator.groups.sync import SyncHandler
 from ringleader.coordinator.groups.transactions import TransactionalOffsets
-from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
 from ringleader.coordinator.machine import NOTHING, Outbox, Phase, Ticket
+from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol import messages
 from ringleader.protocol.errors import ErrorCode
 
 NOT_YET = -1_000
 """From `Shard.heartbeat`: the group's record is on its way to the log. No error code of Kafka's."""
+
+
+DUE_AT_A_TIME = 50
+"""Deadlines that one `tick` sees to: each may begin, extend or end a rebalance."""
 
 
 class GroupFigures(NamedTuple):
@@ -83,8 +89,12 @@ class Shard:
             messages.SyncGroupRequest: SyncHandler(rebalances).sync,
             messages.HeartbeatRequest: self._heartbeat,
             messages.LeaveGroupRequest: LeaveHandler(rebalances).leave,
-            messages.OffsetCommitRequest: offsets.commit,
+            messages.OffsetCommitRequest: self._commit,
             messages.OffsetDeleteRequest: offsets.delete,
+            messages.TxnOffsetCommitRequest: self._commit,
+        }
+        self._commits: dict[type, Callable[[Any, PreparedCommit, Ticket, int], Any]] = {
+            messages.OffsetCommitRequest: offsets.commit,
             messages.TxnOffsetCommitRequest: transactions.commit,
         }
         self._timers: dict[Kind, Callable[[Any, int], None]] = {
@@ -101,6 +111,11 @@ class Shard:
     def dirty(self) -> bool:
         """See `Machine`."""
         return self._out.dirty
+
+    @property
+    def changes(self) -> int:
+        """See `Machine`."""
+        return self._core.changes
 
     @property
     def phase(self) -> Phase:
@@ -167,6 +182,10 @@ class Shard:
             core.arm_sessions(now_ms)
         core.full = full
 
+    def abandon(self) -> list[Any]:
+        """See `Machine`."""
+        return self._out.abandon()
+
     def unload(self) -> None:
         """See `Machine`."""
         # A new core, for the old one may be what is wrong.
@@ -193,6 +212,16 @@ class Shard:
         response = self._handlers[type(request)](request, ticket, now_ms)
         self._core.look_at_log(now_ms)
         return response
+
+    def commit(self, prepared: PreparedCommit, ticket: Ticket, now_ms: int) -> Any | None:
+        """`handle` for an OffsetCommit or TxnOffsetCommit request that was made ready before."""
+        request = prepared.request
+        response = self._commits[type(request)](request, prepared, ticket, now_ms)
+        self._core.look_at_log(now_ms)
+        return response
+
+    def _commit(self, request: CommitRequest, ticket: Ticket, now_ms: int) -> Any | None:
+        return self.commit(prepared_at_once(request, self._core.settings), ticket, now_ms)
 
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
@@ -316,13 +345,15 @@ class Shard:
     # ---- time and storage ----
 
     def tick(self, now_ms: int) -> None:
-        """Everything that is due, in order of deadline, then of arming."""
+        """See `Machine`. In order of deadline, then of arming."""
         core = self._core
-        for deadline in core.deadlines.due(now_ms):
+        for deadline in islice(core.deadlines.due(now_ms), DUE_AT_A_TIME):
             if core.full:  # what is due may end in a record
                 core.arm(deadline, now_ms + core.settings.group_full_retry_ms)
             else:
                 self._timers[deadline.kind](deadline, now_ms)
+                if deadline.kind is Kind.CLEANUP:
+                    break  # there may be more of it, due at once
         core.look_at_log(now_ms)
 
     def next_deadline(self) -> int | None:

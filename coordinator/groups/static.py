@@ -88,6 +88,7 @@ def replace(
     instance_id = request.group_instance_id or ""
     old_id = group.static_members[instance_id]
     member = group.members[old_id]
+    core.begin_change()
     # Whoever waits under the old member id is told that there is a newer one.
     rebalances.refuse_parked(group, member, int(ErrorCode.FENCED_INSTANCE_ID), old_id)
     leader_before = group.leader or ""

@@ -30,6 +30,7 @@ class SyncHandler(Membership):
         if group.state is GroupState.COMPLETING and core.full:
             return SyncGroupResponse(error_code=STORE_FULL)
         member = group.members[request.member_id]
+        core.begin_change()
         if member.member_id in group.pending_sync:
             del group.pending_sync[member.member_id]
             if group.progress is not None:

@@ -2,8 +2,10 @@
 KIP-447).
 
 They are stored under keys of their own, one for each producer, so that they never overwrite what is
-committed. The end of the transaction turns them into committed offsets, or drops them, in one append for each
-group; no marker has to be kept, for what is left of it after a crash is ended again.
+committed. The end of the transaction turns them into committed offsets, or drops them. It is idempotent, so a
+long one is done in steps, each an append of its own, with other work in between; until the last step the rest
+counts as open, and the producer begins nothing new. No marker has to be kept, for what is left of it after a
+crash is ended again.
 
 A commit outside of the transaction that came later wins, and so does the later of two transactions, whichever
 ends first (Kafka compares log positions; here the order in which records take effect, which is the order of
@@ -12,52 +14,54 @@ the log).
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.core import STORE_FULL, Part
+from ringleader.coordinator.groups.commit import RECORD_OVERHEAD_BYTES, PreparedCommit, write
+from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
-from ringleader.coordinator.groups.offsets import check_unknown_group, take_in
+from ringleader.coordinator.groups.offsets import check_unknown_group
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.machine import Records, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
 )
 
 _NONE = int(ErrorCode.NONE)
+
+END_AT_A_TIME = 500
+"""Offsets that one step of a transaction's end sees to: about 5 ms of work."""
+
+MORE = -2
+"""In place of an error code: a step of the end is durable, and it is not the last one."""
 
 
 class TransactionalOffsets(Part):
     """Handles transactional offsets for one shard."""
 
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self._ending: set[int] = set()
+        """Producers of which a transaction has ended in part."""
+
     def commit(
-        self, request: TxnOffsetCommitRequest, ticket: Ticket, now_ms: int
+        self, request: TxnOffsetCommitRequest, prepared: PreparedCommit, ticket: Ticket, now_ms: int
     ) -> TxnOffsetCommitResponse | None:
         """The answer; None while it waits for the records. That the transaction is open, and that the group
-        belongs to it, has been checked before."""
-
-        def key(topic: str, partition: int) -> bytes:
-            return records.pending_key(request.group_id, topic, partition, request.producer_id)
-
-        return take_in(
-            self.core,
-            request,
-            ticket,
-            self._check(request, ticket.api_version) or (self.core.full and STORE_FULL),
-            key,
-            self.core.unix_time.stamp_ms(now_ms),
-            -1,
-            (TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition),
-            now_ms,
-        )
+        belongs to it, has been checked before, in the same turn."""
+        error = self._check(request, ticket.api_version) or (self.core.full and STORE_FULL)
+        commit_ms = self.core.unix_time.stamp_ms(now_ms)
+        return write(self.core, prepared, ticket, error, commit_ms, now_ms)
 
     def _check(self, request: TxnOffsetCommitRequest, version: int) -> ErrorCode | int:
         """As for OffsetCommit, but who says nothing about a member is welcome in any state: producers did so
         before KIP-447. The session of a member is not kept alive by it."""
         generation = request.generation_id_or_member_epoch
         group = self.core.groups.get(request.group_id)
+        if request.producer_id in self._ending and not self.core.refusal:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # every producer asks again after this one
         if self.core.refusal or group is None or group.is_void:
             return check_unknown_group(self.core, request.group_id, generation, version)
         if generation < 0 and group.state is GroupState.EMPTY:
@@ -73,36 +77,51 @@ class TransactionalOffsets(Part):
 
     def end(self, producer_id: int, committed: bool, ticket: Ticket) -> int | None:
         """A producer's transaction has ended (KIP-98): its offsets in all groups here are the committed ones,
-        or go. An error code, after which to ask again; None: it comes as an `Answer` when that is durable.
-        Nothing to end is no error."""
+        or are dropped. An error code, after which to ask again; None: it comes as an `Answer` when that is
+        durable. `MORE`, in the same ways: ask again for the next step. Nothing to end is no error."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
         if error:
             return error
+        left = END_AT_A_TIME
         for group_id in list(core.transactional.get(producer_id, ())):
-            group = core.groups[group_id]
-            content: Records = []
-            for topic, partition in group.uncommitted[producer_id]:
-                if committed:
-                    content += _committed(group, producer_id, topic, partition)
-                content.append((records.pending_key(group_id, topic, partition, producer_id), None))
-            core.write_offsets(group, content)
+            left = self._end_some(core.groups[group_id], producer_id, committed, left)
+            if left <= 0:
+                break
         # Asked again, it may be that the records of the first time are on their way.
-        return core.reply(ticket, _NONE, core.out.emitted)
+        if producer_id not in core.transactional:
+            self._ending.discard(producer_id)
+            return core.reply(ticket, _NONE, core.out.emitted)
+        self._ending.add(producer_id)
+        return core.reply(ticket, MORE, core.out.emitted)
+
+    def _end_some(self, group: Group, producer_id: int, committed: bool, left: int) -> int:
+        """End up to `left` offsets of a group, in one append that the store does not cut; how many more may
+        be."""
+        content: Records = []
+        room = self.core.settings.group_max_record_bytes
+        for topic, partition in islice(group.uncommitted[producer_id], left):
+            of_one = _committed(group, producer_id, topic, partition) if committed else []
+            of_one += records.pending_tombstone(group, topic, partition, producer_id)
+            room -= sum(len(key) + len(value or b"") + RECORD_OVERHEAD_BYTES for key, value in of_one)
+            if content and room < 0:
+                left = 0
+                break
+            content += of_one
+            left -= 1
+        self.core.write_offsets(group, content)
+        return left
 
 
 def _committed(group: Group, producer_id: int, topic: str, partition: int) -> Records:
-    """The offset as committed, unless a later one is; then those of other open transactions that came later
-    still, so that they stay the later ones in the log too."""
+    """The offset as committed, unless a later one is; and which of other open transactions came later still:
+    their records stay where they are, before the markers of their transactions."""
     own = group.uncommitted[producer_id][topic, partition]
     if own.superseded:
         return []
     content: Records = [(records.offset_key(group.group_id, topic, partition), own.value)]
-    others = []
     for other_id, table in group.uncommitted.items():
         other = table.get((topic, partition))
         if other is not None and other.order > own.order and not other.superseded:
-            others.append((other.order, other_id, other.value))
-    for _, other_id, value in sorted(others):
-        content.append((records.pending_key(group.group_id, topic, partition, other_id), value))
+            content.append((records.later_key(group.group_id, topic, partition, other_id), b""))
     return content

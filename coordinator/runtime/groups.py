@@ -6,22 +6,25 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
+from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
 from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.journal_record import Message
 from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
-from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.groups.unix_time import UnixTime
+from ringleader.coordinator.groups.shard import NOT_YET, Shard
+from ringleader.coordinator.groups.transactions import MORE
 from ringleader.coordinator.machine import Notice, Phase, Ticket
 from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Storage
+from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
 REMEMBERED_BYTES = 16 * 1024 * 1024
 """What the group ids whose partition is remembered may take in memory."""
@@ -121,15 +124,43 @@ class GroupRuntime(MovingShards[Shard]):
     def handle(self, request: Any, ticket: Ticket) -> Any | None:
         """A request of one group (`request.group_id`); see `Shard.handle`."""
         partition = self.partition_of(request.group_id)
+        shard = self.shards[partition]
+        changes = shard.changes
         try:
-            response = self.shards[partition].handle(request, ticket, self._now_ms())
+            if partition in self._late:
+                return self._handle_while_late(shard, request, ticket)
+            response = shard.handle(request, ticket, self._now_ms())
         except Exception:
-            self.fault(partition, type(request).__name__, request.group_id, ticket)
+            self.failed(partition, shard, changes, type(request).__name__, request.group_id, ticket)
             return None
         if response is None:
             self.pending[partition][ticket] = None
         self.touch(partition)
         return response
+
+    def _handle_while_late(self, shard: Shard, request: Any, ticket: Ticket) -> HeartbeatResponse | None:
+        """Heartbeats are answered from memory, so that members stay members; see `MovingShards`."""
+        if isinstance(request, HeartbeatRequest):
+            member = request.generation_id, request.member_id, request.group_instance_id
+            code = shard.heartbeat(request.group_id, *member, self._now_ms())
+            if code != NOT_YET:
+                return HeartbeatResponse(error_code=code)
+        self.refuse_as_late(ticket)
+        return None
+
+    def prepare(self, request: CommitRequest) -> Generator[None, None, PreparedCommit]:
+        """See `groups.commit.prepare`."""
+        return prepare(request, self._settings)
+
+    def commit(self, prepared: PreparedCommit, ticket: Ticket) -> Any | None:
+        """See `Shard.commit`."""
+        request = prepared.request
+        return self.call_for(
+            request.group_id,
+            type(request).__name__,
+            ticket,
+            lambda shard, now: shard.commit(prepared, ticket, now),
+        )
 
     def heartbeat_failed(self, partition: int, group_id: str) -> int:
         """`Shard.heartbeat` was called past this class, and raised: what to answer. When it answers an error,
@@ -177,7 +208,9 @@ class GroupRuntime(MovingShards[Shard]):
 
     def own_offsets(self, group_id: str) -> int | None:
         """See `Shard.own_offsets`."""
-        return self.call_for(group_id, "own_offsets", None, lambda shard, _: shard.own_offsets(group_id))
+        return self.call_for(
+            group_id, "own_offsets", None, lambda shard, _: shard.own_offsets(group_id), reads=True
+        )
 
     def expire_member(self, group_id: str, member_id: str) -> None:
         """For tests of applications: see `Shard.expire_member`."""
@@ -196,12 +229,15 @@ class GroupRuntime(MovingShards[Shard]):
         """A transaction that has offsets in this partition of __consumer_offsets has ended; an error code,
         when that is durable. After an error ask again. The producer's epoch is the transaction coordinator's
         business: it let nobody in with another one."""
-        return await self.ask(
-            partition,
-            "end of a transaction",
-            str(producer_id),
-            lambda shard, ticket: shard.end_transaction(producer_id, committed, ticket),
-        )
+        code = MORE
+        while code == MORE:
+            code = await self.ask(
+                partition,
+                "end of a transaction",
+                str(producer_id),
+                lambda shard, ticket: shard.end_transaction(producer_id, committed, ticket),
+            )
+        return code
 
     def open_producers(self) -> list[tuple[int, int]]:
         """Partition and producer id of the transactions that have offsets here."""

@@ -17,6 +17,12 @@ GATHER_TURNS = 2
 """Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
 clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
 
+LATE_SHARE = 5 / 6
+"""Of `storage.timeout.ms`, after which an append that is waited for on its own counts as late."""
+
+LATE_INTERVAL_S = 1.0
+"""How often it is asked whether a late append is still waited for."""
+
 EPOCH = 0
 """What is given to `Storage.open`. Where one process owns all partitions for ever, it is all that there is; a
 store that has other owners gives out epochs itself."""
@@ -43,8 +49,9 @@ class ShardLog(Generic[M]):
     """The store, as shards use it: all shards of a store whose appends go `together`, or one life of one.
 
     `landed(entries, error)` is called for each append, in the order of their starts: it is durable, or has
-    failed. A store that does not answer in time has failed: for good where all go together, else for this
-    shard (AWAY). One that fails in a way of its own has failed for good.
+    failed. A store that does not answer in time has failed for good where all go together. Elsewhere
+    `late(entry)` is asked, again and again, whether an append that takes too long is waited for; if not, it
+    has failed (AWAY). A store that fails in a way of its own has failed for good.
     """
 
     def __init__(
@@ -52,11 +59,13 @@ class ShardLog(Generic[M]):
         storage: Storage,
         timeout_ms: int,
         landed: Callable[[list[Entry[M]], StorageError | None], None],
+        late: Callable[[Entry[M]], bool],
         log: Log,
     ) -> None:
         self._storage = storage
         self._timeout_ms = timeout_ms
-        self._landed = landed
+        self._append_s = timeout_ms / 1000 * (1 if storage.together else LATE_SHARE)
+        self._landed, self._late = landed, late
         self._log = log
         self._gathered: list[Entry[M]] = []
         self._gathering = False
@@ -84,6 +93,13 @@ class ShardLog(Generic[M]):
         if not self._silent or not self._storage.together:
             await self._storage.close()
 
+    def give_up(self) -> None:
+        """What is on its way is not waited for any more: it has failed, and may be in the log all the
+        same."""
+        self._silent = True
+        for task in self._tasks:
+            task.cancel()
+
     def forget(self) -> None:
         """Nothing is on its way, and nothing will be."""
         if self._watch is not None:
@@ -99,6 +115,10 @@ class ShardLog(Generic[M]):
             shard.replay([(key, value) for _, _, key, value in rows])
             records += len(rows)
         return records
+
+    def has(self, partition: int) -> bool:
+        """Whether the store has given it to this node, whatever was read since."""
+        return partition in self._epochs
 
     async def probe(self) -> None:
         """See `Storage.probe`."""
@@ -142,7 +162,7 @@ class ShardLog(Generic[M]):
         flight = _Flight(entries, loop.time())
         self._flights.append(flight)
         if self._watch is None:
-            self._watch = loop.call_later(self._timeout_ms / 1000, self._look)
+            self._watch = loop.call_later(self._append_s, self._look)
         self.write()
         epochs = self._epochs
         batches = [(partition, epochs[partition], append.records) for partition, _, append in entries]
@@ -177,18 +197,19 @@ class ShardLog(Generic[M]):
     # ---- a store that does not answer ----
 
     def _look(self) -> None:
-        """Give up if the oldest flight takes too long, else look again when it would."""
+        """Give up, or ask, if the oldest flight takes too long; else look again when it would."""
         self._watch = None
         if not self._flights:
             return
         loop = asyncio.get_running_loop()
-        left_s = self._flights[0].started_s + self._timeout_ms / 1000 - loop.time()
+        left_s = self._flights[0].started_s + self._append_s - loop.time()
         if left_s > 0:
             self._watch = loop.call_later(left_s, self._look)
             return
-        self._silent = True
-        for task in self._tasks:
-            task.cancel()
+        if not self._storage.together and self._late(self._flights[0].entries[0]):
+            self._watch = loop.call_later(LATE_INTERVAL_S, self._look)
+            return
+        self.give_up()
 
     async def _in_time(self, doing: str, work: Awaitable[R]) -> R:
         try:

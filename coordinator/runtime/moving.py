@@ -6,6 +6,10 @@ so it is never done unasked (`on_lost` tells). Only a store that cannot be trust
 
 The store is what makes a mistake harmless: of two nodes that believe to have a shard, one has every append
 refused (FENCED), and says nothing any more.
+
+An append that is merely late (too few replicas, say) ends nothing while it is certain that no other node was
+given the shard (`vouch`). The shard answers heartbeats, so that members keep what they have, and refuses
+everything else with COORDINATOR_NOT_AVAILABLE until the log answers.
 """
 
 from __future__ import annotations
@@ -16,8 +20,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from ringleader.coordinator.runtime.log import Entry
 from ringleader.coordinator.runtime.shards import M, ShardRuntime
 from ringleader.coordinator.storage.base import Failure, Storage, StorageError
+from ringleader.protocol.errors import ErrorCode
+
+RELEASE_S = 2.0
+"""Who waits for an append of a shard that is given up is told after so long to ask its next owner."""
+
+
+def _nobody_vouches(_partition: int) -> bool:
+    return False
 
 
 @dataclass(slots=True)
@@ -44,7 +57,10 @@ class MovingShards(ShardRuntime[M]):
         again at once. `more`: see `ShardRuntime`."""
         super().__init__(storage, partitions, **more)
         self._on_lost = on_lost
-        self._moving = False
+        self.vouch: Callable[[int], bool] = _nobody_vouches
+        """Whether a partition is this node's for certain, though its log does not answer; asked every second
+        meanwhile."""
+        self._moving = self._stopping = False
         self._leaving: dict[int, _Leaving[M]] = {}
         self._held: set[int] = set()
         """Partitions that the store was asked to open, and not to release."""
@@ -69,6 +85,22 @@ class MovingShards(ShardRuntime[M]):
     def has(self, partition: int) -> bool:
         """Whether its shard serves here, or, where this node has all of them, will do so again."""
         return self._loaded[partition] or not self._moving
+
+    def opened(self, partition: int) -> bool:
+        """Whether the store has given the partition to this node since it was to acquire it last."""
+        return self._logs[partition].has(partition)
+
+    @property
+    def late(self) -> frozenset[int]:
+        """The partitions whose log does not answer in time: see the module."""
+        return frozenset(self._late)
+
+    async def stop(self) -> None:
+        """See `ShardRuntime.stop`. What is late is not waited for."""
+        self._stopping = True
+        for partition in self._late:
+            self._logs[partition].give_up()
+        await super().stop()
 
     # ---- to have a shard ----
 
@@ -111,21 +143,25 @@ class MovingShards(ShardRuntime[M]):
     # ---- to give it up ----
 
     async def release(self, partition: int) -> None:
-        """Give a shard up: from now on it answers NOT_COORDINATOR. What is on its way becomes durable and is
-        answered, what else waits is refused with NOT_COORDINATOR, and the store has given it up on return.
-        Nothing happens if it is not served."""
+        """Give a shard up: from now on it answers NOT_COORDINATOR. What is on its way and becomes durable
+        within `RELEASE_S` is answered, what else waits is refused with NOT_COORDINATOR, and the store has
+        given it up on return. Nothing happens if it is not served."""
         async with self._turns[partition]:
             if not self._loaded[partition]:
                 return
             self._loaded[partition] = False
+            self._late.discard(partition)
             shard, log = self.shards[partition], self._logs[partition]
             leaving = self._leaving[partition] = _Leaving(shard, self._take_pending(partition))
             self._put_unloaded(partition)
             try:
                 self._answer(self._take(partition, shard, leaving.pending))
-                for _ in range(2):  # what is on its way, then what gathered meanwhile
-                    log.write()
-                    await log.settled()
+                async with asyncio.timeout(RELEASE_S):
+                    for _ in range(2):  # what is on its way, then what gathered meanwhile
+                        log.write()
+                        await log.settled()
+            except TimeoutError:
+                log.give_up()  # the next owner knows what became of it
             except Exception:
                 self._failed_leaving(partition)
             finally:
@@ -161,6 +197,32 @@ class MovingShards(ShardRuntime[M]):
         shard = self.shards[partition] = self._make(partition)
         shard.unload()
 
+    # ---- a log that is late ----
+
+    def _append_late(self, entry: Entry[M]) -> bool:
+        partition, shard, _ = entry
+        if self._stopping or not self._loaded[partition] or self.shards[partition] is not shard:
+            return False
+        if not self.vouch(partition):
+            return False
+        if partition not in self._late:
+            self.call(partition, "set_full", "", None, lambda shard, now: shard.set_full(True, now))
+            self._late.add(partition)
+            text = "heartbeats are answered, everything else is refused until it is in the log"
+            self._log.warning("append is late", partition=partition, text=text)
+        tickets = shard.abandon()
+        for ticket in tickets:
+            self.pending[partition].pop(ticket, None)
+        self._refuse(tickets, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return True
+
+    def _append_durable(self, entries: list[Entry[M]]) -> None:
+        super()._append_durable(entries)
+        for partition in {partition for partition, _, _ in entries} & self._late:
+            self._late.discard(partition)
+            self._log.info("late append is in the log", partition=partition)
+            self.call(partition, "set_full", "", None, lambda shard, now: shard.set_full(self._full, now))
+
     # ---- to lose it ----
 
     def _over(self, partition: int, error: BaseException) -> None:
@@ -169,6 +231,7 @@ class MovingShards(ShardRuntime[M]):
             super()._over(partition, error)
             return
         self.counters.reloads += 1
+        self._late.discard(partition)
         served, self._loaded[partition] = self._loaded[partition], False
         self._put_unloaded(partition)
         self._logs[partition].drop(partition)

@@ -4,7 +4,9 @@ All shards run on the event loop's thread. What the requests of one loop turn wr
 store (of each shard, where the store takes each by itself); while it is on its way to the disk, the next
 turns' records gather for the next one.
 
-A shard's life ends when an append of it fails or an exception leaves its machine: whoever waits is refused
+An exception that leaves a machine while it works on a client's request, and that came before anything
+changed, is answered UNKNOWN_SERVER_ERROR, and nothing else happens. A shard's life ends when an append of it
+fails or any other exception leaves its machine: whoever waits is refused
 with NOT_COORDINATOR, a new machine is loaded from the store, and serves; the others go on. A second exception
 of the same shard within a minute, or a store that cannot be trusted any more, ends all of them: the node has
 to stop, and the next process replays what the store really holds. (Where a node has some of the shards only,
@@ -22,11 +24,12 @@ from typing import Any, Generic, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.groups.routing import partition_for
-from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.logs import Failures, Log, get_log
 from ringleader.coordinator.machine import Answer, Machine
+from ringleader.coordinator.run_queue import RunQueue, Slices
 from ringleader.coordinator.runtime.log import Entry, ShardLog
 from ringleader.coordinator.storage.base import Batch, Failure, Storage, StorageError
-from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.errors import ErrorCode, shortened
 
 WALL_CLOCK_INTERVAL_S = 5.0
 """How often the shards are told what Unix time is."""
@@ -48,7 +51,9 @@ class Counters:
     """What an operator wants to count, since the start."""
 
     faults: int = 0
-    """Exceptions that left a machine."""
+    """Exceptions that left a machine, and ended a shard's life."""
+    failed_requests: int = 0
+    """Exceptions that left a machine before anything had changed."""
     failed_appends: int = 0
     reloads: int = 0
     """Shards whose life ended, whatever ended it; releases are not counted."""
@@ -88,10 +93,12 @@ class ShardRuntime(ABC, Generic[M]):
         wall_ms: WallClock = wall_ms,
         log: Log | None = None,
         on_failed: Callable[[Exception], None] | None = None,
+        run_queue: RunQueue | None = None,
     ) -> None:
         """`on_failed(error)` is called once when nothing can be served any more; from then on every request
         is answered NOT_COORDINATOR. `storage_timeout_ms`: a store that does not answer in this time cannot
-        be trusted."""
+        be trusted. `run_queue`: that of the node, for what is due; None: this makes it."""
+        self.run_queue = run_queue or RunQueue()
         self.partitions = partitions
         self.shards: list[M] = [self._make(partition) for partition in range(partitions)]
         """By partition. Not to be kept: a new life is a new object."""
@@ -101,6 +108,7 @@ class ShardRuntime(ABC, Generic[M]):
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._log = log or get_log()
+        self._failures = Failures(self._log, now_ms)
         self._storage = storage
         self._storage_timeout_ms = storage_timeout_ms
         self._store = self._new_log()
@@ -110,6 +118,8 @@ class ShardRuntime(ABC, Generic[M]):
         self._serving = False
         self._failed = False
         self._full = False
+        self._late: set[int] = set()
+        """Partitions of which an append takes too long, and is waited for: see `MovingShards`."""
         self._loaded = [False] * partitions
         self._faulted_ms: dict[int, int] = {}
         """By partition: when its machine failed last."""
@@ -119,6 +129,7 @@ class ShardRuntime(ABC, Generic[M]):
         """Reloads, probes."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
+        self._ticking = False
         self._wall_timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop
 
@@ -201,7 +212,9 @@ class ShardRuntime(ABC, Generic[M]):
     # ---- the life of one shard ----
 
     def _new_log(self) -> ShardLog[M]:
-        return ShardLog[M](self._storage, self._storage_timeout_ms, self._landed, self._log)
+        return ShardLog[M](
+            self._storage, self._storage_timeout_ms, self._landed, self._append_late, self._log
+        )
 
     def _serve(self, partition: int) -> None:
         now = self._now_ms()
@@ -250,6 +263,20 @@ class ShardRuntime(ABC, Generic[M]):
             self._log.exception("shard cannot be loaded again", partition=partition)
             self._fail("shard cannot be loaded again", error)
 
+    def failed(
+        self, partition: int, shard: M, changes: int, doing: str, subject: str, ticket: Any = None
+    ) -> None:
+        """To be called for an exception that left a machine at a client's request, while that is being
+        handled. `changes`: of the shard before. If nothing has changed since, only `ticket` is refused; else
+        it is a `fault`."""
+        if shard.changes != changes or self.shards[partition] is not shard:
+            self.fault(partition, doing, subject, ticket)
+            return
+        self.counters.failed_requests += 1
+        self._failures.tell("request failed", partition=partition, doing=doing, subject=shortened(subject))
+        if ticket is not None:
+            self._loop.call_soon(self._refuse, (ticket,), ErrorCode.UNKNOWN_SERVER_ERROR)
+
     def fault(self, partition: int, doing: str, subject: str = "", ticket: Any = None) -> None:
         """To be called for an exception that left a machine, while that is being handled: ends the shard's
         life, and refuses `ticket` too. `doing` and `subject` say what led to it."""
@@ -273,10 +300,10 @@ class ShardRuntime(ABC, Generic[M]):
         tickets, self.pending[partition] = self.pending[partition], {}
         return tickets
 
-    def _refuse(self, tickets: Iterable[Any]) -> None:
+    def _refuse(self, tickets: Iterable[Any], error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
         for ticket in tickets:
             try:
-                ticket.refuse(ErrorCode.NOT_COORDINATOR)
+                ticket.refuse(error)
             except Exception:
                 self._log.exception("refusal not sent")
 
@@ -287,14 +314,30 @@ class ShardRuntime(ABC, Generic[M]):
         return partition_for(subject, self.partitions)
 
     def call(
-        self, partition: int, doing: str, subject: str, ticket: Any, method: Callable[[M, int], R | None]
+        self,
+        partition: int,
+        doing: str,
+        subject: str,
+        ticket: Any,
+        method: Callable[[M, int], R | None],
+        *,
+        reads: bool = False,
     ) -> R | None:
         """Ask a shard: `method(shard, now_ms)` gives the answer, or None and it comes to `ticket`, as does
-        the refusal when it fails."""
+        the refusal when it fails. A failure without a ticket ends the shard's life, for nobody would ask
+        again, unless it only `reads`."""
+        if ticket is not None and partition in self._late:
+            self.refuse_as_late(ticket)
+            return None
+        shard = self.shards[partition]
+        changes = shard.changes
         try:
-            response = method(self.shards[partition], self._now_ms())
+            response = method(shard, self._now_ms())
         except Exception:
-            self.fault(partition, doing, subject, ticket)
+            if ticket is None and not reads:
+                self.fault(partition, doing, subject)
+            else:
+                self.failed(partition, shard, changes, doing, subject, ticket)
             return None
         if response is None and ticket is not None:
             self.pending[partition][ticket] = None
@@ -302,10 +345,20 @@ class ShardRuntime(ABC, Generic[M]):
         return response
 
     def call_for(
-        self, subject: str, doing: str, ticket: Any, method: Callable[[M, int], R | None]
+        self,
+        subject: str,
+        doing: str,
+        ticket: Any,
+        method: Callable[[M, int], R | None],
+        *,
+        reads: bool = False,
     ) -> R | None:
         """`call` the shard of a group id or transactional id."""
-        return self.call(self.partition_of(subject), doing, subject, ticket, method)
+        return self.call(self.partition_of(subject), doing, subject, ticket, method, reads=reads)
+
+    def refuse_as_late(self, ticket: Any) -> None:
+        """Refuse a request of a shard whose log is late: its answer would have to wait for it."""
+        self._loop.call_soon(self._refuse, (ticket,), ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     async def ask(
         self, partition: int, doing: str, subject: str, method: Callable[[M, Waiting], int | None]
@@ -333,7 +386,9 @@ class ShardRuntime(ABC, Generic[M]):
         except Exception:
             self.fault(partition, "next_deadline")
             return
-        if due is not None and self._serving and (self._timer is None or due < self._timer_due_ms):
+        if due is None or self._ticking or not self._serving:
+            return
+        if self._timer is None or due < self._timer_due_ms:
             self._arm(due)
 
     def _drain(self) -> None:
@@ -405,6 +460,10 @@ class ShardRuntime(ABC, Generic[M]):
                 self._dirty[partition] = None
         self._drain()
 
+    def _append_late(self, entry: Entry[M]) -> bool:
+        """An append takes longer than it may: whether it is waited for."""
+        return False
+
     def _former_durable(self, partition: int, shard: M, position: int, now: int) -> None:
         """What a life that is over wrote is durable: nobody waits for it."""
 
@@ -463,31 +522,41 @@ class ShardRuntime(ABC, Generic[M]):
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due_ms = due_ms
-        self._timer = self._loop.call_later(max(0, due_ms - self._now_ms()) / 1000, self._wake)
+        # At least a millisecond: the loop may wake us a moment early.
+        self._timer = self._loop.call_later(max(1, due_ms - self._now_ms()) / 1000, self._wake)
 
     def _wake(self) -> None:
-        """Everything that is due; then wait for what is due next."""
+        """Begin with everything that is due."""
         self._timer = None
-        now = self._now_ms()
-        soonest: int | None = None
-        for partition, shard in enumerate(self.shards):
-            try:
-                due = shard.next_deadline()
-                if due is not None and due <= now:
-                    shard.tick(now)
-                    due = shard.next_deadline()
-            except Exception:
-                self.fault(partition, "tick")
-                continue
-            if shard.dirty:
-                self._dirty[partition] = None
-            if due is not None and (soonest is None or due < soonest):
-                soonest = due
-        if soonest is not None:
-            # At least a millisecond: the loop may wake us a moment early.
-            self._arm(max(soonest, now + 1))
-        if self._dirty:
-            self._drain()
+        if not self._ticking:
+            self._ticking = True
+            self.run_queue.first(self._ticks())
+
+    def _ticks(self) -> Slices:
+        """Everything that is due, with other work in between; then wait for what is due next."""
+        for partition in range(self.partitions):
+            while self._tick(partition):
+                yield
+                if not self._serving:
+                    return
+        self._ticking = False
+        for partition in range(self.partitions):
+            self._watch(partition)
+
+    def _tick(self, partition: int) -> bool:
+        """Some of what is due in a shard; whether there was anything."""
+        now, shard = self._now_ms(), self.shards[partition]
+        try:
+            due = shard.next_deadline()
+            if due is None or due > now:
+                return False
+            shard.tick(now)
+        except Exception:
+            self.fault(partition, "tick")
+            return True
+        if shard.dirty:
+            self.touch(partition)
+        return True
 
     def _tell_wall_clock(self) -> None:
         wall = self._wall_ms()

@@ -7,11 +7,14 @@ from typing import Any, Protocol
 
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.machine import Notice
+from ringleader.coordinator.run_queue import gather_some
 from ringleader.coordinator.runtime.shards import ShardRuntime
 from ringleader.coordinator.storage.base import Storage
 from ringleader.coordinator.transactions.machine import Finish, Producer, TransactionShard
+from ringleader.coordinator.transactions.records import by_topic
 from ringleader.coordinator.transactions.settings import TransactionSettings
-from ringleader.coordinator.transactions.states import OFFSETS_TOPIC, Partition
+from ringleader.coordinator.transactions.states import NO_EPOCH, OFFSETS_TOPIC, Partition
+from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode, KafkaError, error_name
 
 STORE_PARTITIONS = 50
@@ -60,12 +63,14 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         self._settings = settings
         self._topics = log_of_topics
         self._groups = groups
+        # One for all lives of all shards, as for groups.
+        self._unix_time = UnixTime(settings.transaction_remove_expired_transaction_cleanup_interval_ms)
         self._finishing: dict[str, asyncio.Task[None]] = {}
         """By transactional id."""
         super().__init__(storage, STORE_PARTITIONS, **more)
 
     def _make(self, partition: int) -> TransactionShard:
-        return TransactionShard(self._settings, self._count_ids)
+        return TransactionShard(self._settings, self._count_ids, self._unix_time)
 
     def _count_ids(self) -> int:
         return sum(map(len, self.shards))
@@ -77,29 +82,34 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         `StorageError`, `MalformedError` for a record that cannot be read, KafkaError for a marker that cannot
         be written."""
         await self.load_all()
-        await self._abort_orphans()
+        await self._end_orphans()
         self._log.info("transactions replayed", transactional_ids=self._count_ids())
 
-    async def _abort_orphans(self) -> None:
-        """Records and offsets whose transaction nobody knows would hold back readers for ever: a crash of the
-        machine took the marker, or the store of transactions is another one."""
+    async def _end_orphans(self) -> None:
+        """Records and offsets that wait for a marker which nobody is about to write would hold back readers
+        for ever: a crash of the machine took the marker, the end of a file is gone, or the store of
+        transactions is another one. They are committed if the last that the store knows of their producer is
+        a commit, else aborted."""
         known = {found for shard in self.shards for found in shard.open()}
+        epochs = dict(found for shard in self.shards for found in shard.committed())
         orphans = [
             ((topic, index), producer_id, epoch)
             for topic, index, producer_id, epoch in self._topics.open_transactions()
         ]
         orphans += [
-            ((OFFSETS_TOPIC, index), producer_id, -1) for index, producer_id in self._groups.open_producers()
+            ((OFFSETS_TOPIC, index), producer_id, NO_EPOCH)
+            for index, producer_id in self._groups.open_producers()
         ]
         for partition, producer_id, epoch in orphans:
             if (producer_id, partition) not in known:
+                committed = producer_id in epochs and epoch in (NO_EPOCH, epochs[producer_id])
                 self._log.warning(
-                    "a transaction without an end is aborted",
+                    f"a transaction without an end is {'committed' if committed else 'aborted'}",
                     topic=partition[0],
                     partition=partition[1],
                     producer_id=producer_id,
                 )
-                await self._write_marker(partition, Producer(producer_id, epoch), committed=False)
+                await self._write_marker(partition, Producer(producer_id, epoch), committed=committed)
 
     async def stop(self) -> None:
         """See `ShardRuntime.stop`. Markers that are not sent by then are sent after the next start."""
@@ -117,6 +127,8 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         """See `TransactionShard.init_producer_id`. COORDINATOR_NOT_AVAILABLE when no producer id can be
         had."""
         partition, fresh_id = self.partition_of(transactional_id), -1
+        shard = self.shards[partition]
+        changes = shard.changes
         try:
             while (
                 fresh_id < 0
@@ -129,7 +141,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         except Exception:
-            self.fault(partition, "InitProducerId", transactional_id, ticket)
+            self.failed(partition, shard, changes, "InitProducerId", transactional_id, ticket)
             return
         self.call_for(
             transactional_id,
@@ -173,6 +185,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             "verify",
             None,
             lambda shard, _: shard.verify(transactional_id, producer, partition),
+            reads=True,
         )
         return ErrorCode.NOT_COORDINATOR if code is None else code
 
@@ -195,9 +208,9 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
             self._finishing[event.transactional_id] = task
 
     async def _finish(self, finish: Finish) -> None:
-        left = sorted(finish.partitions)
+        left = [(topic, one) for topic, some in by_topic(finish.partitions) for one in some]
         while left:
-            done = await asyncio.gather(*(self._mark(finish, found) for found in left))
+            done = await gather_some(self._mark(finish, found) for found in left)
             left = [found for found, ok in zip(left, done, strict=True) if not ok]
             if left:
                 await asyncio.sleep(self._settings.transaction_retry_ms / 1000)

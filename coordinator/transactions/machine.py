@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ringleader.coordinator.deadlines import Deadline, DeadlineHeap
@@ -29,9 +30,16 @@ from ringleader.coordinator.transactions.states import (
     State,
     Transaction,
 )
+from ringleader.coordinator.unix_time import UnixTime
 from ringleader.protocol.errors import ErrorCode
 
 NONE = int(ErrorCode.NONE)
+
+LOOKED_AT_A_TIME = 200
+"""Transactional ids that one step of the look for unused ones sees: a millisecond or two, if all go."""
+
+LOG_WAIT_MS = 5
+"""A step waits for the log to have what the one before wrote, so that not all becomes durable at once."""
 
 _PHASE_ERRORS = {
     Phase.LOADING: int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
@@ -85,8 +93,14 @@ class _Entry(Deadline):
 class TransactionShard:
     """The transactional ids of one partition; a `Machine`."""
 
-    def __init__(self, settings: TransactionSettings, count_ids: Callable[[], int] | None = None) -> None:
-        """`count_ids`: how many transactional ids there are in all partitions."""
+    def __init__(
+        self,
+        settings: TransactionSettings,
+        count_ids: Callable[[], int] | None = None,
+        unix_time: UnixTime | None = None,
+    ) -> None:
+        """`count_ids`: how many transactional ids there are in all partitions. `unix_time`: what is known of
+        it already, if anything."""
         self.settings = settings
         self.phase = Phase.LOADING
         self._count_ids = count_ids or self.__len__
@@ -96,7 +110,13 @@ class TransactionShard:
         """What becomes durable next: position, whose, what."""
         self._deadlines: DeadlineHeap[Deadline] = DeadlineHeap()
         self._cleanup = Deadline()
-        self._wall_difference_ms = 0
+        self._unix_time = unix_time or UnixTime(
+            settings.transaction_remove_expired_transaction_cleanup_interval_ms
+        )
+        self._looking: Iterator[_Entry] | None = None
+        """The rest of a look for what was not used for long."""
+        self._forgotten = NOTHING
+        """Position of the last record that deletes some."""
         self._full = False
         self._marked: list[tuple[str, Producer]] = []
         """Transactions that could not be completed as the store is full."""
@@ -108,6 +128,11 @@ class TransactionShard:
     def dirty(self) -> bool:
         """See `Machine.dirty`."""
         return self._out.dirty
+
+    @property
+    def changes(self) -> int:
+        """See `Machine.changes`. A record is encoded before it is emitted, and emitted before it counts."""
+        return self._out.changes + self._deadlines.changes
 
     # ---- life ----
 
@@ -128,7 +153,7 @@ class TransactionShard:
             entry.durable = transaction = entry.latest
             assert transaction is not None
             if transaction.state == State.ONGOING:
-                left = transaction.started_ms + transaction.timeout_ms - wall_ms
+                left = transaction.started_ms + transaction.timeout_ms - self._unix_time.age_to_ms(now_ms)
                 self._deadlines.arm(entry, now_ms + min(max(left, 0), transaction.timeout_ms))
             elif transaction.state in PREPARED:
                 self._finish(entry, transaction, now_ms)
@@ -136,7 +161,7 @@ class TransactionShard:
 
     def set_wall_clock(self, now_ms: int, wall_ms: int) -> None:
         """See `Machine.set_wall_clock`."""
-        self._wall_difference_ms = wall_ms - now_ms
+        self._unix_time.tell(now_ms, wall_ms)
 
     def set_full(self, full: bool, now_ms: int) -> None:
         """See `Machine.set_full`. What is due, and what could be completed, waits."""
@@ -145,6 +170,10 @@ class TransactionShard:
             marked, self._marked = self._marked, []
             for transactional_id, producer in marked:
                 self.finished(transactional_id, *producer, now_ms)
+
+    def abandon(self) -> list[Any]:
+        """See `Machine.abandon`."""
+        return self._out.abandon()
 
     def unload(self) -> None:
         """See `Machine.unload`."""
@@ -212,7 +241,7 @@ class TransactionShard:
             self._refuse(ticket, entry, ErrorCode.PRODUCER_FENCED)
         elif not self._refused_as_full(ticket):
             producer_id, epoch = begun.producer
-            after = Transaction(producer_id, epoch, timeout_ms, updated_ms=self._wall_ms(now_ms))
+            after = Transaction(producer_id, epoch, timeout_ms, updated_ms=self._unix_time.stamp_ms(now_ms))
             position = self._write(transactional_id, after, now_ms)
             entry = self._entries[transactional_id]
             entry.last_producer_id, entry.last_epoch = begun.last
@@ -246,7 +275,7 @@ class TransactionShard:
             return
         if self._refused_as_full(ticket):
             return
-        wall_ms = self._wall_ms(now_ms)
+        wall_ms = self._unix_time.stamp_ms(now_ms)
         started_ms = latest.started_ms if latest.state == State.ONGOING else wall_ms
         after = replace(
             latest, state=State.ONGOING, partitions=added, started_ms=started_ms, updated_ms=wall_ms
@@ -275,7 +304,7 @@ class TransactionShard:
             self._refuse(ticket, entry, NONE if same else ErrorCode.INVALID_TXN_STATE)
         elif not self._refused_as_full(ticket):
             state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
-            after = replace(latest, state=state, updated_ms=self._wall_ms(now_ms))
+            after = replace(latest, state=state, updated_ms=self._unix_time.stamp_ms(now_ms))
             self._out.answer(ticket, Result(NONE), self._write(transactional_id, after, now_ms))
 
     def finished(self, transactional_id: str, producer_id: int, epoch: int, now_ms: int) -> None:
@@ -293,7 +322,10 @@ class TransactionShard:
             self._marked.append((transactional_id, Producer(producer_id, epoch)))
             return
         after = replace(
-            latest, state=COMPLETE[latest.state], partitions=frozenset(), updated_ms=self._wall_ms(now_ms)
+            latest,
+            state=COMPLETE[latest.state],
+            partitions=frozenset(),
+            updated_ms=self._unix_time.stamp_ms(now_ms),
         )
         self._write(transactional_id, after, now_ms)
 
@@ -330,6 +362,12 @@ class TransactionShard:
                 for partition in entry.latest.partitions:
                     yield entry.latest.producer_id, partition
 
+    def committed(self) -> Iterator[Producer]:
+        """Producers whose last transaction was committed, and none was begun since."""
+        for entry in self._entries.values():
+            if entry.latest is not None and entry.latest.state == State.COMPLETE_COMMIT:
+                yield Producer(entry.latest.producer_id, entry.latest.epoch)
+
     def find(self, transactional_id: str) -> Transaction | None:
         """What is durable of a transactional id."""
         entry = self._entries.get(transactional_id)
@@ -348,25 +386,40 @@ class TransactionShard:
             return
         for due in self._deadlines.due(now_ms):
             if due is self._cleanup:
-                self._arm_cleanup(now_ms)
-                self._expire(now_ms)
-            elif isinstance(due, _Entry) and due.latest is not None:
+                self._clean_up(now_ms)
+                return
+            if isinstance(due, _Entry) and due.latest is not None:
                 self._abort(due, due.latest, now_ms)
                 self._out.tell(_timed_out(due.transactional_id), due.position, now_ms)
+                return
 
     def _arm_cleanup(self, now_ms: int) -> None:
         interval_ms = self.settings.transaction_remove_expired_transaction_cleanup_interval_ms
         self._deadlines.arm(self._cleanup, now_ms + interval_ms)
 
-    def _expire(self, now_ms: int) -> None:
-        before_ms = self._wall_ms(now_ms) - self.settings.transactional_id_expiration_ms
-        for entry in self._entries.values():
-            latest = entry.latest
-            if latest is not None and latest.state in IDLE and latest.updated_ms <= before_ms:
-                self._write(entry.transactional_id, None, now_ms)
-
-    def _wall_ms(self, now_ms: int) -> int:
-        return now_ms + self._wall_difference_ms
+    def _clean_up(self, now_ms: int) -> None:
+        """Look at some of the transactional ids; the rest is due at once, all of them after the interval."""
+        if self._forgotten > self._out.durable:
+            self._deadlines.arm(self._cleanup, now_ms + LOG_WAIT_MS)
+            return
+        if self._looking is None:
+            self._looking = iter(list(self._entries.values()))
+        before_ms = self._unix_time.age_to_ms(now_ms) - self.settings.transactional_id_expiration_ms
+        some = list(islice(self._looking, LOOKED_AT_A_TIME))
+        gone = [
+            entry
+            for entry in some
+            if (latest := entry.latest) is not None
+            and latest.state in IDLE
+            and latest.updated_ms <= before_ms
+        ]
+        if gone:
+            self._forget(gone)
+        if len(some) < LOOKED_AT_A_TIME:
+            self._looking = None
+            self._arm_cleanup(now_ms)
+        else:
+            self._deadlines.arm(self._cleanup, now_ms)
 
     # ---- the log ----
 
@@ -391,22 +444,33 @@ class TransactionShard:
         entry.latest = transaction
         return entry
 
-    def _write(self, transactional_id: str, after: Transaction | None, now_ms: int) -> int:
+    def _write(self, transactional_id: str, after: Transaction, now_ms: int) -> int:
         """Emit and apply a record; its position."""
         before = self._latest(transactional_id)
-        assert before is None or after is None or after.state in NEXT[before.state], f"{before} -> {after}"
-        value = None if after is None else encode_value(after)
-        position = self._out.emit([(encode_key(transactional_id), value)])
-        entry = self._apply(transactional_id, after)
-        entry.position = position
-        self._unsettled.append((position, entry, after))
-        if after is None or after.state != State.ONGOING:
+        assert before is None or after.state in NEXT[before.state], f"{before} -> {after}"
+        position = self._out.emit([(encode_key(transactional_id), encode_value(after))])
+        entry = self._emitted(transactional_id, after, position)
+        if after.state != State.ONGOING:
             self._deadlines.cancel(entry)
-            if after is not None and after.state in PREPARED:
+            if after.state in PREPARED:
                 self._finish(entry, after, now_ms)
         elif before is None or before.state != State.ONGOING:
             self._deadlines.arm(entry, now_ms + after.timeout_ms)
         return position
+
+    def _forget(self, entries: list[_Entry]) -> None:
+        """Emit and apply what deletes these transactional ids."""
+        position = self._out.emit([(encode_key(entry.transactional_id), None) for entry in entries])
+        self._forgotten = position
+        for entry in entries:
+            self._emitted(entry.transactional_id, None, position)
+            self._deadlines.cancel(entry)
+
+    def _emitted(self, transactional_id: str, after: Transaction | None, position: int) -> _Entry:
+        entry = self._apply(transactional_id, after)
+        entry.position = position
+        self._unsettled.append((position, entry, after))
+        return entry
 
     def _finish(self, entry: _Entry, prepared: Transaction, now_ms: int) -> None:
         finish = Finish(
@@ -422,7 +486,10 @@ class TransactionShard:
         """Abort without being asked by the producer, whose epoch is over. If nobody begins before it asks
         again, it may go on with the new one (KIP-588)."""
         after = replace(
-            latest, epoch=latest.epoch + 1, state=State.PREPARE_ABORT, updated_ms=self._wall_ms(now_ms)
+            latest,
+            epoch=latest.epoch + 1,
+            state=State.PREPARE_ABORT,
+            updated_ms=self._unix_time.stamp_ms(now_ms),
         )
         self._write(entry.transactional_id, after, now_ms)
         entry.last_epoch = latest.epoch

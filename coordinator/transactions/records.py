@@ -5,10 +5,11 @@ Each key and value has an int16 version in front.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from struct import Struct
 from struct import error as struct_error
 
-from ringleader.coordinator.transactions.states import State, Transaction
+from ringleader.coordinator.transactions.states import Partition, State, Transaction
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import (
     TransactionLogKey,
@@ -27,11 +28,16 @@ def encode_key(transactional_id: str) -> bytes:
     return _VERSION.pack(KEY_VERSION) + TransactionLogKey(transactional_id).encode(KEY_VERSION)
 
 
+def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
+    """The topics with their partitions, both sorted. Of many partitions that is faster than to sort them."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return [(topic, sorted(topics[topic])) for topic in sorted(topics)]
+
+
 def encode_value(transaction: Transaction) -> bytes:
     """TransactionLogValue v0."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(transaction.partitions):
-        topics.setdefault(topic, []).append(partition)
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.epoch,
@@ -39,7 +45,7 @@ def encode_value(transaction: Transaction) -> bytes:
         transaction_status=transaction.state,
         transaction_partitions=None
         if transaction.state == State.EMPTY
-        else [TransactionLogValuePartitionsSchema(*entry) for entry in topics.items()],
+        else [TransactionLogValuePartitionsSchema(*entry) for entry in by_topic(transaction.partitions)],
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.started_ms,
     )

@@ -47,6 +47,10 @@ class Table:
     def dirty(self) -> bool:
         return self._out.dirty
 
+    @property
+    def changes(self) -> int:
+        return self._out.changes
+
     def replay(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
         self._maybe("replay")
         for key, value in rows:
@@ -60,6 +64,9 @@ class Table:
 
     def set_full(self, full: bool, now_ms: int) -> None:
         self.full = full
+
+    def abandon(self) -> list[Any]:
+        return self._out.abandon()
 
     def unload(self) -> None:
         self.phase = Phase.UNLOADED
@@ -93,6 +100,7 @@ class Table:
         else:
             self.numbers[key] = number
             self._out.answer(ticket, 0, self._out.emit([(key, b"%d" % number)]))
+        self._maybe("put late")
 
     def get(self, key: bytes, ticket: Ticket) -> None:
         """The number, when all that was written before is durable."""

@@ -147,6 +147,8 @@ def say_record(key: bytes, value: bytes) -> str:
     if kind == records.PENDING_OFFSET:
         offset = records.decode_offset_value(value)
         return f"pending {group_id} {topic}/{partition}@{offset.offset} of producer {producer_id}"
+    if kind == records.PENDING_LATER:
+        return f"later {group_id} {topic}/{partition} of producer {producer_id}"
     if kind == records.GROUP:
         group = records.decode_group_value(value)
         members = " ".join(f"{m.member_id}={_text(m.assignment)}" for m in group.members)

@@ -151,8 +151,7 @@ class Script:
     def _pump(self) -> None:
         """What the loop around a shard does until nothing is left to do at this time."""
         while True:
-            due = self.shard.next_deadline()
-            if due is not None and due <= self.now_ms:
+            while (due := self.shard.next_deadline()) is not None and due <= self.now_ms:
                 self.shard.tick(self.now_ms)
             if not self.shard.dirty and (self.hold or not self.in_flight):
                 return

@@ -26,7 +26,10 @@ _A_SHARD_WITH_A_BUG = """
 from ringleader.coordinator.groups.shard import Shard
 handle = Shard.handle
 def fail(self, request, ticket, now_ms):
+    if request.group_id == "early":
+        raise RuntimeError("an early bug")
     if request.group_id == "bug":
+        self._core.begin_change()
         raise RuntimeError("a bug")
     return handle(self, request, ticket, now_ms)
 Shard.handle = fail
@@ -53,6 +56,17 @@ def started(directory: Path, patch: str, *options: str) -> Iterator[Daemon]:
 async def join(client: Client, group_id: str) -> int:
     """The error code of a JoinGroup."""
     return int((await client.call(join_request(group_id), JOIN_VERSION)).error_code)
+
+
+async def test_a_bug_that_changes_nothing_is_no_reason_to_stop(tmp_path: Path) -> None:
+    with started(tmp_path, _A_SHARD_WITH_A_BUG, "--group-initial-rebalance-delay-ms", "0") as daemon:
+        async with connected("127.0.0.1", daemon.port) as client:
+            member = await form(client, "group")
+            for _ in range(20):
+                assert await join(client, "early") == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert (await client.call(member.heartbeat(), 3)).error_code == 0
+        daemon.stop()
+        assert daemon.log().count("RuntimeError: an early bug") < 5, "one line in a few seconds"
 
 
 async def test_a_shard_that_fails_twice_within_a_minute(tmp_path: Path) -> None:

@@ -14,7 +14,16 @@ from ringleader.coordinator.runtime.shards import FAULT_WINDOW_MS
 from ringleader.coordinator.storage.base import Failure, StorageError
 from tests.support.fenced_store import FencedLog, FencedStorage
 from tests.support.served import WAIT_S, until
-from tests.support.tables import LOADING, NOT_COORDINATOR, PARTITIONS, BugError, Table, Tables, turns
+from tests.support.tables import (
+    LOADING,
+    NOT_AVAILABLE,
+    NOT_COORDINATOR,
+    PARTITIONS,
+    BugError,
+    Table,
+    Tables,
+    turns,
+)
 
 
 class Moving(Tables):
@@ -28,6 +37,7 @@ class Moving(Tables):
             storage_timeout_ms=storage_timeout_ms,
             on_lost=lambda partition, error: self.lost.append((partition, error)),
         )
+        self.vouch = lambda _partition: True
 
 
 @contextlib.asynccontextmanager
@@ -146,7 +156,7 @@ async def test_a_machine_that_fails_while_it_loads_is_not_served(monkeypatch: py
         runtime.store.replays.clear()
         acquiring = asyncio.ensure_future(runtime.acquire(0))
         await until(lambda: runtime.store.opened == [0])
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
         runtime.store.replays.set()
         with pytest.raises(RuntimeError, match="shard 0 failed while it was loaded"):
@@ -326,7 +336,7 @@ async def test_a_shard_that_was_lost_is_acquired_when_nothing_of_its_former_life
         runtime.store.hold(0)
         written = runtime.put(0, b"a", 1)
         await turns()
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         refused = runtime.put(0, b"b", 2)
         asyncio.get_running_loop().call_later(0.01, runtime.store.resume, 0)
         assert await runtime.acquire(0) == 1, "the store would not open it before"
@@ -339,7 +349,7 @@ async def test_a_machine_that_raises_is_lost_and_the_node_goes_on_however_often(
     async with node(0, 1) as runtime:
         for times in range(1, 4):
             runtime.now += FAULT_WINDOW_MS // 10
-            runtime.broken[0]["put"] = 1
+            runtime.broken[0]["put late"] = 1
             assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
             await until(lambda: len(runtime.lost) == times)  # noqa: B023 - awaited here
             assert isinstance(runtime.lost[-1][1], BugError)
@@ -350,24 +360,77 @@ async def test_a_machine_that_raises_is_lost_and_the_node_goes_on_however_often(
         assert runtime.counters.faults == 3
 
 
-async def test_a_partition_that_does_not_answer_is_lost_and_delays_no_other() -> None:
+async def test_a_partition_whose_log_is_late_is_kept_and_delays_no_other() -> None:
     async with node(0, 1, 2, storage_timeout_ms=100) as runtime:
         runtime.store.hold(0)
         slow = runtime.put(0, b"a", 1)
+        parked = runtime.park(0)
         for number in range(20):
             assert await runtime.put(1, b"a", number).result() == 0
             assert await runtime.put(2, b"a", number).result() == 0
-        assert await slow.result() == NOT_COORDINATOR
+        assert await slow.result() == NOT_AVAILABLE
+        assert runtime.late == {0}
+        assert [shard.full for shard in runtime.shards].count(True) == 1
+        emitted = runtime.store.appends[0]
+        for _ in range(20):
+            assert await runtime.put(0, b"a", 7).result() == NOT_AVAILABLE
+            assert await runtime.get(0, b"a").result() == NOT_AVAILABLE
+        assert runtime.store.appends[0] == emitted
+        assert not parked.future.done(), "it does not wait for the log"
+        assert runtime.serving == {0, 1, 2}
+        assert (len(runtime.lost), len(runtime.failures)) == (0, 0)
+        runtime.store.resume(0)
+        await until(lambda: not runtime.late)
+        assert not any(shard.full for shard in runtime.shards)
+        assert await runtime.get(0, b"a").result() == (1,)
+        assert await runtime.put(0, b"a", 2).result() == 0
+        assert not runtime.events("answer not sent"), "who was refused is not answered later"
+
+
+async def test_a_partition_that_may_be_another_nodes_is_lost_when_its_log_is_late() -> None:
+    async with node(0, 1, storage_timeout_ms=20) as runtime:
+        runtime.store.hold(0)
+        slow = runtime.put(0, b"a", 1)
+        await until(lambda: runtime.late == {0})
+        assert await slow.result() == NOT_AVAILABLE
+        runtime.vouch = lambda _partition: False
         await until(lambda: bool(runtime.lost))
         [(partition, error)] = runtime.lost
         assert partition == 0
         assert isinstance(error, StorageError)
         assert error.failure is Failure.AWAY
-        assert runtime.serving == {1, 2}
+        assert runtime.serving == {1}
         assert runtime.failures == []
         runtime.store.resume(0)
         await runtime.acquire(0)
         assert await runtime.put(0, b"a", 2).result() == 0
+
+
+async def test_a_partition_whose_log_is_late_can_be_given_up() -> None:
+    async with node(0, 1, storage_timeout_ms=20) as runtime:
+        runtime.store.hold(0)
+        runtime.put(0, b"a", 1)
+        await until(lambda: runtime.late == {0})
+        await runtime.release(0)
+        assert runtime.late == runtime.serving - {1} == set()
+        runtime.store.resume(0)
+        await runtime.acquire(0)
+        assert await runtime.put(0, b"a", 2).result() == 0
+        runtime.store.hold(0)
+        runtime.put(0, b"a", 3)
+        await until(lambda: runtime.late == {0})  # and the node stops
+
+
+async def test_a_late_append_that_is_fenced_after_all_ends_the_shard() -> None:
+    async with node(0, 1, storage_timeout_ms=20) as runtime:
+        runtime.store.hold(0)
+        runtime.put(0, b"a", 1)
+        await until(lambda: runtime.late == {0})
+        runtime.store.fail_append[0] = Failure.FENCED
+        runtime.store.resume(0)
+        await until(lambda: bool(runtime.lost))
+        assert runtime.late == frozenset()
+        assert runtime.serving == {1}
 
 
 async def test_a_store_that_cannot_be_trusted_still_ends_everything() -> None:

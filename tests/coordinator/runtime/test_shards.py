@@ -16,6 +16,7 @@ from ringleader.coordinator.machine import Phase
 from ringleader.coordinator.runtime import shards
 from ringleader.coordinator.runtime.shards import FAULT_WINDOW_MS
 from ringleader.coordinator.storage.base import Batch, Failure, StorageError
+from ringleader.protocol.errors import ErrorCode
 from tests.support.memory_store import MemoryStorage
 from tests.support.served import until
 from tests.support.tables import (
@@ -27,6 +28,7 @@ from tests.support.tables import (
     DeafTicket,
     Table,
     Tables,
+    Ticket,
     tables,
     turns,
 )
@@ -122,7 +124,7 @@ async def test_what_overlaps_a_failed_append_fails_with_it() -> None:
 # ---- the end of a shard's life ----
 
 
-@pytest.mark.parametrize("method", ["put", "drain", "durable", "tick", "next_deadline"])
+@pytest.mark.parametrize("method", ["put late", "drain", "durable", "tick", "next_deadline"])
 async def test_an_exception_of_a_machine_ends_that_shards_life_and_no_other_ones(method: str) -> None:
     async with tables() as runtime:
         assert await runtime.put(1, b"a", 1).result() == 0
@@ -137,7 +139,7 @@ async def test_an_exception_of_a_machine_ends_that_shards_life_and_no_other_ones
         [line] = runtime.events("shard failed")
         assert line["partition"] == 1
         assert line["exc_info"]
-        assert line["doing"] == method
+        assert line["doing"] == method.removesuffix(" late")
         # Whoever shares the store's transactions with it is not harmed.
         assert await runtime.put(2, b"a", 2).result() == 0
         await runtime.served(1)
@@ -148,12 +150,42 @@ async def test_an_exception_of_a_machine_ends_that_shards_life_and_no_other_ones
         assert runtime.failures == []
 
 
+async def test_an_exception_that_changed_nothing_ends_nothing() -> None:
+    async with tables() as runtime:
+        assert await runtime.put(1, b"a", 1).result() == 0
+        parked = runtime.park(1)
+        life, times = runtime.shards[1], 100
+        runtime.broken[1]["put"] = times
+        for _ in range(times):
+            assert await runtime.put(1, b"a", 2).result() == ErrorCode.UNKNOWN_SERVER_ERROR
+        [line] = runtime.events("request failed")
+        assert (line["partition"], line["doing"], line["subject"]) == (1, "put", "a")
+        assert line["exc_info"]
+        assert runtime.events("shard failed") == []
+        assert await runtime.get(1, b"a").result() == (1,)
+        assert runtime.shards[1] is life
+        assert not parked.future.done()
+        counters = runtime.counters
+        assert (counters.failed_requests, counters.faults, counters.reloads) == (times, 0, 0)
+        assert runtime.failures == []
+
+
+async def test_an_exception_at_nobodys_request_ends_the_shards_life() -> None:
+    """Nobody would be told, and nobody would ask again."""
+    async with tables() as runtime:
+        runtime.broken[1]["put"] = 1
+        nobody = Ticket()
+        runtime.call(1, "put", "a", None, lambda shard, _: shard.put(b"a", 1, nobody))
+        assert runtime.counters.faults == 1
+        await runtime.served(1)
+
+
 async def test_a_shard_that_is_loaded_again_says_so_while_the_others_serve() -> None:
     storage = SlowReplay()
     async with tables(storage) as runtime:
         assert await runtime.put(0, b"a", 1).result() == 0
         storage.gate.clear()
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         assert await runtime.put(0, b"b", 2).result() == NOT_COORDINATOR
         for number in range(3):
             assert await runtime.put(0, b"a", number).result() == LOADING
@@ -183,7 +215,7 @@ async def test_records_of_the_former_life_that_are_on_their_way_are_loaded_too()
         runtime.storage.hold()
         first = runtime.put(0, b"a", 1)
         await turns()
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         second = runtime.put(0, b"b", 2)
         assert await first.result() == await second.result() == NOT_COORDINATOR
         await turns()
@@ -201,7 +233,7 @@ async def test_records_of_the_former_life_that_are_not_on_their_way_are_never_wr
         await turns()
         gathered = runtime.put(0, b"a", 1)
         await turns()
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         assert await runtime.put(0, b"b", 2).result() == await gathered.result() == NOT_COORDINATOR
         runtime.storage.resume()
         assert await elsewhere.result() == 0
@@ -232,13 +264,13 @@ async def test_a_life_that_is_over_is_told_nothing() -> None:
 async def test_the_same_shard_again_within_a_minute_stops_the_node(between_ms: int, stops: bool) -> None:
     async with tables() as runtime:
         for partition in (1, 0, 2):
-            runtime.broken[partition]["durable" if partition else "put"] = 1
+            runtime.broken[partition]["durable" if partition else "put late"] = 1
             assert await runtime.put(partition, b"a", 1).result() == NOT_COORDINATOR
             await runtime.served(partition)
         assert runtime.failures == [], "three shards once is not one shard twice"
         runtime.now += between_ms
         parked = runtime.park(3)
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         assert await runtime.put(0, b"a", 1).result() == NOT_COORDINATOR
         if not stops:
             await runtime.served(0)
@@ -267,7 +299,7 @@ async def test_a_connection_with_a_bug_harms_nobody_else() -> None:
         runtime.put(0, b"a", 1, deaf)
         assert await runtime.put(0, b"b", 2).result() == 0
         assert runtime.events("answer not sent")[0]["exc_info"]
-        runtime.broken[0]["put"] = 1
+        runtime.broken[0]["put late"] = 1
         runtime.put(0, b"a", 1, DeafTicket())
         await runtime.served(0)
         assert await runtime.put(0, b"c", 3).result() == 0
@@ -391,7 +423,7 @@ def _append(runtime: Tables) -> None:
 
 
 def _replay(runtime: Tables) -> None:
-    runtime.broken[0]["put"] = 1
+    runtime.broken[0]["put late"] = 1
     runtime.put(0, b"a", 1)
 
 
@@ -446,7 +478,7 @@ async def test_what_is_due_when_a_shard_is_loaded_again_is_done(monkeypatch: pyt
     monkeypatch.setattr(shards, "WALL_CLOCK_INTERVAL_S", 3_600)  # it would be found then
     async with tables() as runtime:
         await until(lambda: all(shard.ticks == 1 for shard in runtime.shards))
-        runtime.broken[1]["put"] = 1
+        runtime.broken[1]["put late"] = 1
         assert await runtime.put(1, b"a", 1).result() == NOT_COORDINATOR
         await runtime.served(1)
         await until(lambda: runtime.shards[1].ticks == 1)

@@ -275,6 +275,33 @@ async def test_records_whose_transaction_nobody_knows_are_aborted_at_the_start()
         assert log.markers == [("a", 1, 41, 0, False), ("a", 0, 7, 3, False)]
 
 
+@pytest.mark.parametrize("committed", [True, False])
+async def test_a_marker_that_is_gone_is_written_again_as_the_store_knows_it(committed: bool) -> None:
+    async with coordinator() as world:
+        producer = await world.begin()
+        assert await world.ask("end", "t", producer, committed) == 0
+        await world.settled()
+    log, groups = Log(), Groups()
+    # Of this producer, of its epoch and of another one; of a producer that nobody knows.
+    log.orphans = [("a", 0, 41, 0), ("a", 1, 41, 1), ("a", 0, 7, 0)]
+    groups.orphans = [(3, 41), (3, 7)]
+    async with coordinator(world.storage, log, groups):
+        assert log.markers == [("a", 0, 41, 0, committed), ("a", 1, 41, 1, False), ("a", 0, 7, 0, False)]
+        assert groups.markers == [(3, 41, committed), (3, 7, False)]
+
+
+async def test_a_marker_that_is_gone_aborts_when_its_producer_has_begun_again() -> None:
+    async with coordinator() as world:
+        producer = await world.begin()
+        assert await world.ask("end", "t", producer, True) == 0
+        await world.settled()
+        await world.begin()
+    log = Log()
+    log.orphans = [("c", 0, 41, 0)]
+    async with coordinator(world.storage, log):
+        assert log.markers == [("c", 0, 41, 0, False)]
+
+
 async def test_offsets_whose_transaction_nobody_knows_are_aborted_at_the_start() -> None:
     async with coordinator() as world:
         await world.begin()

@@ -1,4 +1,4 @@
-"""Unix time as the group machine believes it: no clock that jumps for a moment makes an offset expire."""
+"""Unix time as the shard machines believe it: no clock that jumps for a moment makes anything expire."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 
 class UnixTime:
-    """What the machine was told of Unix time during the last `window_ms` of its monotonic clock.
+    """What a machine was told of Unix time during the last `window_ms` of its monotonic clock.
 
     A stamp takes the latest time that was told in the window, an age is counted to the earliest: a jump that
     is taken back within the window, in either direction, makes nothing older than it is. One that stays
