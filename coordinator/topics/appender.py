@@ -14,6 +14,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from ringleader.coordinator.topics.disk import OWNER_ONLY
+
 MAX_OPEN_FILES = 256
 """Files kept open for appending; more partitions than that reopen theirs."""
 IOV_MAX = 512
@@ -59,10 +61,11 @@ class OpenFiles:
                 os.close(self._open.pop(next(iter(self._open))))
             flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
             try:
-                descriptor = os.open(path, flags, 0o644)
+                descriptor = os.open(path, flags, OWNER_ONLY)
             except FileNotFoundError:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(path, flags, 0o644)
+                for made in (path.parent.parent, path.parent):
+                    made.mkdir(0o700, parents=True, exist_ok=True)
+                descriptor = os.open(path, flags, OWNER_ONLY)
         self._open[path] = descriptor
         return descriptor
 

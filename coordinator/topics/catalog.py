@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from ringleader.coordinator.topics.disk import (
     write_whole,
 )
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.wire import INT64_MAX
 
 FORMAT = 1
 MAX_PARTITIONS = 10_000
@@ -31,6 +32,11 @@ MAX_CONFIG_BYTES = 16 * 1024 * 1024
 """Of all topics' configurations together: keys and values that were set."""
 PRODUCER_ID_BLOCK = 1_000
 """Producer ids per reservation; a crash skips what is left of one."""
+BELIEVED_PRODUCER_IDS = 1 << 62
+"""Records are proof that a producer id was given out if it is below this. A client may write any id into its
+batch, and no node gives out so many."""
+LEAST_LEFT_PRODUCER_IDS = 1 << 40
+"""A file that leaves fewer ids than this followed such a client; see `ProducerIds.adopt`."""
 
 INTERNAL = frozenset(("__consumer_offsets", "__ringleader_journal"))
 """Topics that are for reading: clients are told so, and write nothing to them."""
@@ -247,9 +253,26 @@ class ProducerIds:
         self._end = 0
         self.settle = self._reservations.settle
 
-    def adopt(self, unused: int) -> None:
-        """No id from this one on is known anywhere. Raises OSError (DamagedError among them)."""
-        self._next = self._end = max(read_number(self._path) or 0, unused)
+    @property
+    def unused(self) -> int:
+        """No id from this one on was given out."""
+        return self._next
+
+    def adopt(self, known: Iterable[int]) -> int | None:
+        """Go on after the file and after these ids, which records have; there is a file from here on. Raises
+        OSError (DamagedError among them).
+
+        Returns the file's number if no node can have come so far. Earlier versions believed every id in a
+        record, so one batch with the largest id left none to give out. Then ids go on at
+        `BELIEVED_PRODUCER_IDS`, far above all that were given out before, and far below all that came after.
+        """
+        believed = max((one for one in known if one < BELIEVED_PRODUCER_IDS), default=-1) + 1
+        stored = read_number(self._path)
+        if stored is None:
+            write_number(self._path, believed)
+        wrong = stored if stored is not None and stored > INT64_MAX - LEAST_LEFT_PRODUCER_IDS else None
+        self._next = self._end = BELIEVED_PRODUCER_IDS if wrong is not None else max(stored or 0, believed)
+        return wrong
 
     async def take(self) -> int:
         """A fresh id. Raises KafkaError (KAFKA_STORAGE_ERROR) when none can be reserved."""

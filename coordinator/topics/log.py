@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ringleader.coordinator.clock import monotonic_ms
-from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.logs import Seldom, get_log
 from ringleader.coordinator.topics.appender import Appender
 from ringleader.coordinator.topics.background import Background, cut
 from ringleader.coordinator.topics.budget import LoopBudget, TailCache
@@ -76,6 +76,7 @@ class Topics:
         self._log = get_log()
         self._disk = Disk(self._data, self._log, on_failed)
         self._appender = Appender(self._written, self._disk.fail)
+        self._failures = Seldom(partial(self._log.error, "records cannot be written"), monotonic_ms)
         self._appends: list[PendingAppend] = []
         self._tails = TailCache(settings.tail_cache_bytes)
         self._all_producers = ProducerCount()
@@ -98,8 +99,13 @@ class Topics:
         path = self.directory / CATALOG_FILE
         topics, found = await asyncio.to_thread(recover_all, path, self._data, self.wall_ms(), self._log)
         self._catalog.adopt(topics)
-        known = [producer_id for recovered in found.values() for producer_id in recovered.producers]
-        self._producer_ids.adopt(max(known, default=-1) + 1)
+        known = (producer_id for recovered in found.values() for producer_id in recovered.producers)
+        wrong = self._producer_ids.adopt(known)
+        self._all_producers.unused = self._producer_ids.unused
+        if wrong is not None:
+            self._log.warning(
+                "producer ids go on at another number", stored=wrong, next=self._producer_ids.unused
+            )
         for (name, index), recovered in found.items():
             self._adopt(self._catalog.topics[name], index, recovered)
         self._appender.start()
@@ -123,6 +129,14 @@ class Topics:
                 bytes=found.cut_bytes,
                 end_offset=found.next_offset,
                 dropped=found.dropped,
+            )
+        if found.missing:
+            self._log.error(
+                "files of a partition are missing: their records are gone",
+                topic=info.name,
+                partition=index,
+                offsets=found.missing,
+                start_offset=found.start_offset,
             )
         directory = self._data / info.id.hex() / str(index)
         config = effective(info.configs, self.settings)
@@ -294,7 +308,9 @@ class Topics:
 
     async def new_producer_id(self) -> int:
         """A producer id that was never given out before. Raises KafkaError (KAFKA_STORAGE_ERROR)."""
-        return await self._producer_ids.take()
+        producer_id = await self._producer_ids.take()
+        self._all_producers.unused = self._producer_ids.unused
+        return producer_id
 
     # ---- appending ----
 
@@ -393,7 +409,7 @@ class Topics:
             try:
                 if pending.error is not None:
                     if pending.chain is partition.chain:  # else it was taken back before
-                        self._write_failed(partition, str(pending.error))
+                        self._write_failed(partition, pending.error)
                     continue
                 self._background.seal(partition.written(pending))
             except Exception as error:
@@ -404,8 +420,9 @@ class Topics:
             result = AppendResult(pending.header.base_offset, pending.append_time_ms, partition.start_offset)
             self._tell(pending.done, result)
 
-    def _write_failed(self, partition: Partition, reason: str) -> None:
-        self._log.error("records cannot be written", directory=str(partition.directory), reason=reason)
+    def _write_failed(self, partition: Partition, error: Exception) -> None:
+        reason = str(error)
+        self._failures.tell(getattr(error, "errno", None), directory=str(partition.directory), reason=reason)
         waiting, touched = partition.failed()
         for segment in touched:
             gone = segment not in partition.segments
@@ -422,23 +439,30 @@ class Topics:
     # ---- reading ----
 
     async def read(
-        self, partition: Readable, offset: int, max_bytes: int, end_offset: int | None = None
+        self,
+        partition: Readable,
+        offset: int,
+        max_bytes: int,
+        end_offset: int | None = None,
+        *,
+        at_least_one: bool = True,
     ) -> bytes:
-        """Whole batches from the one with `offset` on, at least one if there is one; only what is before
-        `end_offset`, where a batch begins.
+        """Whole batches from the one with `offset` on, unless told otherwise at least one if there is one;
+        only what is before `end_offset`, where a batch begins.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
         records = partition.read_tail(offset, max_bytes)
-        if not isinstance(partition, Partition):
-            served = cast(Served, partition)
-            return await served.read(offset, max_bytes) if records is None else records
-        if records is None:
-            records = await self._disk.read(partition.read_plan(offset, max_bytes))
+        if records is None and isinstance(partition, Partition):
+            records = await self._disk.read(partition.read_plan(offset, max_bytes, at_least_one))
+        elif records is None:
+            records = await cast(Served, partition).read(offset, max_bytes)
         if records is None:
             # Deleted meanwhile: by retention, or with its topic.
             unknown, outside = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OFFSET_OUT_OF_RANGE
-            raise KafkaError(unknown if partition.deleted else outside)
+            raise KafkaError(unknown if cast(Partition, partition).deleted else outside)
+        if not at_least_one and len(records) > max_bytes:
+            return b""
         return records if end_offset is None else before(records, end_offset)
 
     async def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> tuple[int, int]:

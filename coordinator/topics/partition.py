@@ -340,12 +340,13 @@ class Partition:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, text)
         return self.tail.read(offset, max_bytes)
 
-    def read_plan(self, offset: int, max_bytes: int) -> Callable[[], bytes | None]:
+    def read_plan(self, offset: int, max_bytes: int, at_least_one: bool = True) -> Callable[[], bytes | None]:
         """Reads from `offset` on, on another thread: see `read_range`. Call after `read_tail` said None."""
         segment = self.segments[max(bisect_right(self.segments, offset, key=_BASE_OFFSET) - 1, 0)]
         position = segment.position_before(offset)
         boundary = max(segment.boundary(position + max_bytes), position)
-        return partial(read_range, segment.path, position, boundary, segment.size_bytes, offset)
+        largest = segment.size_bytes if at_least_one else max_bytes
+        return partial(read_range, segment.path, position, boundary, segment.size_bytes, offset, largest)
 
     def time_plan(self, timestamp_ms: int) -> Callable[[], tuple[int, int]]:
         """Looks for the record of a time, on another thread: see `find_time`."""

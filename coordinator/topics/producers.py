@@ -19,6 +19,7 @@ MAX_PRODUCERS = 20_000
 MAX_ALL_PRODUCERS = 200_000
 """Producers remembered over all partitions, about 256 MiB of memory; above it a partition whose next producer
 comes forgets its own that produced longest ago, if it has another."""
+NO_LIMIT = 2**63
 _SEQUENCES = 2**31
 
 
@@ -43,10 +44,12 @@ class ProducerEntry(NamedTuple):
 
 
 class ProducerCount:
-    """How many producers all partitions remember together."""
+    """How many producers all partitions remember together, and which may be remembered."""
 
     def __init__(self) -> None:
         self.value = 0
+        self.unused = NO_LIMIT
+        """No producer id from this one on was given out: a client that writes one made it up."""
 
 
 class Producers:
@@ -59,7 +62,9 @@ class Producers:
         self._all = ProducerCount()
 
     def join(self, all_producers: ProducerCount) -> None:
-        """From here on these are counted there."""
+        """From here on these are counted there. Those that may not be remembered are forgotten."""
+        for producer_id in [one for one in self._entries if one >= all_producers.unused]:
+            del self._entries[producer_id]
         self._all = all_producers
         self._all.value += len(self._entries)
 
@@ -96,8 +101,14 @@ class Producers:
         return None
 
     def add(self, header: BatchHeader, base_offset: int, now_ms: int) -> ProducerEntry | None:
-        """A batch that passed `check` is appended at `base_offset`. Returns what `take_back` wants."""
+        """A batch that passed `check` is appended at `base_offset`. Returns what `take_back` wants.
+
+        An id that was not given out is not remembered: the producer who gets it later would find itself out
+        of order, or fenced.
+        """
         producer_id = header.producer_id
+        if producer_id >= self._all.unused:
+            return None
         entry = self._entries.pop(producer_id, None)
         batch = ProducedBatch(header.base_sequence, last_sequence(header), base_offset, header.max_timestamp)
         kept = () if entry is None or entry.epoch != header.producer_epoch else entry.batches

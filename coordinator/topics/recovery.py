@@ -33,6 +33,8 @@ class Recovered:
     """Taken off the end: the last batch was not whole, or broken."""
     dropped: list[str] = field(default_factory=list)
     """Files after a broken one: renamed, not read."""
+    missing: int = 0
+    """Offsets that nobody deleted, and whose files are gone."""
 
     @property
     def next_offset(self) -> int:
@@ -46,7 +48,7 @@ def recover_all(
     """The topics, and their partitions that have a directory below `data`, by name and number. Raises OSError
     (DamagedError among them). Nothing is removed because the list does not know it."""
     for made in (data.parent, data):
-        made.mkdir(parents=True, exist_ok=True)
+        made.mkdir(0o700, parents=True, exist_ok=True)
         sync_path(made.parent)
     topics, directories = load(catalog), {path.name for path in data.iterdir()}
     if topics is None and directories:
@@ -88,7 +90,10 @@ def recover(directory: Path, now_ms: int) -> Recovered:
             break
         found.segments.append(_recover_segment(directory, base, found, now_ms))
     for name in names:
-        if name.endswith(".new") or (name.endswith(".index") and f"{name[:-6]}.log" not in names):
+        alone = name.endswith(".index") and f"{name[:-6]}.log" not in names
+        if alone and not bases:
+            found.missing += _told_of(directory / name, start)
+        if alone or name.endswith(".new"):
             (directory / name).unlink(missing_ok=True)
     if found.segments:
         if found.next_offset < start:
@@ -96,12 +101,22 @@ def recover(directory: Path, now_ms: int) -> Recovered:
                 segment.remove()
             found.segments.clear()
         else:
-            start = max(found.segments[0].base_offset, start)
+            found.missing = max(0, found.segments[0].base_offset - start)
+            start += found.missing
     # Without files (a crash of the machine took them) offsets at least do not start anew.
     found.start_offset = start
     found.transactions.forget_before(start)
     # Whoever syncs what comes next syncs the directory too: what was taken away does not come back among it.
     return found
+
+
+def _told_of(index: Path, start: int) -> int:
+    """How many offsets from `start` on were in the file of this index, which is gone."""
+    try:
+        segment, _, _ = Segment.load_index(index.parent, int(index.stem), index.read_bytes())
+    except (IndexUnusableError, ValueError, FileNotFoundError):
+        return 0
+    return max(0, segment.next_offset - max(start, segment.base_offset))
 
 
 def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) -> Segment:

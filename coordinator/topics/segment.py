@@ -166,8 +166,11 @@ class Segment:
             raise IndexUnusableError("no producers") from None
 
 
-def read_range(path: Path, position: int, boundary: int, limit: int, offset: int) -> bytes | None:
-    """Whole batches from the one with `offset`, or the first after it, up to `boundary`; at least one.
+def read_range(
+    path: Path, position: int, boundary: int, limit: int, offset: int, largest: int
+) -> bytes | None:
+    """Whole batches from the one with `offset`, or the first after it, up to `boundary`; at least one, unless
+    that is larger than `largest`.
 
     `position` and `boundary` are where batches begin, `limit` is where what may be read ends. Empty when
     there is no such batch, None when the file is gone. Raises OSError.
@@ -176,6 +179,8 @@ def read_range(path: Path, position: int, boundary: int, limit: int, offset: int
         with path.open("rb", buffering=0) as file:
             for start, header, end in scan(file.fileno(), position, limit):
                 if header.last_offset >= offset:
+                    if end - start > largest:
+                        return b""
                     return os.pread(file.fileno(), max(boundary, end) - start, start)
     except FileNotFoundError:
         return None

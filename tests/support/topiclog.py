@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleader.coordinator.topics import Topics, TopicSettings
+from ringleader.coordinator.topics.disk import write_number
+from ringleader.coordinator.topics.log import CATALOG_FILE, PRODUCER_IDS_FILE
 from ringleader.protocol.columns import Columns, decode_columns
 from ringleader.protocol.records import Record, build_batch
 
@@ -31,11 +33,19 @@ def topic_settings(**changed: Any) -> TopicSettings:
     return TopicSettings.model_construct(**changed)
 
 
+def give_out_ids(directory: Path, count: int = 1_000) -> None:
+    """As if so many producer ids had been given out by the log in this directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_number(directory / PRODUCER_IDS_FILE, count)
+
+
 @contextlib.asynccontextmanager
 async def topic_log(
-    directory: Path, clock: WallClock | None = None, **settings: Any
+    directory: Path, clock: WallClock | None = None, *, given_ids: int = 1_000, **settings: Any
 ) -> AsyncIterator[Topics]:
-    """An open log; closed as at a clean stop."""
+    """An open log; closed as at a clean stop. In a new one so many producer ids were given out before."""
+    if not (directory / CATALOG_FILE).exists():
+        give_out_ids(directory, given_ids)
     topics = Topics(directory, topic_settings(**settings), clock or WallClock())
     await topics.open()
     try:

@@ -12,6 +12,7 @@ import pytest
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.topics import DamagedError, Topics
+from ringleader.coordinator.topics.log import PRODUCER_IDS_FILE
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from tests.support.durable import SyncWatch
 from tests.support.topiclog import WallClock, batch, forget, produced, settled, topic_log, topic_settings
@@ -169,8 +170,9 @@ async def test_a_number_that_is_not_whole_is_refused_and_kept(
 
 
 async def test_producer_ids_go_on_when_their_file_is_missing(tmp_path: Path) -> None:
-    async with topic_log(tmp_path) as topics:
+    async with topic_log(tmp_path, given_ids=10_000) as topics:
         await topics.create("orders", 1)
         await topics.append("orders", 0, produced(5_000, 0))
+    (tmp_path / PRODUCER_IDS_FILE).unlink()
     async with topic_log(tmp_path) as topics:
         assert await topics.new_producer_id() > 5_000

@@ -17,7 +17,7 @@ from ringleader.coordinator.topics import Topics
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, Record, build_batch
-from tests.support.topiclog import START_MS, WallClock, bounds, killed, topic_settings
+from tests.support.topiclog import START_MS, WallClock, bounds, give_out_ids, killed, topic_settings
 
 SETTINGS = topic_settings(log_segment_bytes=700, log_retention_ms=50_000, tail_cache_bytes=900)
 
@@ -30,6 +30,7 @@ class TopicLog(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.directory = Path(tempfile.mkdtemp())
         self.clock = WallClock()
+        give_out_ids(self.directory)
         self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
         # (offset, timestamp, value), whatever the log forgot or not.
         self.records: list[tuple[int, int, bytes]] = []

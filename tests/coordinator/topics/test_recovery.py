@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.topics import AppendResult, appender
+from ringleader.coordinator.topics import log as log_room
 from ringleader.coordinator.topics.recovery import recover
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from tests.support.topiclog import (
@@ -25,6 +26,8 @@ from tests.support.topiclog import (
     topic_log,
 )
 
+MISSING = "files of a partition are missing: their records are gone"
+"""The event of a log line."""
 TINY: dict[str, Any] = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
 
 
@@ -94,6 +97,56 @@ async def test_a_broken_batch_ends_the_log_and_later_files_are_put_aside(tmp_pat
         assert len(segment_files(topics, "orders")) == 2
         assert (await topics.append("orders", 0, produced(7, base + 10, 10))).base_offset == base + 10
     assert len(files(tmp_path, ".dropped")) == count - 2
+
+
+def lines_of(caplog: pytest.LogCaptureFixture, event: str) -> list[Any]:
+    """Lines of an event since the last look; their fields are attributes."""
+    found = [record for record in caplog.records if record.getMessage().startswith(event)]
+    caplog.clear()
+    return found
+
+
+async def test_files_that_are_missing_at_the_beginning_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await filled(tmp_path)
+    first, second, *_ = files(tmp_path)
+    first.unlink()
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert bounds(topics) == (int(second.stem), 300)
+        assert await topics.truncate("orders", 0, 155) == 155
+    [line] = lines_of(caplog, MISSING)
+    assert line.levelname == "ERROR"
+    assert (line.topic, line.partition) == ("orders", 0)
+    assert line.offsets == line.start_offset == int(second.stem)
+    # What was deleted is not missed, with or without its files.
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert bounds(topics) == (155, 300)
+    assert not lines_of(caplog, MISSING)
+
+
+async def test_a_partition_without_any_of_its_files_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await filled(tmp_path)
+    for path in files(tmp_path):
+        path.unlink()
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert bounds(topics) == (0, 0)
+    [line] = lines_of(caplog, MISSING)
+    assert line.offsets == 300
+
+
+async def test_records_that_retention_deletes_are_not_missed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await filled(tmp_path)
+    for retention in (5_000, 1, -1):
+        async with topic_log(tmp_path, **TINY, log_retention_bytes=retention) as topics:
+            await topics.enforce_retention()
+    assert MISSING not in caplog.text
+    assert len(lines_of(caplog, "records deleted by retention")) == 2
 
 
 @pytest.mark.parametrize(
@@ -275,6 +328,29 @@ async def test_what_builds_on_a_failed_write_fails_though_the_disk_has_room_agai
         assert {getattr(result, "code", 0) for result in results} == {ErrorCode.KAFKA_STORAGE_ERROR}
         assert (await topics.append("orders", 0, produced(7, 0, 10))).base_offset == 0
         assert (await everything(topics, "orders")).offsets == list(range(10))
+
+
+async def test_a_full_disk_is_not_told_of_for_each_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_ms, code = 0, errno.ENOSPC
+
+    def write(descriptor: int, parts: list[bytes], position: int) -> None:
+        raise OSError(code, "no more")
+
+    monkeypatch.setattr(appender, "pwrite_all", write)
+    monkeypatch.setattr(log_room, "monotonic_ms", lambda: now_ms)
+    async with topic_log(tmp_path, **TINY) as topics:
+        await topics.create("orders", 2)
+        for step in ((0, errno.ENOSPC), (4_999, errno.EIO), (5_000, errno.ENOSPC)):
+            now_ms, code = step
+            for number in range(20):
+                with pytest.raises(KafkaError):
+                    await topics.append("orders", number % 2, batch())
+    told = [
+        (line.reason[:10], line.left_out_before) for line in lines_of(caplog, "records cannot be written")
+    ]
+    assert told == [("[Errno 28]", 0), ("[Errno 5] ", 0), ("[Errno 28]", 19)]
 
 
 async def test_a_partition_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path) -> None:
