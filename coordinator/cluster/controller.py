@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringleader.coordinator.cluster.map import NOBODY, ClusterMap
-from ringleader.coordinator.cluster.placement import place, step
+from ringleader.coordinator.cluster.placement import Unfit, place, step
 from ringleader.coordinator.cluster.state import MemberState
 
 
@@ -45,11 +45,17 @@ def next_map(states: Iterable[MemberState], controller: int, partitions: int | N
     for state in states:
         for partition, load in state.loads.items():
             loads[partition] = max(load, loads.get(partition, 0))
+    unable = {(one, state.node.node_id) for state in states if state.node is not None for one in state.unable}
+    wary = {state.node.node_id for state in states if state.node is not None and (state.wary or state.unable)}
     # Planned moves count as done, and load waits for their end: the way once begun is kept.
     planned = before.moving if before is not None else {}
-    base = [planned.get(partition, owner) for partition, owner in enumerate(owners)]
-    goal = place(base, able, {} if planned else loads, pinned) if able else tuple(owners)
-    now, moving = step(owners, goal, nodes.keys(), serving)
+    base = [
+        owner if (heir := planned.get(partition, owner)) in wary else heir
+        for partition, owner in enumerate(owners)
+    ]
+    unfit = Unfit(unable, wary)
+    goal = place(base, able, {} if planned else loads, pinned, unfit) if able else tuple(owners)
+    now, moving = step(owners, goal, nodes.keys(), serving, unable)
     return ClusterMap(
         generation=1 if before is None else before.generation + 1,
         controller=controller,

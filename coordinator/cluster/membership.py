@@ -9,6 +9,7 @@ settles on one that all members offer; who offers none of them is refused.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -83,6 +84,7 @@ class Membership:
         self._cluster = cluster
         self._log = log
         self._on_map, self._on_lost, self._on_failed = on_map, on_lost, on_failed
+        self._told_generation = -1
         self._member = GroupMember(
             [str(address) for address in settings.cluster],
             self.group_id,
@@ -127,6 +129,16 @@ class Membership:
         ages = [age for age in (metrics.last_heartbeat_age_ms, metrics.assigned_age_ms) if age is not None]
         return min(ages, default=None)
 
+    def map_silence_s(self) -> float:
+        """How long ago the group's coordinator said that the map which this node was told of last is the
+        newest; infinite: there is a newer one already."""
+        silence_ms = self.silence_ms()
+        # Asked for after that, it is no older than what was confirmed then.
+        held = self._member.machine.last_held
+        if silence_ms is None or held is None or held.generation != self._told_generation:
+            return math.inf
+        return silence_ms / 1000
+
     async def remove(self, node_id: int, reason: str, timeout_s: float) -> None:
         """End another node's session now, as the admin client's removeMembersFromConsumerGroup does: the
         group assigns anew without it. Raises ClientError."""
@@ -155,6 +167,7 @@ class Membership:
         except MapError as error:
             self._on_failed(error)
             return
+        self._told_generation = assigned.generation
         self._on_map(cluster)
 
     def _failed(self, error: MembershipError) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
@@ -14,14 +13,20 @@ from ringleader.clients.connection.security import security_from_properties
 from ringleader.clients.connection.security.stores import properties_of
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.clock import monotonic_ms, wall_ms
+from ringleader.coordinator.cluster.ability import LATE_S, LOST_S, SILENT_S, Ability
+from ringleader.coordinator.cluster.contact import Contact, Verdict
+from ringleader.coordinator.cluster.load import STANDSTILL, Load
 from ringleader.coordinator.cluster.map import PLAINTEXT, ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.membership import Membership
 from ringleader.coordinator.cluster.ownership import Ownership
 from ringleader.coordinator.cluster.pings import Greeting, Pings
+from ringleader.coordinator.cluster.reach import Reach
 from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S, Suspicion
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.http_nodes import NodesFigures
 from ringleader.coordinator.logs import Log
+from ringleader.coordinator.relay.arrivals import Arrivals
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.runtime.journal import JournalWriter
@@ -48,11 +53,6 @@ DRAIN_TIMEOUT_S = 20.0
 """A node that stops hands its partitions over one after the other for so long; what is left others take."""
 REMOVE_TIMEOUT_S = 2.0
 ASK_TIMEOUT_S = 1.0
-PROVE_INTERVAL_S = 1.0
-LOOK_INTERVAL_S = 300.0
-"""So often the controller looks whether load is uneven."""
-STANDSTILL_S = 10.0
-"""Planned moves that stand still for so long the controller plans anew."""
 PAUSE_S = 1.0
 """A loop that was away for so long may have lost what it owns."""
 
@@ -85,16 +85,16 @@ class ClusterNode(ServingNode):
         """The newest that it has."""
         self._info: NodeInfo
         self._cluster: Cluster
-        self.security: Security | None = None
-        """Set by `start`."""
         self._membership: Membership
         self.runtime: GroupRuntime
         self.ownership: Ownership
         self.server: Server
         self._suspicion = Suspicion(settings.node_id)
         self._pings: Pings
-        self._loads: dict[int, float] = {}
-        self._written: dict[int, int] = {}
+        self.reach: Reach
+        self._ability = Ability()
+        self._load = Load(PING_INTERVAL_S)
+        self._contact = Contact(settings.cluster_session_timeout_ms / 1000)
         self._told: frozenset[int] = frozenset()
         """What it served as of the last join."""
         self._has_map = asyncio.Event()
@@ -102,13 +102,21 @@ class ClusterNode(ServingNode):
         """Set at every map and whenever the runtime has caught up with it."""
         self._leaving = False
         self._member = False
-        self._cut_off = False
-        self._heard_s = 0.0
-        self._proved_s = 0.0
-        self._looked_s = 0.0
-        self._mapped_s = 0.0
-        """When the map came."""
         self._asking = False
+
+    def _figures(self, arrivals: Arrivals) -> NodesFigures:
+        """For metrics."""
+        wanted = self.ownership.wanted
+        return NodesFigures(
+            nodes=0 if self.map is None else len(self.map.nodes),
+            controls=self.map is not None and self.map.controller == self._node_id,
+            wanted=len(wanted),
+            unserved=len(wanted - self.runtime.serving),
+            late=len(self.runtime.late),
+            fences=self.ownership.fences,
+            silence_s=self.reach.silence_s(asyncio.get_running_loop().time()),
+            relayed_bytes=(arrivals.sent_bytes, arrivals.received_bytes),
+        )
 
     # ---- Nodes ----
 
@@ -151,7 +159,15 @@ class ClusterNode(ServingNode):
             on_lost=self._lost,
         )
         self.runtime.on_journal = JournalWriter(wall_ms, self.log, has_topic=False).add
-        self.ownership = Ownership(self._node_id, self.runtime, self.log, self._settled)
+        self.ownership = Ownership(
+            self._node_id,
+            self.runtime,
+            self.log,
+            self._settled,
+            lambda: self._membership.map_silence_s(),
+            self._contact.doubt_s,
+        )
+        self.reach = Reach(self._cluster, settings.cluster_groups_topic)
         self._membership = Membership(
             settings,
             self._cluster,
@@ -165,7 +181,7 @@ class ClusterNode(ServingNode):
         store = self._security_store or self._topic_store()
         security = self.security = Security(store, authorizer_of(settings), quotas_of(settings))
         await security.start()
-        if security.authorizer is None and (acls := len(store.entries("acls"))):
+        if security.authorizer.is_open and (acls := len(store.entries("acls"))):
             text = "set authorizer=acl here as at the other nodes, or remove the ACLs"
             self.log.warning("this node asks no ACLs, and there are some", acls=acls, text=text)
         self.server = Server(
@@ -175,6 +191,8 @@ class ClusterNode(ServingNode):
         about = await self._cluster.send(None, plain(MetadataRequest(topics=[])))
         relay = Relay(self._cluster, settings)
         await relay.start()
+        if self.http is not None:
+            self.http.side.nodes = lambda: self._figures(relay.arrivals)
         await self.runtime.start_empty()
         services = Services(
             settings=settings,
@@ -186,6 +204,7 @@ class ClusterNode(ServingNode):
             cluster=self,
             find_topics=relay.topology.find,
             withheld_ids=relay.withheld_ids,
+            authorizer=security.authorizer,
             security=security,
             withheld=frozenset((settings.cluster_security_topic,)),
             audit=Audit(self.log, monotonic_ms),
@@ -196,8 +215,9 @@ class ClusterNode(ServingNode):
         self._pings = Pings(self._node_id, self._suspicion, self._greeting(store), self.log)
         await self.server.start(relay.register(services), relay.topology)
         self._member = True
+        self.reach.start()
         await self._membership.start(START_TIMEOUT_S)
-        self._heard_s = time.monotonic()
+        self._contact.heard(asyncio.get_running_loop().time())
         self._spawn(None, self._watch())
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -248,6 +268,7 @@ class ClusterNode(ServingNode):
             timeout_ms=settings.storage_timeout_ms * 5 // 6,
             tls=self._access.tls,
             sasl=self._access.sasl,
+            on_failed=self._stop_serving,
             log=self.log,
         )
 
@@ -267,6 +288,7 @@ class ClusterNode(ServingNode):
             if self.failure is None and self.map is not None:
                 await self._drain()
             await self._pings.stop()
+            await self.reach.stop()
             await self._membership.leave("stopped")
         if hasattr(self, "server"):
             self.server.stop_accepting()
@@ -310,19 +332,21 @@ class ClusterNode(ServingNode):
 
     def _state(self) -> MemberState:
         """What this node tells the controller. Asked in another thread: it only reads."""
-        serving, loads = self.runtime.serving, self._loads
+        serving, loads = self.runtime.serving, self._load.by_partition
         self._told = serving
         return MemberState(
             node=self._info,
             known=self.map,
             loads={partition: round(loads.get(partition, 0)) for partition in serving},
             leaving=self._leaving,
+            unable=self._ability.unable,
+            wary=self._ability.wary,
         )
 
     def _follow(self, cluster: ClusterMap) -> None:
         before, self.map = self.map, cluster
         self._has_map.set()
-        self._mapped_s = time.monotonic()
+        self._load.follow(asyncio.get_running_loop().time())
         if before is None or before.controller != cluster.controller or before.nodes != cluster.nodes:
             self.log.info(
                 "nodes",
@@ -330,7 +354,7 @@ class ClusterNode(ServingNode):
                 controller=cluster.controller,
                 generation=cluster.generation,
             )
-        self._cut_off = False
+        self._contact.cut_off = False
         self._pings.follow(cluster)
         self.ownership.follow(cluster)
         own = cluster.node(self._node_id)
@@ -362,17 +386,20 @@ class ClusterNode(ServingNode):
 
     async def _watch(self) -> None:
         """Are the others there, and is this node still one of them?"""
+        now_s = asyncio.get_running_loop().time
         while True:
-            began_s = time.monotonic()
+            began_s = now_s()
             await asyncio.sleep(PING_INTERVAL_S)
-            now_s = time.monotonic()
-            if now_s - began_s > PAUSE_S:
-                self._heard_s = now_s  # it did not listen
+            if now_s() - began_s > PAUSE_S:
+                # It did not listen.
+                self._contact.heard(now_s())
+                self.reach.awoke(now_s())
                 self._prove()
-            for node_id, reason in self._suspicion.due(int(now_s * 1000)):
+            for node_id, reason in self._suspicion.due(int(now_s() * 1000)):
                 self._spawn(None, self._remove(node_id, reason))
-            self._look_at_contact(now_s)
-            self._look_at_load(now_s)
+            self._look_at_contact(now_s())
+            self._look_at_ability(now_s())
+            self._look_at_load(now_s())
 
     async def _remove(self, node_id: int, reason: str) -> None:
         self.log.warning("node taken for dead", node=node_id, reason=reason)
@@ -384,62 +411,63 @@ class ClusterNode(ServingNode):
             await self._membership.rejoin(f"node {node_id} is gone: {reason}")
 
     def _look_at_contact(self, now_s: float) -> None:
-        """A node that the nodes' group does not hear is in doubt: while other brokers answer, the store's
-        fence tells what is still this node's; when none does, it serves nothing any more, before its
-        session can have ended."""
-        limit_s = self.settings.cluster_session_timeout_ms * 2 / 3 / 1000
         silence_ms = self._membership.silence_ms()
-        silence_s = 0.0 if silence_ms is None else silence_ms / 1000
-        if silence_s < limit_s / 2:
-            self._heard_s = now_s
-            if self._cut_off and self.map is not None:
-                self._cut_off = False
+        verdict = self._contact.look(0.0 if silence_ms is None else silence_ms / 1000, now_s)
+        if verdict is Verdict.WELL:
+            return
+        if verdict is Verdict.BACK:
+            if self.map is not None:
                 self.ownership.follow(self.map)
             return
         if not self._asking:
             self._asking = True
             self._spawn(None, self._ask_anybody())
-        if silence_s >= limit_s and not self._cut_off:
-            if now_s - self._heard_s >= limit_s:
-                self._cut_off = True
-                self.ownership.give_up(f"no broker of the cluster answered for {now_s - self._heard_s:.1f} s")
-            elif now_s - self._proved_s >= PROVE_INTERVAL_S:
-                self._prove()
+        if verdict is Verdict.CUT_OFF:
+            silence_s = self._contact.silence_s(now_s)
+            self.ownership.give_up(f"no broker of the cluster answered for {silence_s:.1f} s")
+        elif verdict is Verdict.PROVE:
+            self._prove()
 
     async def _ask_anybody(self) -> None:
+        now_s = asyncio.get_running_loop().time
         try:
-            deadline_s = asyncio.get_running_loop().time() + ASK_TIMEOUT_S
+            deadline_s = now_s() + ASK_TIMEOUT_S
             request = find_coordinator(self._membership.group_id)
             await self._cluster.send(None, request, deadline_s=deadline_s, request_timeout_ms=1_000)
-            self._heard_s = time.monotonic()
+            self._contact.heard(now_s())
         except ClientError:
             pass  # `_look_at_contact` draws the conclusion
         finally:
             self._asking = False
 
     def _prove(self) -> None:
-        self._proved_s = time.monotonic()
+        self._contact.proved(asyncio.get_running_loop().time())
         self.ownership.prove()
 
+    def _look_at_ability(self, now_s: float) -> None:
+        """What cannot be served here others are to serve."""
+        silent, lost = self.reach.silent(now_s, SILENT_S), self.reach.silent(now_s, LOST_S)
+        late = self.ownership.late(now_s, LATE_S)
+        wanted = self.ownership.wanted
+        reason = self._ability.look(now_s, wanted, self.runtime.serving, silent, lost, late)
+        if not reason:
+            return
+        brokers = [broker for broker, silence_s in self.reach.silence_s(now_s).items() if silence_s >= LOST_S]
+        partitions = sorted((lost | late) & wanted)
+        say = self.log.warning if partitions else self.log.info
+        say("the controller is told", reason=reason, partitions=partitions, silent_brokers=brokers)
+        self._spawn(None, self._membership.rejoin(reason))
+
     def _look_at_load(self, now_s: float) -> None:
-        """What each partition costs: members and records per second, smoothed over some ten seconds."""
-        loads = {}
-        for partition in self.runtime.serving:
-            members, written = self.runtime.shards[partition].activity
-            rate = max(0, written - self._written.get(partition, written)) / PING_INTERVAL_S
-            self._written[partition] = written
-            before = self._loads.get(partition, members)
-            loads[partition] = before + (members + rate - before) / 40
-        self._loads = loads
-        if self.map is not None and self.map.controller == self._node_id:
-            if now_s - self._looked_s >= LOOK_INTERVAL_S and self._looked_s:
-                self._spawn(None, self._membership.rejoin("a look at the load"))
-            if now_s - self._looked_s >= LOOK_INTERVAL_S:
-                self._looked_s = now_s
-            if self.map.moving and now_s - self._mapped_s >= STANDSTILL_S:
-                self._mapped_s = now_s
-                self.log.warning("planned moves stand still", partitions=len(self.map.moving))
-                self._spawn(None, self._membership.rejoin("planned moves stand still"))
+        shards = self.runtime.shards
+        self._load.measure({partition: shards[partition].activity for partition in self.runtime.serving})
+        if self.map is None or self.map.controller != self._node_id:
+            return
+        reason = self._load.look(self.map, now_s)
+        if reason == STANDSTILL:
+            self.log.warning(STANDSTILL, partitions=len(self.map.moving))
+        if reason:
+            self._spawn(None, self._membership.rejoin(reason))
 
 
 class _Seen:

@@ -6,12 +6,15 @@ What can be relied on (tests/coordinator/cluster/test_placement.py):
   would do: a node that goes moves its own, one that comes gets its share, nothing moves between others.
 - Load alone moves something only if the heaviest node carries `IMBALANCE` of the mean more than the lightest:
   then `LOAD_SWAPS` partitions at most change places with as many lighter ones.
+- What its owner cannot serve goes to a node that can, if one is there, and else stays. A node that is wary is
+  given nothing unless there is no other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from ringleader.coordinator.cluster.map import NOBODY
 
@@ -26,11 +29,24 @@ MOVES_AT_A_TIME = 2
 """Planned moves to one node that are under way at once."""
 
 
+class Unfit(NamedTuple):
+    """What nodes said of themselves."""
+
+    unable: Collection[tuple[int, int]] = ()
+    """Partitions, each with a node that could not serve it."""
+    wary: Collection[int] = ()
+    """Nodes that are to be given nothing more for now; all that could not serve something are among them."""
+
+
+ALL_FIT = Unfit()
+
+
 def place(
     owners: Sequence[int],
     able: Collection[int],
     loads: Mapping[int, float] | None = None,
     pinned: Mapping[int, int] | None = None,
+    unfit: Unfit = ALL_FIT,
 ) -> tuple[int, ...]:
     """The owners as they should be. `owners`: as they are; `able`: the nodes that may own something; `loads`:
     of each partition that has some, members and commits per second; `pinned`: partition -> node that shall
@@ -39,10 +55,22 @@ def place(
         return tuple(NOBODY for _ in owners)
     weights = _weights(len(owners), loads or {})
     goal = [owner if owner in able else NOBODY for owner in owners]
-    fixed = {partition for partition, node in (pinned or {}).items() if node in able}
+    fit = {
+        partition: {node for node in able if (partition, node) not in unfit.unable}
+        for partition, _ in unfit.unable
+    }
+    fixed = {
+        partition
+        for partition, node in (pinned or {}).items()
+        if node in able and (node in fit.get(partition, able) or not fit[partition])
+    }
     for partition in fixed:
         if partition < len(goal):
             goal[partition] = (pinned or {})[partition]
+    for partition, nodes in fit.items():
+        if partition < len(goal) and nodes and goal[partition] not in nodes:
+            goal[partition] = NOBODY
+    ready = {node for node in able if node not in unfit.wary}
     carried = dict.fromkeys(sorted(able), 0.0)
     count = Counter(owner for owner in goal if owner != NOBODY)
     for partition, owner in enumerate(goal):
@@ -50,13 +78,14 @@ def place(
             carried[owner] += weights[partition]
     # The heaviest first, each to who has fewest, and of those to who carries least.
     for partition in sorted(_of(goal, NOBODY), key=lambda partition: -weights[partition]):
-        heir = min(carried, key=lambda node: (count[node], carried[node]))
+        nodes = fit.get(partition, set(carried))
+        heir = min(nodes & ready or nodes or carried, key=lambda node: (count[node], carried[node], node))
         goal[partition] = heir
         count[heir] += 1
         carried[heir] += weights[partition]
-    _even_counts(goal, carried, count, weights, fixed)
+    _even_counts(goal, carried, count, weights, fixed, ready)
     moved = {partition for partition, owner in enumerate(owners) if goal[partition] != owner}
-    _even_loads(goal, carried, weights, fixed | moved)
+    _even_loads(goal, {node: carried[node] for node in carried if node in ready}, weights, fixed | moved)
     return tuple(goal)
 
 
@@ -71,13 +100,19 @@ def _of(goal: Sequence[int], node: int) -> list[int]:
 
 
 def _even_counts(
-    goal: list[int], carried: dict[int, float], count: Counter[int], weights: Sequence[float], fixed: set[int]
+    goal: list[int],
+    carried: dict[int, float],
+    count: Counter[int],
+    weights: Sequence[float],
+    fixed: set[int],
+    ready: set[int],
 ) -> None:
-    """From who has most to who has fewest, until they differ by one at most."""
+    """From who has most to who has fewest of those that are ready, until they differ by one at most."""
     givers = dict.fromkeys(carried)
-    while givers:
+    heirs = [node for node in carried if node in ready]
+    while givers and heirs:
         giver = max(givers, key=lambda node: (count[node], carried[node]))
-        heir = min(carried, key=lambda node: (count[node], carried[node]))
+        heir = min(heirs, key=lambda node: (count[node], carried[node]))
         if count[giver] - count[heir] <= 1:
             return
         own = [partition for partition in _of(goal, giver) if partition not in fixed]
@@ -95,6 +130,8 @@ def _even_loads(
     goal: list[int], carried: dict[int, float], weights: Sequence[float], fixed: set[int]
 ) -> None:
     """Some of the heaviest node change places with lighter ones of the lightest, if these differ by a lot."""
+    if not carried:
+        return
     mean = sum(carried.values()) / len(carried)
     enough, worth = IMBALANCE * mean, WORTH * mean
     fixed = set(fixed)
@@ -138,19 +175,21 @@ def step(
     goal: Sequence[int],
     there: Collection[int],
     serving: Collection[tuple[int, int]],
+    unable: Collection[tuple[int, int]] = (),
 ) -> tuple[tuple[int, ...], dict[int, int]]:
     """The owners as of now on the way to the goal, and what is still to move: partition -> its next owner.
 
-    What belongs to a node that is not `there` moves at once; of the rest a few to each node, so that none is
-    without an owner for long. `serving`: partitions, each with a node that says that it serves it (several
-    may, when one does not know better yet); what a node was given and does not serve counts as under way.
+    What belongs to a node that is not `there`, or is `unable` to serve it, moves at once; of the rest a few
+    to each node, so that none is without an owner for long. `serving`: partitions, each with a node that says
+    that it serves it (several may, when one does not know better yet); what a node was given and does not
+    serve counts as under way.
     """
     now, moving = list(owners), dict[int, int]()
     under_way = Counter(owner for partition, owner in enumerate(owners) if (partition, owner) not in serving)
     for partition, (owner, heir) in enumerate(zip(owners, goal, strict=True)):
         if owner == heir:
             continue
-        if owner not in there or heir == NOBODY:
+        if owner not in there or heir == NOBODY or (partition, owner) in unable:
             now[partition] = heir
         elif under_way[heir] < MOVES_AT_A_TIME:
             under_way[heir] += 1

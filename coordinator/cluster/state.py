@@ -54,6 +54,10 @@ class MemberState:
     """It wants to hand over everything."""
     drains: tuple[Drain, ...] = ()
     pins: tuple[Pin, ...] = ()
+    unable: frozenset[int] = frozenset()
+    """The partitions that it could not serve, whoever has them."""
+    wary: bool = False
+    """It is to be given nothing more for now."""
 
     def encode(self) -> bytes:
         """As the nodes' group carries it. Who leads it may be older than those who made the map."""
@@ -67,6 +71,8 @@ class MemberState:
                 "leaving": self.leaving,
                 "drains": self.drains,
                 "pins": self.pins,
+                "unable": sorted(self.unable),
+                "wary": self.wary,
             }
         )
 
@@ -92,6 +98,12 @@ class MemberState:
                     Pin(number(partition, 0, MAX_PARTITIONS), number(node_id, 0, INT32_MAX))
                     for partition, node_id in some(values["pins"], MAX_WISHES)
                 ),
+                # Older versions do not tell these.
+                unable=frozenset(
+                    number(partition, 0, MAX_PARTITIONS)
+                    for partition in some(values.get("unable", []), MAX_PARTITIONS)
+                ),
+                wary=values.get("wary") is True,
             )
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, MapError):

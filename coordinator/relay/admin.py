@@ -15,16 +15,21 @@ from typing import Any
 from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.coordinator.relay.gate import UncheckedError, request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
 from ringleader.coordinator.server.handlers.admin import ConfigOperation
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
-from ringleader.coordinator.server.handlers.configs import broker_entries, configs_in_words, shown
-from ringleader.coordinator.server.run_queue import in_turns
+from ringleader.coordinator.server.handlers.configs import (
+    broker_entries,
+    configs_in_words,
+    once_each,
+    shown,
+)
 from ringleader.coordinator.server.throttle import mutations
 from ringleader.protocol import messages as kafka
-from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 from ringleader.protocol.schema import ZERO_UUID
 
 ADMIN = "admin"
@@ -271,7 +276,7 @@ class _Admin:
         result = kafka.DescribeConfigsResponseDescribeConfigsResult
         results = []
         topics = []
-        async for resource in in_turns(request.resources):
+        async for resource in in_turns(once_each(request.resources)):
             kind, name = resource.resource_type, resource.resource_name
             one = result(error_message=None, resource_type=kind, resource_name=name)
             refused = self._refused_configs(call, Operation.DESCRIBE_CONFIGS, kind, name)
@@ -285,7 +290,7 @@ class _Admin:
                 one.error_message = f"Resource type {kind} has no configurations here."
             elif name not in ("", str(self._services.node_id)):
                 one.error_code = ErrorCode.INVALID_REQUEST
-                one.error_message = f"This is broker {self._services.node_id}, not {name}."
+                one.error_message = shortened(f"This is broker {self._services.node_id}, not {name}.")
             elif name:
                 one.configs = shown(broker_entries(self._services), resource, request)
             results.append(one)
@@ -302,6 +307,8 @@ class _Admin:
                 )
             response.throttle_time_ms = found.throttle_time_ms
             response.results += found.results
+        entries = (1 + len(entry.synonyms) for one in response.results for entry in one.configs)
+        call.takes(HELD_ENTRY_BYTES * sum(entries))
         return response
 
     async def alter_configs(self, call: Call, request: kafka.AlterConfigsRequest) -> Message:

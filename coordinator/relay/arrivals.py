@@ -14,6 +14,10 @@ class Arrivals:
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         self._taken = 0
+        self.received_bytes = 0
+        """Of all answers, small ones, too; since the start, as the next one."""
+        self.sent_bytes = 0
+        """Of the requests."""
         self._waiting: deque[tuple[int, Callable[[], bool]]] = deque()
 
     @property

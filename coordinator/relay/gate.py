@@ -2,7 +2,9 @@
 
 The brokers know the nodes alone, and would do for a client whatever the nodes may. Handlers take out of a
 request what the client may not, and say so to it. This is the second look, at what is left, just before it
-leaves: it finds nothing, unless an ACL has changed meanwhile. An API that is not named here is not passed on.
+leaves: it finds nothing, unless an ACL has changed meanwhile. Which operations an API asks for is in the
+table of rights, which the daemon's dispatch reads, too; here is how a request names the things that it asks
+for. An API that either does not name is not passed on.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from functools import partial
 from typing import Any
 
 from ringleader.clients.connection.requests import Request
+from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.security.rights import EVERYONE, operations_on, rights_of
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Services, checks
-from ringleader.coordinator.server.run_queue import in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.schema import Message
 
@@ -32,8 +35,11 @@ async def request_for(
 ) -> Request:
     """To a broker, in the name of the client; in the version that the client speaks, or up to `newest`.
     `raw`: the answer is wanted as it comes. Raises `UncheckedError`."""
+    check = PASSED.get(type(message))
+    if check is None or rights_of(message.API_KEY) == EVERYONE:
+        raise UncheckedError(f"{message.NAME}, which is not passed on")
     if not services.is_open:
-        async for allowed in in_turns(PASSED[type(message)](services, call, message)):
+        async for allowed in in_turns(check(services, call, message)):
             if not allowed:
                 who = call.connection.principal
                 raise UncheckedError(f"{message.NAME} of {who}, who may not do all of it, or not any more")
@@ -45,11 +51,10 @@ def _names(message: Any) -> Iterable[str]:
     return (topic.name for topic in message.topics)
 
 
-def _topics(operation: Operation, names: Callable[[Any], Iterable[str]] = _names) -> Check:
-    def check(services: Services, call: Call, message: Any) -> Iterable[bool]:
-        return map(partial(services.may, call, operation, ResourceType.TOPIC, quietly=True), names(message))
-
-    return check
+def _topics(services: Services, call: Call, message: Any) -> Iterable[bool]:
+    """Of an API that asks for one operation on each topic."""
+    [operation] = operations_on(message.API_KEY, ResourceType.TOPIC)
+    return map(partial(services.may, call, operation, ResourceType.TOPIC, quietly=True), _names(message))
 
 
 def _produce(services: Services, call: Call, message: kafka.ProduceRequest) -> Iterable[bool]:
@@ -87,12 +92,10 @@ def _epochs(services: Services, call: Call, message: kafka.OffsetForLeaderEpochR
     return (checks.may_ask_epochs(services, call, topic.topic) for topic in message.topics)
 
 
-def _configs(operation: Operation) -> Check:
-    def check(services: Services, call: Call, message: Any) -> Iterable[bool]:
-        may = partial(services.may, call, operation, ResourceType.TOPIC, quietly=True)
-        return (one.resource_type == checks.TOPIC and may(one.resource_name) for one in message.resources)
-
-    return check
+def _configs(services: Services, call: Call, message: Any) -> Iterable[bool]:
+    [operation] = operations_on(message.API_KEY, ResourceType.TOPIC)
+    may = partial(services.may, call, operation, ResourceType.TOPIC, quietly=True)
+    return (one.resource_type == checks.TOPIC and may(one.resource_name) for one in message.resources)
 
 
 def _init_producer(services: Services, call: Call, message: kafka.InitProducerIdRequest) -> Iterable[bool]:
@@ -116,19 +119,19 @@ def _end(services: Services, call: Call, message: kafka.EndTxnRequest) -> Iterab
 PASSED: dict[type[Message], Check] = {
     kafka.ProduceRequest: _produce,
     kafka.FetchRequest: _fetch,
-    kafka.ListOffsetsRequest: _topics(Operation.DESCRIBE),
+    kafka.ListOffsetsRequest: _topics,
     kafka.MetadataRequest: _metadata,
     kafka.CreateTopicsRequest: _create,
     kafka.DeleteTopicsRequest: _delete,
-    kafka.DeleteRecordsRequest: _topics(Operation.DELETE),
+    kafka.DeleteRecordsRequest: _topics,
     kafka.InitProducerIdRequest: _init_producer,
     kafka.OffsetForLeaderEpochRequest: _epochs,
     kafka.AddPartitionsToTxnRequest: _add_partitions,
     kafka.EndTxnRequest: _end,
-    kafka.DescribeConfigsRequest: _configs(Operation.DESCRIBE_CONFIGS),
-    kafka.AlterConfigsRequest: _configs(Operation.ALTER_CONFIGS),
-    kafka.CreatePartitionsRequest: _topics(Operation.ALTER),
-    kafka.IncrementalAlterConfigsRequest: _configs(Operation.ALTER_CONFIGS),
+    kafka.DescribeConfigsRequest: _configs,
+    kafka.AlterConfigsRequest: _configs,
+    kafka.CreatePartitionsRequest: _topics,
+    kafka.IncrementalAlterConfigsRequest: _configs,
 }
-"""What each request that is passed on needs. Not here: what nodes answer themselves (groups, offsets, the
-cluster's nodes), and what they ask for themselves."""
+"""How the things are found that a request which is passed on asks for. Not here: what nodes answer themselves
+(groups, offsets, the cluster's nodes), and what they ask for themselves."""

@@ -68,6 +68,9 @@ class _Inner:
         """See `Answerable`."""
         self.answered.set_result(response)
 
+    def call_takes(self, call: Call) -> None:
+        """See `Answerable`."""
+
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("the group machine answers with messages")
@@ -251,7 +254,7 @@ class _GroupTransactions:
         """The group machine's answer."""
         inner = _Inner(call.connection)
         ticket = Call(inner, call.api_key, call.api_version, 0, call.client_id, call.client_host, request)
-        response = await existing.sliced(existing.commit(self._runtime, ticket, request))
+        response = await self._services.run_queue.run(existing.commit(self._services, ticket, request))
         if response is None:
             response = await inner.answered
         return response  # type: ignore[no-any-return]

@@ -107,26 +107,20 @@ class Markers:
                     reached.exception()
 
     async def _catch_up(self) -> None:
-        """What ended before the shard was loaded, and is not known here as ended: those whose last marker
-        lies behind their last offset."""
+        """What ended before the shard was loaded, and is not known here as ended."""
         end = await offset_of(self._topology, self._topic, self._partition, LATEST)
         position = await offset_of(self._topology, self._topic, self._partition, EARLIEST)
-        ended: dict[int, bool] = {}
+        past = Endings()
         while position < end and self.alive:
             for batch in iter_batches(await self._fetch(position)):
                 if batch.header.base_offset >= end:
                     break
                 position = batch.header.next_offset
-                if batch.header.is_control and batch.header.record_count:
-                    ended[batch.header.producer_id] = _commits(batch)
-                elif ended:
-                    for key in _keys(batch):
-                        if key is not None and key.startswith(_PENDING) and (found := decode_key(key)):
-                            ended.pop(found[4], None)
+                past.read(batch)
                 await asyncio.sleep(0)
         for producer_id in self.shard.open_producers():
-            if producer_id in ended:
-                await self._end(producer_id, ended[producer_id])
+            if producer_id in past.committed:
+                await self._end(producer_id, past.committed[producer_id])
         self._move(max(position, end))
 
     async def _read_on(self, position: int) -> None:
@@ -182,15 +176,41 @@ class Markers:
         return one.records or b""
 
 
-def _keys(batch: BatchView) -> list[bytes | None]:
+class Endings:
+    """How the transactions of a partition's past ended, out of its batches, in their order.
+
+    That of an offset is the producer's first marker behind it: a later one is of another transaction, whose
+    offsets, if it has any, come only when all of the one before are committed or dropped. What removes an
+    offset says nothing: the effects of a marker may have stopped half-way.
+    """
+
+    def __init__(self) -> None:
+        self.committed: dict[int, bool] = {}
+        """By producer: whether the transaction of its last offset was committed. Open ones are not here."""
+
+    def read(self, batch: BatchView) -> None:
+        """The next one."""
+        if batch.header.is_control:
+            if batch.header.record_count:
+                self.committed.setdefault(batch.header.producer_id, _commits(batch))
+        elif self.committed:
+            columns = _columns(batch)
+            for key, value in zip(columns.keys, columns.values, strict=True):
+                if key is None or value is None or not key.startswith(_PENDING):
+                    continue
+                if found := decode_key(key):
+                    self.committed.pop(found[4], None)
+
+
+def _columns(batch: BatchView) -> Columns:
     columns = Columns()
     append_columns(batch, columns, with_headers=False)
-    return columns.keys
+    return columns
 
 
 def _commits(batch: BatchView) -> bool:
     """What a marker says: its key is a version and a type."""
-    [key] = _keys(batch)
+    [key] = _columns(batch).keys
     return key is not None and int.from_bytes(key[2:4], "big") == COMMITTED
 
 

@@ -9,10 +9,10 @@ from ringleader.clients.connection.requests import RawAnswer
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import Call, Message
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.frames import decode_response
@@ -161,7 +161,10 @@ class _Metadata:
         answer: RawAnswer = await self._relay.topology.ask_any(asking)
         decode = partial(decode_response, kafka.MetadataResponse, answer.frame, answer.version)
         found: kafka.MetadataResponse
+        call.takes(len(answer.frame))
         _, found = decode() if len(answer.frame) <= LONG_BYTES else await asyncio.to_thread(decode)
+        # A partition has lists of its replicas.
+        call.takes(HELD_ENTRY_BYTES * sum(1 + 2 * len(topic.partitions) for topic in found.topics))
         self._relay.topology.learn(found)
         return found
 

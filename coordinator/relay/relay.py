@@ -18,6 +18,7 @@ from ringleader.coordinator.relay.faces import Faces
 from ringleader.coordinator.relay.gate import UncheckedError
 from ringleader.coordinator.relay.topology import Topology
 from ringleader.coordinator.relay.upstream import Upstreams
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.handlers import (
@@ -31,7 +32,6 @@ from ringleader.coordinator.server.handlers import (
     versions,
 )
 from ringleader.coordinator.server.handlers import offsets as committed
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol.errors import LEADER_MOVED, ErrorCode, KafkaError
 from ringleader.protocol.messages import ApiVersionsResponse, FindCoordinatorRequest
 

@@ -16,10 +16,10 @@ from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
+from ringleader.coordinator.run_queue import in_turns
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.handlers import Handler, Services, checks
-from ringleader.coordinator.server.run_queue import in_turns
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal

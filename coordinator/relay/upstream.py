@@ -65,7 +65,7 @@ class DataConnection(Connection):
                 await self._turn(alone=False)
                 if self._transport is None or self.ended.is_set():
                     raise self._lost(f"connection to {self.address} has ended")
-                self._transport.write(frame)
+                self._write(self._transport, frame)
                 await self._writable.wait()
         except TimeoutError:
             self.close("it takes no more")
@@ -96,6 +96,10 @@ class DataConnection(Connection):
         if transport is not None:
             transport.close()
 
+    def _write(self, transport: asyncio.Transport, frame: bytes) -> None:
+        self._arrivals.sent_bytes += len(frame)
+        super()._write(transport, frame)
+
     # ---- receiving ----
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -104,6 +108,7 @@ class DataConnection(Connection):
         return memoryview(self._small)[self._have :]
 
     def buffer_updated(self, nbytes: int) -> None:
+        self._arrivals.received_bytes += nbytes
         if self._large is None:
             self._have += nbytes
             self._small_received()

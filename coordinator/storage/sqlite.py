@@ -237,6 +237,7 @@ class SqliteStorage:
         """Make the file under another name, so that what has the name is always whole."""
         fresh = self._path.with_name(self._path.name + ".new")
         fresh.unlink(missing_ok=True)
+        os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(fresh, isolation_level=None)
         try:
             connection.executescript(_TABLES)

@@ -12,6 +12,7 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.relay.relay import Relay
 from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import NodeAddress, Services
@@ -124,10 +125,11 @@ async def _node(
     async with Cluster(bootstrap, client_id=f"node-{node_id}", request_timeout_ms=10_000) as cluster:
         relay = Relay(cluster, chosen)
         await relay.start()
-        authorizer = None if security is None else security.authorizer
+        authorizer = AllowAll() if security is None else security.authorizer
         quotas = None if security is None else security.quotas
         server = Server(chosen, runtime, authorizer=authorizer, quotas=quotas)
         services = Services(
+            authorizer=authorizer,
             settings=chosen,
             runtime=runtime,
             topics=relay.topology,

@@ -35,10 +35,12 @@ class Leaders:
         self._cluster = cluster
         self._topic = topic
         self._news = news
-        self._known: dict[int, Node] = {}
+        self.known: dict[int, Node] = {}
+        """The leaders, where there is one."""
         self.topic_ids: set[bytes] = set()
         """All that the topic ever had here: more than one, and it was made anew."""
-        self._brokers: list[Node] = []
+        self.brokers: list[Node] = []
+        """All that the cluster names."""
         self._task: asyncio.Task[None] | None = None
         self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
         self._asked_s = 0.0
@@ -46,16 +48,16 @@ class Leaders:
 
     def of(self, partition: int) -> Node | None:
         """The leader; None: not known, or there is none at the moment."""
-        return self._known.get(partition)
+        return self.known.get(partition)
 
     def learn(self, metadata: ClusterMetadata) -> None:
         """What the cluster says now."""
         found = metadata.topics.get(self._topic)
-        self._brokers = list(metadata.brokers.values())
+        self.brokers = list(metadata.brokers.values())
         if found is not None and found.partitions:
             brokers = metadata.brokers
             leaders = {part.partition: brokers.get(part.leader) for part in found.partitions}
-            self._known = {partition: node for partition, node in leaders.items() if node is not None}
+            self.known = {partition: node for partition, node in leaders.items() if node is not None}
             self.topic_ids |= {found.id} - {ZERO_UUID}
         self._told.set()
         self._told = asyncio.Event()
@@ -68,7 +70,7 @@ class Leaders:
 
     async def found(self, partition: int) -> Node:
         """The leader, when there is one."""
-        while (node := self._known.get(partition)) is None:
+        while (node := self.known.get(partition)) is None:
             await self.next_news()
         return node
 
@@ -93,7 +95,7 @@ class Leaders:
     async def ask_any(self, request: Request, purpose: str) -> Any:
         """The first answer of any broker: those that are known are asked one after the other, without giving
         up those before, then those to begin with. Raises the last ClientError."""
-        nodes: list[Node | None] = [*random.sample(self._brokers, len(self._brokers)), None]
+        nodes: list[Node | None] = [*random.sample(self.brokers, len(self.brokers)), None]
         asking: set[asyncio.Task[Any]] = set()
         failed: ClientError | None = None
         try:
@@ -122,6 +124,10 @@ class Leaders:
         self.moved()
         await told.wait()
 
+    async def look(self) -> None:
+        """Ask now. Raises ClientError."""
+        self.learn(await self._metadata())
+
     async def close(self) -> None:
         """Ask no more."""
         if self._task is not None:
@@ -143,10 +149,13 @@ class Leaders:
         self.learn(metadata)
 
     async def _answer(self) -> ClusterMetadata | None:
+        try:
+            return await self._metadata()
+        except ClientError:
+            return None
+
+    async def _metadata(self) -> ClusterMetadata:
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False
         )
-        try:
-            return read_metadata(await self.ask_any(plain(request), "leaders"))
-        except ClientError:
-            return None
+        return read_metadata(await self.ask_any(plain(request), "leaders"))

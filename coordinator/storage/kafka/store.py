@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.coordinator.logs import Log, get_log
 from ringleader.coordinator.storage.base import Batch, Failure, Record, Row, StorageError
+from ringleader.coordinator.storage.kafka.asking import until
 from ringleader.coordinator.storage.kafka.format import CLAIM_KEY, Claim, LogRows
+from ringleader.coordinator.storage.kafka.leaders import Leaders
 from ringleader.coordinator.storage.kafka.ownership import Ownership
 from ringleader.coordinator.storage.kafka.replay import Replay
 from ringleader.coordinator.storage.kafka.topic import GroupsTopic
@@ -37,6 +39,12 @@ PRODUCER_ID_EXPIRATION_MS = 86_400_000
 
 CLAIMS_PER_EXPIRATION = 8
 """At least, where a cluster has set less than the default."""
+
+LOOK_S = 10.0
+"""So often it is looked whether the topic is still the same, and as it has to be."""
+
+TOLD_AGAIN_S = 60.0
+"""So often it is told that it is not as it has to be any more."""
 
 REPLICATE_TRIES = 4
 """How often an append is sent before it is too late, if a broker says each time that not enough replicas
@@ -75,18 +83,22 @@ class KafkaStorage:
         timeout_ms: int = 25_000,
         tls: ssl.SSLContext | None = None,
         sasl: Sasl | None = None,
+        on_failed: Callable[[Exception], None] | None = None,
         log: Log | None = None,
     ) -> None:
         """`owner`: this node, as claims name it. `max_record_bytes`: of a value (`group.max.record.bytes`).
 
-        `timeout_ms`: what opening, each read, and each append may take altogether before it fails with AWAY;
+        `timeout_ms`: what opening and each read may take altogether before it fails with AWAY;
         less than the runtime's `storage.timeout.ms`, so that the store says why. `tls` and `sasl`: as
-        `Cluster` takes them.
+        `Cluster` takes them. `on_failed(error)` is called once, when the topic is another one than when this
+        was started: nothing is read or written any more, and everything is refused with that error.
         """
         self._topic = GroupsTopic(topic, partitions, replication_factor, max_record_bytes)
         self._owner = owner
         self._timeout_s = timeout_ms / 1000
         self._prefix = transactional_id_prefix
+        self._on_failed = on_failed
+        self._failed: StorageError | None = None
         self._log = log or get_log()
         self._bootstrap = bootstrap
         self._client_id = f"ringleader-node-{owner.node_id}"
@@ -125,6 +137,7 @@ class KafkaStorage:
             Ownership(cluster, sender, self._topic.name, self._prefix),
             Replay(sender.leaders, self._topic.name),
             asyncio.get_running_loop().create_task(self._claim_again(interval_s)),
+            asyncio.get_running_loop().create_task(self._look_again(cluster, sender.leaders)),
         )
 
     async def open(self, partition: int, epoch: int) -> int:
@@ -132,7 +145,11 @@ class KafkaStorage:
         parts = self._started()
         self._forget(partition)
         claim = self._claim()
-        writer, offset = await parts.ownership.take(partition, claim, self._deadline_s())
+        deadline_s = self._deadline_s()
+        writer, offset = await parts.ownership.take(partition, claim, deadline_s)
+        leaders = parts.sender.leaders
+        await until(deadline_s, f"looking for topic {self._topic.name}", leaders.look)
+        self._check_same(leaders)
         self._open[partition] = _Open(writer, writer.epoch, offset)
         return writer.epoch
 
@@ -155,19 +172,20 @@ class KafkaStorage:
     async def append(self, batches: Sequence[Batch]) -> list[int]:
         """See `Storage.append`. All batches are of one partition and epoch.
 
-        FENCED: another node owns the partition, or this one opened it again. AWAY: not acknowledged in time.
-        After both, as after TOO_LARGE, nothing more is taken until the partition is opened again.
+        Waits until it is acknowledged; to give that up, cancel it and release the partition. FENCED: another
+        node owns the partition, or this one opened it again. AWAY: the log has lost what was acknowledged, or
+        refuses this node. After both, as after TOO_LARGE, nothing more is taken until the partition is opened
+        again.
         """
         parts = self._started()
         [(partition, epoch)] = {(partition, epoch) for partition, epoch, _ in batches}
         opened = self._opened(partition)
         if opened.epoch != epoch:
             raise StorageError(Failure.FENCED, f"{opened.writer.name}: epoch {epoch}, not {opened.epoch}")
-        due_s = self._deadline_s()
         ends: list[tuple[int, int]] = []
         """Of each batch: which of those that are written has its last record, and where in it."""
         divided = _divided(batches, self._topic.record_bytes, ends)
-        written = [opened.writer.add(records, due_s) for records in divided]
+        written = [opened.writer.add(records) for records in divided]
         parts.sender.ready(opened.writer)
         if len(written) == 1:
             offsets = [await written[0]]
@@ -187,7 +205,8 @@ class KafkaStorage:
             self._forget(partition)
         if parts is not None:
             parts.claims.cancel()
-            await asyncio.wait([parts.claims])
+            parts.looks.cancel()
+            await asyncio.wait([parts.claims, parts.looks])
             await parts.sender.close()
             await parts.cluster.close()
 
@@ -196,6 +215,8 @@ class KafkaStorage:
     def _started(self) -> _Parts:
         if self._parts is None:
             raise StorageError(Failure.CLOSED)
+        if self._failed is not None:
+            raise self._failed
         return self._parts
 
     def _opened(self, partition: int) -> _Open:
@@ -215,6 +236,38 @@ class KafkaStorage:
     def _claim(self) -> Claim:
         return self._owner._replace(wall_ms=int(time.time() * 1000))
 
+    def _check_same(self, leaders: Leaders) -> None:
+        """Raises `StorageError` (UNFIT) when the topic was deleted and made anew, and is done with it."""
+        if len(leaders.topic_ids) < 2:
+            return
+        if self._failed is None:
+            text = f"topic {self._topic.name} was deleted and made anew: what it had is gone"
+            self._failed = StorageError(Failure.UNFIT, text)
+            for opened in self._open.values():
+                opened.writer.end(Failure.UNFIT, text)
+            if self._on_failed is not None:
+                self._on_failed(self._failed)
+        raise self._failed
+
+    async def _look_again(self, cluster: Cluster, leaders: Leaders) -> None:
+        """A topic that is another one ends all; of one that is not as it has to be, it is told."""
+        told_s = float("-inf")
+        while self._failed is None:
+            await asyncio.sleep(LOOK_S)
+            deadline_s = self._deadline_s()
+            try:
+                metadata = await self._topic.place(cluster, deadline_s)
+                leaders.learn(metadata)
+                self._check_same(leaders)
+                await self._topic.check(cluster, metadata, deadline_s)
+            except StorageError as error:
+                now_s = asyncio.get_running_loop().time()
+                if now_s - told_s >= TOLD_AGAIN_S and self._failed is None:
+                    told_s = now_s
+                    self._log.error("the groups' topic is not as it has to be", reason=str(error))
+            else:
+                told_s = float("-inf")
+
     async def _claim_again(self, interval_s: float) -> None:
         """A writer that does not get its claim through has ended, and the next append says so."""
         while True:
@@ -222,7 +275,7 @@ class KafkaStorage:
             for opened in list(self._open.values()):
                 with contextlib.suppress(StorageError):
                     record = CLAIM_KEY, self._claim().encode()
-                    written = opened.writer.add([record], self._deadline_s())
+                    written = opened.writer.add([record])
                     self._started().sender.ready(opened.writer)
                     await written
 
@@ -236,6 +289,7 @@ class _Parts:
     ownership: Ownership
     replay: Replay
     claims: asyncio.Task[None]
+    looks: asyncio.Task[None]
 
 
 def _divided(

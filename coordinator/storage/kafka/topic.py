@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,8 +35,11 @@ SEGMENT_BYTES = 8 * 1024 * 1024
 """Of a topic that we make. What is in its newest segment is never compacted, and is replayed whole."""
 
 TOMBSTONES_MS = 86_400_000
-"""So long, at least, it is still to be read that something was removed: Kafka's default. Who was away for
-longer reads all anew (`security.REREAD_S`)."""
+"""So long, at least, it is still to be read that something was removed, and how a transaction ended: Kafka's
+default. Who was away for longer reads all anew (`security.REREAD_S`)."""
+
+TIMESTAMPS = "LogAppendTime"
+"""A node whose clock is wrong can go on writing."""
 
 _TOPIC, _BROKER = 2, 4
 """Resource types of DescribeConfigs."""
@@ -55,8 +57,8 @@ class KeptTopic(ABC):
     """When it is made."""
     record_bytes: int
     """The largest record's."""
-    more: ClassVar[Mapping[str, str]] = {}
-    """Settings of one that we make, besides those of all."""
+    removed_late: ClassVar[str]
+    """What happens where `delete.retention.ms` is too little."""
 
     @property
     def batch_bytes(self) -> int:
@@ -74,17 +76,27 @@ class KeptTopic(ABC):
     async def found(self, cluster: Cluster, deadline_s: float) -> ClusterMetadata:
         """Where it is, after it was checked; it is made when it is missing. Raises `StorageError`: UNFIT for
         one that cannot be used, with what to change."""
+        metadata = await self.place(cluster, deadline_s, make=True)
+        await self.check(cluster, metadata, deadline_s)
+        return metadata
+
+    async def place(self, cluster: Cluster, deadline_s: float, *, make: bool = False) -> ClusterMetadata:
+        """Where it is. `make`: if it is missing. Raises `StorageError`."""
         doing = f"looking for topic {self.name}"
-        metadata = await until(deadline_s, doing, lambda: self._metadata(cluster, deadline_s))
+        return await until(deadline_s, doing, lambda: self._metadata(cluster, deadline_s, make))
+
+    async def check(self, cluster: Cluster, metadata: ClusterMetadata, deadline_s: float) -> None:
+        """Raises `StorageError`: UNFIT for one that cannot be used, with what to change."""
         found = metadata.topics[self.name]
         if len(found.partitions) != self.partitions:
             count = len(found.partitions)
             self._refuse(f"has {count} partitions, and {self._other_partitions(count)}")
         configs = await until(
-            deadline_s, doing, lambda: self._configs(cluster, _TOPIC, self.name, deadline_s)
+            deadline_s,
+            f"looking at the settings of topic {self.name}",
+            lambda: self._configs(cluster, _TOPIC, self.name, deadline_s),
         )
         self._check(configs, min(len(part.replicas) for part in found.partitions))
-        return metadata
 
     async def broker_setting(self, cluster: Cluster, name: str, deadline_s: float) -> str | None:
         """A setting of any broker; None if this node may not know it. Raises `StorageError`."""
@@ -126,13 +138,23 @@ class KeptTopic(ABC):
             self._refuse(
                 f"has max.message.bytes={configs['max.message.bytes']}, less than {self._larger_records()}"
             )
+        if configs["message.timestamp.type"] != TIMESTAMPS:
+            self._refuse(
+                f"has message.timestamp.type={configs['message.timestamp.type']}, and takes nothing from a "
+                f"node whose clock is wrong: set it to {TIMESTAMPS}"
+            )
+        if int(configs["delete.retention.ms"]) < TOMBSTONES_MS:
+            self._refuse(
+                f"has delete.retention.ms={configs['delete.retention.ms']}, and {self.removed_late}: set it "
+                f"to {TOMBSTONES_MS}"
+            )
 
     # ---- asking ----
 
-    async def _metadata(self, cluster: Cluster, deadline_s: float) -> ClusterMetadata:
+    async def _metadata(self, cluster: Cluster, deadline_s: float, make: bool) -> ClusterMetadata:
         metadata = await cluster.metadata([self.name], deadline_s=deadline_s)
         found = metadata.topics[self.name]
-        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        if make and found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             await self._create(cluster, deadline_s)
             raise RetriableError("the topic was made and is not there yet")
         check(found.error_code, None, f"Describe on topic {self.name}")
@@ -145,9 +167,8 @@ class KeptTopic(ABC):
             "unclean.leader.election.enable": "false",
             "max.message.bytes": str(self.batch_bytes),
             "segment.bytes": str(SEGMENT_BYTES),
-            # A node whose clock is wrong can go on writing.
-            "message.timestamp.type": "LogAppendTime",
-            **self.more,
+            "message.timestamp.type": TIMESTAMPS,
+            "delete.retention.ms": str(TOMBSTONES_MS),
         }
         topic = CreateTopicsRequestCreatableTopic(
             self.name,
@@ -202,6 +223,7 @@ class GroupsTopic(KeptTopic):
     partitions: int
     replicas: int
     record_bytes: int
+    removed_late = "nodes that were away might miss how a transaction ended"
 
     def _other_partitions(self, count: int) -> str:
         return (
@@ -224,18 +246,10 @@ class SecurityTopic(KeptTopic):
     replicas: int
     record_bytes: int
     partitions = 1
-    more: ClassVar = {"delete.retention.ms": str(TOMBSTONES_MS)}
+    removed_late = "a node that was away might miss that a user was removed"
 
     def _other_partitions(self, count: int) -> str:
         return "needs one: name another cluster.security.topic"
 
     def _larger_records(self) -> str:
         return f"the largest change of users and ACLs: set it to {self.batch_bytes}"
-
-    def _check(self, configs: dict[str, str], replicas: int) -> None:
-        super()._check(configs, replicas)
-        if int(configs["delete.retention.ms"]) < TOMBSTONES_MS:
-            self._refuse(
-                f"has delete.retention.ms={configs['delete.retention.ms']}, and a node that was away might "
-                f"miss that a user was removed: set it to {TOMBSTONES_MS}"
-            )

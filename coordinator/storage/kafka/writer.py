@@ -8,6 +8,7 @@ log has already is acknowledged with the offset that it has. It has nothing twic
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections import deque
@@ -80,7 +81,7 @@ def uptime_s() -> float:
 @dataclass(slots=True, eq=False)
 class Append:
     """Records that go into one batch. `offset`: of the first, when they are in the log on all replicas in
-    sync. `due_s`: when they have to be, by the loop's clock."""
+    sync. `due_s`: when they have to be, by the loop's clock; infinite: they are sent until they are."""
 
     records: Sequence[Record]
     size_bytes: int
@@ -115,6 +116,8 @@ class Writer:
         self.ended: StorageError | None = None
         self.trouble = ""
         """What was the matter last."""
+        self._began: int | None = None
+        """The offset of the first record: all others come later."""
         self._sequence = 0
         self._waiting: deque[Append] = deque()
         self._batches: deque[Batch] = deque()
@@ -125,7 +128,7 @@ class Writer:
         self._not_before_s = 0.0
         self._backoff = Backoff(AGAIN_MS, AGAIN_MAX_MS, random.random)
 
-    def add(self, records: Sequence[Record], due_s: float) -> asyncio.Future[int]:
+    def add(self, records: Sequence[Record], due_s: float = math.inf) -> asyncio.Future[int]:
         """Something more to append: see `Append.offset`. Raises what the writer ended with."""
         if self.ended is not None:
             raise self.ended
@@ -140,11 +143,11 @@ class Writer:
         return not self._batches and not self._waiting
 
     @property
-    def due_s(self) -> float | None:
+    def due_s(self) -> float:
         """When the oldest append has to be acknowledged, by the loop's clock."""
         if self._batches:
             return self._batches[0].appends[0].due_s
-        return self._waiting[0].due_s if self._waiting else None
+        return self._waiting[0].due_s if self._waiting else math.inf
 
     def next(self, now_s: float) -> Batch | None:
         """What is to be sent now; it counts as under way."""
@@ -191,6 +194,11 @@ class Writer:
         self._back(batch)
         if self.ended is not None:
             return
+        if self._began is not None and base_offset <= self._began:
+            self.end(Failure.AWAY, f"what was acknowledged is gone: {base_offset} comes after {self._began}")
+            return
+        if self._began is None and self.is_first(batch):
+            self._began = base_offset
         self._batches.remove(batch)
         self._backoff.reset()
         self.known_s = uptime_s()
@@ -252,7 +260,7 @@ class Sender:
         """It has a batch more."""
         self._ready[writer] = None
         due_s = writer.due_s
-        if due_s is not None and (self._timer is None or due_s < self._timer.when()):
+        if due_s < math.inf and (self._timer is None or due_s < self._timer.when()):
             self._look_at(due_s)
         self.wake()
 
@@ -386,9 +394,9 @@ class Sender:
         self._timer = None
         now_s = asyncio.get_running_loop().time()
         for writer in self._ready:
-            if writer.due_s is not None and writer.due_s <= now_s:
+            if writer.due_s <= now_s:
                 writer.end(Failure.AWAY, f"not acknowledged in time, last: {writer.trouble or 'no answer'}")
-        due_s = [writer.due_s for writer in self._ready if writer.due_s is not None]
-        if due_s:
-            self._look_at(min(due_s))
+        due_s = min((writer.due_s for writer in self._ready), default=math.inf)
+        if due_s < math.inf:
+            self._look_at(due_s)
         self.wake()

@@ -168,9 +168,51 @@ def test_whatever_happens_it_comes_to_rest_with_everything_owned(
     assert counts(cluster) == {1: 4, 2: 4, 3: 4}
 
 
+def test_what_a_node_cannot_serve_moves_at_once_and_back_when_it_is_well() -> None:
+    nodes = Nodes()
+    before = nodes.turn([1, 2, 3])
+    mine = before.owned_by(2)
+
+    def turn(cluster: ClusterMap, *, unable: Iterable[int] = (), wary: bool = False) -> ClusterMap:
+        states = [
+            MemberState(info(one), cluster, dict.fromkeys(cluster.owned_by(one), 0)) for one in (1, 2, 3)
+        ]
+        states[1] = replace(states[1], unable=frozenset(unable), wary=wary)
+        return next_map(states, 1, PARTITIONS)
+
+    cut = turn(before, unable=sorted(mine)[:3])
+    assert cut.owned_by(2) == set(sorted(mine)[3:])
+    assert not cut.moving
+    assert turn(cut, wary=True).owners == cut.owners, "it is not trusted yet"
+    assert len(turn(cut).moving) + len(turn(cut).owned_by(2)) == 4
+    everybody = [
+        MemberState(info(one), before, dict.fromkeys(before.owned_by(one), 0), unable=mine)
+        for one in (1, 2, 3)
+    ]
+    assert next_map(everybody, 1, PARTITIONS).owners == before.owners, "nobody is better"
+
+
+def test_a_planned_move_to_a_node_that_is_wary_by_now_is_dropped() -> None:
+    nodes = Nodes()
+    nodes.turn([1, 2])
+    half = nodes.turn([1, 2, 3])
+    assert half.moving
+    states = [MemberState(info(one), half, dict.fromkeys(half.owned_by(one), 0)) for one in (1, 2, 3)]
+    states[2] = replace(states[2], wary=True)
+    after = next_map(states, 1, PARTITIONS)
+    assert (after.owners, after.moving) == (half.owners, {})
+
+
+def test_what_older_versions_tell_has_nothing_that_they_cannot_serve() -> None:
+    told = json.loads(MemberState(info(1), unable=frozenset({3}), wary=True).encode())
+    del told["unable"], told["wary"]
+    assert MemberState.decode(json.dumps(told).encode()) == MemberState(info(1))
+
+
 def test_what_a_member_tells_reads_back_as_it_was_written() -> None:
     known = Nodes().turn([1, 2])
     state = MemberState(info(1), known, {3: 70, 1: 0}, True, (Drain(2, True),), (Pin(0, 1),))
+    state = replace(state, unable=frozenset({4, 5}), wary=True)
     assert MemberState.decode(state.encode()) == state
     assert MemberState.decode(MemberState().encode()) == MemberState()
 

@@ -20,7 +20,14 @@ from ringleader.coordinator.cluster.node import ClusterNode
 from ringleader.coordinator.cluster.overview import wish
 from ringleader.coordinator.cluster.state import MemberState, Pin
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.security.acls import Operation, PatternType, Permission, ResourceType
+from ringleader.coordinator.security.acls import (
+    AllowAll,
+    Authorizer,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import SHA_512
 from ringleader.coordinator.serving import StartError
@@ -219,7 +226,7 @@ SECURED = {
 async def first_user(bootstrap: str) -> None:
     """As `ringleader users add --cluster` does."""
     async with Cluster(bootstrap) as cluster:
-        security = Security(TopicStore(cluster, Settings().cluster_security_topic, 1))
+        security = Security(TopicStore(cluster, Settings().cluster_security_topic, 1), AllowAll())
         try:
             await security.start()
             await security.users.change({"admin": {SHA_512.name: credential(SHA_512)}})
@@ -243,7 +250,7 @@ async def test_users_and_acls_made_at_one_node_count_at_all_and_are_there_after_
         await asked.set_scram_user("alice", "her own", hash_name="SHA-512")
     assert two.security is not None
     users, authorizer = two.security.users, two.security.authorizer
-    assert authorizer is not None
+    assert isinstance(authorizer, Authorizer)
     await until(lambda: "alice" in users.known())
 
     def joined() -> GroupMember:

@@ -11,8 +11,10 @@ from ringleader.coordinator.cluster import ownership as module
 from ringleader.coordinator.cluster.map import ClusterMap, NodeInfo
 from ringleader.coordinator.cluster.ownership import Ownership
 from ringleader.coordinator.config import Settings
-from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.runtime import GroupRuntime, moving
+from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Failure
+from ringleader.protocol.errors import ErrorCode
 from tests.support.cluster_nodes import Lines
 from tests.support.fenced_store import FencedLog, FencedStorage
 from tests.support.served import WAIT_S, until
@@ -27,6 +29,10 @@ class OneNode:
         self.node_id = node_id
         self.store = FencedStorage(log)
         self.settled = 0
+        self.silence_s = 0.0
+        """How long ago the nodes' group said that the map is the newest."""
+        self.told_s: float | None = None
+        """Or when that was."""
         self._changed = asyncio.Event()
         self.ownership: Ownership
         self.runtime = GroupRuntime(
@@ -36,7 +42,12 @@ class OneNode:
             log=lines.log,
             on_lost=lambda partition, error: self.ownership.lost(partition, error),
         )
-        self.ownership = Ownership(node_id, self.runtime, lines.log, self._on_settled)
+        self.ownership = Ownership(
+            node_id, self.runtime, lines.log, self._on_settled, self._map_silence_s, 2.0
+        )
+
+    def _map_silence_s(self) -> float:
+        return self.silence_s if self.told_s is None else asyncio.get_running_loop().time() - self.told_s
 
     def _on_settled(self) -> None:
         self.settled += 1
@@ -145,6 +156,73 @@ async def test_without_another_map_it_takes_back_what_it_lost(lines: Lines, monk
         one.ownership.prove()
         await one.until(lambda: one.store.opened == [1, 1])
         await one.has(1)
+
+
+async def test_nothing_is_taken_by_a_map_that_may_not_be_the_newest(lines: Lines) -> None:
+    async with node(lines) as one:
+        one.silence_s = 2.0
+        one.follow(1)
+        await until(lambda: bool(one.ownership._sleeping))
+        assert not one.store.opened
+        one.silence_s = 0.0
+        await one.has(1)
+
+
+async def test_who_was_fenced_takes_nothing_back_unless_the_map_was_confirmed_since(
+    lines: Lines, monkeypatch: Any
+) -> None:
+    """The nodes' group has ended its session, and it does not hear of that."""
+    monkeypatch.setattr(module, "FENCED_WAIT_S", 0.002)
+    async with node(lines) as one:
+        one.follow(1)
+        await one.has(1)
+        one.told_s = asyncio.get_running_loop().time()
+        one.store.fail_append[1] = Failure.FENCED
+        one.ownership.prove()
+        await until(lambda: bool(lines.of("shard lost")))
+        for _ in range(3):
+            await until(lambda: bool(one.ownership._sleeping))
+            await until(lambda: not one.ownership._sleeping)
+        assert one.store.opened == [1]
+        one.told_s = None
+        await one.has(1)
+
+
+async def test_what_the_store_does_not_give_is_late_and_what_is_being_read_is_not(lines: Lines) -> None:
+    async with node(lines) as one:
+        now_s = asyncio.get_running_loop().time
+        one.store.replays.clear()
+        one.follow(1)
+        await until(lambda: one.runtime.opened(1))
+        assert one.ownership.late(now_s() + 100, 5.0) == set()
+        one.store.fail_open = [Failure.AWAY] * 100
+        one.follow(1, 2)
+        await until(lambda: bool(lines.of("partition not taken over")))
+        assert one.ownership.late(now_s() + 4, 5.0) == set()
+        assert one.ownership.late(now_s() + 100, 5.0) == {2}
+        one.follow(1)
+        assert one.ownership.late(now_s() + 100, 5.0) == set()
+        one.store.fail_open.clear()
+        one.store.replays.set()
+        await one.has(1)
+
+
+async def test_who_waits_for_an_append_that_does_not_end_is_told_to_ask_the_next_owner(
+    lines: Lines, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(moving, "RELEASE_S", 0.01)
+    async with node(lines) as one:
+        one.follow(1)
+        await one.has(1)
+        one.store.hold(1)
+        waiting = Waiting()
+        one.runtime.list_groups(1, (), (), waiting)
+        await until(lambda: one.store.appends == {1: 1})
+        one.follow()
+        async with asyncio.timeout(WAIT_S):
+            assert await waiting.answered == ErrorCode.NOT_COORDINATOR
+        one.store.resume(1)
+        await one.has()
 
 
 async def test_a_proof_that_succeeds_changes_nothing(lines: Lines) -> None:

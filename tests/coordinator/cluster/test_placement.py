@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.cluster.map import NOBODY
-from ringleader.coordinator.cluster.placement import IMBALANCE, LOAD_SWAPS, MOVES_AT_A_TIME, place, step
+from ringleader.coordinator.cluster.placement import (
+    IMBALANCE,
+    LOAD_SWAPS,
+    MOVES_AT_A_TIME,
+    Unfit,
+    place,
+    step,
+)
 
 able_nodes = st.sets(st.integers(1, 6), min_size=1)
 owners_before = st.lists(st.sampled_from([NOBODY, 1, 2, 3, 4, 5, 6, 7]), min_size=1, max_size=60)
@@ -95,6 +102,33 @@ def test_pinned_partitions_are_where_they_were_pinned(
         if node in able and partition < len(goal):
             assert goal[partition] == node
     assert set(goal) <= able
+
+
+places = st.sets(st.tuples(st.integers(0, 59), st.integers(1, 7)), max_size=60)
+
+
+@given(owners_before, able_nodes, some_loads, places, st.sets(st.integers(1, 7)))
+def test_what_a_node_cannot_serve_is_with_one_that_can_if_there_is_one(
+    owners: list[int],
+    able: set[int],
+    loads: dict[int, float],
+    unable: set[tuple[int, int]],
+    wary: set[int],
+) -> None:
+    wary |= {node for _, node in unable}
+    goal = place(owners, able, loads, unfit=Unfit(unable, wary))
+    for partition, (before, after) in enumerate(zip(owners, goal, strict=True)):
+        fit = {node for node in able if (partition, node) not in unable}
+        assert after in (fit or able)
+        if before != after and after in wary:
+            assert not fit - wary, "somebody who is well could have had it"
+        if before in able and not fit:
+            assert after == before, "nobody is better"
+    assert place(goal, able, {}, unfit=Unfit(unable, wary | able)) == goal, "who is wary gets nothing"
+    at_once, _ = step(owners, goal, able, serving(owners), unable)
+    for partition, owner in enumerate(owners):
+        if (partition, owner) in unable:
+            assert at_once[partition] == goal[partition]
 
 
 def test_nobody_able_means_no_owner() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FileStore
 from ringleader.protocol import messages as kafka
@@ -23,7 +24,7 @@ LITTLE = 100.0
 @contextlib.asynccontextmanager
 async def relayed(directory: Path, **quotas: float | None) -> AsyncIterator[RelayNode]:
     """A node whose clients called `client` have these quotas, before a broker that has none."""
-    security = Security(FileStore(directory / "security.json"))
+    security = Security(FileStore(directory / "security.json"), AllowAll())
     await security.start()
     settings = Settings(data_dir=directory / "broker", listen="127.0.0.1:0")
     async with (

@@ -12,6 +12,7 @@ import pytest
 
 from ringleader.clients.admin import Admin
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.records import SECRET_KEY, secret_record
 from ringleader.coordinator.security.scram import SHA_512
@@ -32,6 +33,7 @@ CONFIGS = {
     "cleanup.policy": "compact",
     "max.message.bytes": "20000000",
     "unclean.leader.election.enable": "false",
+    "message.timestamp.type": "LogAppendTime",
 }
 FOLLOWED = "users, ACLs and quotas cannot be followed any more"
 
@@ -235,10 +237,10 @@ async def test_a_record_that_cannot_be_read_ends_nodes_and_lets_none_start(
 
 
 async def test_an_entry_that_is_no_user_ends_nodes_and_lets_none_start(stores: Stores) -> None:
-    follower = Security(await stores.made())
+    follower = Security(await stores.made(), AllowAll())
     await follower.start()
     writer = await stores.started()
-    good = Security(await stores.made())
+    good = Security(await stores.made(), AllowAll())
     await good.start()
     await good.users.change({ALICE: {SHA_512.name: credential(SHA_512)}})
     await until(lambda: set(follower.users.known()) == {ALICE})
@@ -247,7 +249,7 @@ async def test_an_entry_that_is_no_user_ends_nodes_and_lets_none_start(stores: S
     assert all("user 'bob' cannot be read" in str(one) for one in stores.failures)
     assert set(follower.users.known()) == {ALICE}
     with pytest.raises(DamagedError, match="user 'bob' cannot be read"):
-        await Security(await stores.made()).start()
+        await Security(await stores.made(), AllowAll()).start()
 
 
 async def test_a_topic_that_lost_its_records_ends_nodes(
@@ -300,6 +302,7 @@ async def test_too_much_is_refused(stores: Stores, monkeypatch: pytest.MonkeyPat
         (1, {"cleanup.policy": "delete"}, "set it to compact"),
         (1, {"unclean.leader.election.enable": "true"}, "may lose acknowledged records"),
         (1, {"max.message.bytes": "1000000"}, "less than the largest change of users and ACLs"),
+        (1, {"message.timestamp.type": "CreateTime"}, "clock is wrong: set it to LogAppendTime"),
         (1, {"delete.retention.ms": "1000"}, "might miss that a user was removed: set it to 86400000"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,6 +38,7 @@ class Log:
         self.taken: dict[int, list[tuple[int, bytes]]] = {}
         """By partition: sequence numbers and values."""
         self.broker = ScriptedBroker({0: self._produce, 3: self._metadata}, {**VERSIONS, 0: (3, 9)})
+        self.offset_of: Callable[[int], int] = lambda sequence: sequence
         self.requests = 0
         self.gate = asyncio.Event()
         self.gate.set()
@@ -73,7 +74,7 @@ class Log:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         if sequence == len(log):
             log += [(sequence + n, record.value or b"") for n, record in enumerate(batch.records())]
-        return 0, sequence
+        return 0, self.offset_of(sequence)
 
 
 @asynccontextmanager
@@ -117,6 +118,17 @@ async def test_what_comes_in_one_turn_is_one_request_and_what_waits_is_one_batch
         assert await asyncio.gather(*under_way) == list(range(1, 19))
         assert log.requests <= 2 + REQUESTS
         assert log.taken[0] == [(n, b"%d" % (n + 1)) for n in range(19)]
+
+
+async def test_a_log_that_begins_anew_acknowledges_nothing() -> None:
+    log = Log()
+    async with sending(log) as (sender, writers):
+        for value in (b"1", b"2"):
+            await append(sender, writers[0], value)
+        log.offset_of = lambda sequence: sequence - 2  # made anew, it takes what comes
+        failed = await failure(append(sender, writers[0], b"3"))
+        assert failed.failure is Failure.AWAY
+        assert "what was acknowledged is gone" in str(failed)
 
 
 @pytest.mark.parametrize(

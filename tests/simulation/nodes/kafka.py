@@ -39,6 +39,8 @@ _CONFIGS = {
     "min.insync.replicas": "1",
     "unclean.leader.election.enable": "false",
     "max.message.bytes": "100000000",
+    "message.timestamp.type": "LogAppendTime",
+    "delete.retention.ms": "86400000",
     "producer.id.expiration.ms": "86400000",
 }
 _FOR_NOW = (
@@ -136,10 +138,17 @@ class Partition:
 
 
 class Kafka:
-    """All brokers in one."""
+    """All brokers in one, but for the way to them."""
 
-    def __init__(self, world: NodesWorld, partitions: int) -> None:
+    def __init__(self, world: NodesWorld, partitions: int, brokers: int = 1) -> None:
         self.world = world
+        self.brokers = {
+            number: Broker(number, BROKER.host, 9091 + number) for number in range(1, brokers + 1)
+        }
+        self.leaders = [1 + number % brokers for number in range(partitions)]
+        """Of each partition the broker that leads it."""
+        self.coordinators = [1 + (number + 1) % brokers for number in range(partitions)]
+        """Of each partition's transactional id."""
         self.partitions = [Partition(number) for number in range(partitions)]
         self.ids: dict[str, tuple[int, int]] = {}
         """Transactional id -> producer id and epoch."""
@@ -152,6 +161,7 @@ class Kafka:
             kafka.ProduceRequest: self._produce,
             kafka.FetchRequest: self._fetch,
             kafka.ListOffsetsRequest: self._list_offsets,
+            kafka.ApiVersionsRequest: lambda _node, _request: kafka.ApiVersionsResponse(),
         }
 
     def answer(self, node: Node, request: Any) -> Any:
@@ -164,8 +174,11 @@ class Kafka:
 
     def metadata(self) -> ClusterMetadata:
         """Where everything is."""
-        places = tuple(PartitionMetadata(one.number, 1, 0, (1,), (1,)) for one in self.partitions)
-        return ClusterMetadata(1, {1: BROKER}, {TOPIC: TopicMetadata(TOPIC, bytes(16), False, places)})
+        places = tuple(
+            PartitionMetadata(number, leader, 0, (leader,), (leader,))
+            for number, leader in enumerate(self.leaders)
+        )
+        return ClusterMetadata(1, self.brokers, {TOPIC: TopicMetadata(TOPIC, bytes(16), False, places)})
 
     def _init_producer_id(self, node: Node, request: kafka.InitProducerIdRequest) -> Any:
         if self._unlucky(0.03):
@@ -181,7 +194,12 @@ class Kafka:
         return kafka.InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
 
     def _find_coordinator(self, node: Node, request: kafka.FindCoordinatorRequest) -> Any:
-        found = [kafka.FindCoordinatorResponseCoordinator(key, *BROKER) for key in request.coordinator_keys]
+        found = [
+            kafka.FindCoordinatorResponseCoordinator(
+                key, *self.brokers[self.coordinators[int(key.rpartition("-")[2])]]
+            )
+            for key in request.coordinator_keys
+        ]
         return kafka.FindCoordinatorResponse(coordinators=found)
 
     def _describe_producers(self, node: Node, request: kafka.DescribeProducersRequest) -> Any:
@@ -268,19 +286,21 @@ class Link:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._world = node.world
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[tuple[int, str], Connection] = {}
+        self.cut_from: set[int] = set()
+        """Brokers that it does not reach, either way."""
 
     async def close(self) -> None:
         """All connections."""
-        for purpose in list(self._connections):
-            self._lose(purpose)
+        for place in list(self._connections):
+            self._lose(place)
 
     def disconnect(self, node: Broker, purpose: str = "") -> None:
         """One of them."""
-        self._lose(purpose)
+        self._lose((node.node_id, purpose))
 
-    def _lose(self, purpose: str) -> None:
-        connection = self._connections.pop(purpose, None)
+    def _lose(self, place: tuple[int, str]) -> None:
+        connection = self._connections.pop(place, None)
         if connection is not None:
             connection.lose()
 
@@ -308,28 +328,37 @@ class Link:
         if request.message is kafka.MetadataRequest:
             return _metadata_response(world.kafka)
         message = request.build(request.message.MAX_VERSION)
-        connection = self._connections.setdefault(purpose, Connection())
+        broker = node.node_id if node is not None else world.rng.choice(self._reached())
+        place = broker, purpose
+        connection = self._connections.setdefault(place, Connection())
         answered: asyncio.Future[Any] = loop.create_future()
         connection.waiting[answered] = None
         timeout_s = min(
             (30_000 if request_timeout_ms is None else request_timeout_ms) / 1000,
             1e9 if deadline_s is None else deadline_s - loop.time(),
         )
-        self._go(connection, purpose, message, answered)
+        self._go(connection, place, message, answered)
         try:
             async with asyncio.timeout(timeout_s):
                 return await answered
         except TimeoutError:
-            self._lose(purpose)
+            self._lose(place)
             raise RequestTimedOutError("no answer in time") from None
         finally:
             connection.waiting.pop(answered, None)
 
-    def _go(self, connection: Connection, purpose: str, message: Any, answered: asyncio.Future[Any]) -> None:
+    def _reached(self) -> list[int]:
+        """Whom it would ask if it does not matter whom."""
+        brokers = self._world.kafka.brokers
+        return [number for number in brokers if number not in self.cut_from] or list(brokers)
+
+    def _go(
+        self, connection: Connection, place: tuple[int, str], message: Any, answered: asyncio.Future[Any]
+    ) -> None:
         world, node = self._world, self._node
         rng = world.rng
         fate = rng.random() if world.trouble else 0.5
-        if node.cut or fate < 0.004:
+        if node.cut or place[0] in self.cut_from or fate < 0.004:
             return  # lost; the peer is silent
         slow_s = rng.uniform(0.1, 3.0) if world.trouble and rng.random() < 0.02 else rng.uniform(0.0, 0.01)
         if fate > 0.997:
@@ -338,18 +367,24 @@ class Link:
         if slow_s < 5.0:  # else it has left this connection's order, as after a reconnect
             arrives_s = connection.arrival_s = max(connection.arrival_s, arrives_s)
         breaks = 0.004 < fate < 0.012
-        world.at(arrives_s, partial(self._arrive, connection, purpose, message, answered, breaks))
+        world.at(arrives_s, partial(self._arrive, connection, place, message, answered, breaks))
         if world.trouble and rng.random() < world.pause_chance:
             node.pause_soon()
 
     def _arrive(
-        self, connection: Connection, purpose: str, message: Any, answered: asyncio.Future[Any], breaks: bool
+        self,
+        connection: Connection,
+        place: tuple[int, str],
+        message: Any,
+        answered: asyncio.Future[Any],
+        breaks: bool,
     ) -> None:
         world, node = self._world, self._node
         answer = world.kafka.answer(node, message)
-        if breaks or node.cut:  # the answer is lost, its effect is there
-            if not node.cut and self._connections.get(purpose) is connection:
-                node.tell(partial(self._lose, purpose))
+        cut = node.cut or place[0] in self.cut_from
+        if breaks or cut:  # the answer is lost, its effect is there
+            if not cut and self._connections.get(place) is connection:
+                node.tell(partial(self._lose, place))
             return
         answers_s = max(connection.answer_s, world.time_s + world.rng.uniform(0.0, 0.01))
         connection.answer_s = answers_s
@@ -364,12 +399,12 @@ def _settle(answered: asyncio.Future[Any], answer: Any) -> None:
 def _metadata_response(cluster: Kafka) -> Any:
     partitions = [
         kafka.MetadataResponsePartition(
-            partition_index=one.number, leader_id=1, replica_nodes=[1], isr_nodes=[1]
+            partition_index=number, leader_id=leader, replica_nodes=[leader], isr_nodes=[leader]
         )
-        for one in cluster.partitions
+        for number, leader in enumerate(cluster.leaders)
     ]
     return kafka.MetadataResponse(
-        brokers=[kafka.MetadataResponseBroker(*BROKER)],
+        brokers=[kafka.MetadataResponseBroker(*broker) for broker in cluster.brokers.values()],
         controller_id=1,
         topics=[kafka.MetadataResponseTopic(name=TOPIC, partitions=partitions)],
     )

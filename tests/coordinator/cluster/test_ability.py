@@ -1,0 +1,86 @@
+"""What a node tells of what it cannot serve: soon, not too often, and with care when it is well again."""
+
+from __future__ import annotations
+
+import itertools
+
+from ringleader.coordinator.cluster.ability import (
+    AGAIN_MAX_S,
+    AGAIN_S,
+    CALM_MAX_S,
+    CALM_S,
+    REFUSED_S,
+    Ability,
+)
+
+NONE: frozenset[int] = frozenset()
+MINE = frozenset({1, 2, 3})
+AGAIN = "it can serve all partitions again"
+
+
+def look(
+    ability: Ability,
+    now_s: float,
+    *,
+    silent: frozenset[int] = NONE,
+    lost: frozenset[int] = NONE,
+    late: frozenset[int] = NONE,
+    wanted: frozenset[int] = MINE,
+) -> str:
+    return ability.look(now_s, wanted, wanted - late, silent | lost, lost, late)
+
+
+def test_a_short_silence_is_told_when_somebody_asks_and_is_no_reason_to_say_so() -> None:
+    ability = Ability()
+    assert look(ability, 0.0, silent=frozenset({1, 9})) == ""
+    assert (ability.unable, ability.wary) == (frozenset({1, 9}), False)
+    assert look(ability, 1.0) == ""
+    assert ability.unable == NONE
+
+
+def test_what_is_lost_is_said_at_once_and_again_less_and_less_often() -> None:
+    ability = Ability()
+    said_s = [now_s for now_s in range(150) if look(ability, float(now_s), lost=frozenset({1, 9}))]
+    gaps = [after - before for before, after in itertools.pairwise(said_s)]
+    assert (said_s[0], gaps) == (0, [AGAIN_S, 10, 20, 40, AGAIN_MAX_S])
+    assert look(ability, 150.0, lost=frozenset({1, 2})) == "it cannot serve 2 of its partitions"
+
+
+def test_what_others_own_is_no_reason_to_say_anything() -> None:
+    ability = Ability()
+    assert look(ability, 0.0, lost=frozenset({9})) == ""
+    assert (ability.unable, ability.wary) == (frozenset({9}), True)
+
+
+def test_who_was_in_trouble_is_wary_until_it_was_well_for_a_while_longer_each_time() -> None:
+    ability, now_s, waits = Ability(), 0.0, []
+    for _ in range(7):
+        assert look(ability, now_s, lost=frozenset({1}))
+        began_s = now_s
+        said = ""
+        while not said:
+            assert ability.wary
+            now_s += 1.0
+            said = look(ability, now_s)
+        assert (said, ability.wary) == (AGAIN, False)
+        waits.append(now_s - began_s)
+    assert waits == [CALM_S, 20, 40, 80, 160, CALM_MAX_S, CALM_MAX_S]
+    now_s += 2 * CALM_MAX_S
+    assert look(ability, now_s, lost=frozenset({1}))
+    assert look(ability, now_s + CALM_S - 1) == ""
+    assert look(ability, now_s + CALM_S) == AGAIN
+
+
+def test_what_could_not_be_taken_over_is_not_wanted_for_longer_each_time() -> None:
+    ability, now_s = Ability(), 0.0
+    for wait_s in (REFUSED_S, 2 * REFUSED_S):
+        assert look(ability, now_s, late=frozenset({2})) == "it cannot serve 1 of its partitions"
+        without = MINE - {2}
+        assert look(ability, now_s + wait_s - 1, wanted=without) == ""
+        assert ability.unable == {2}
+        now_s += wait_s
+        assert look(ability, now_s, wanted=without) == AGAIN
+        assert ability.unable == NONE
+    assert look(ability, now_s, late=frozenset({2}))
+    look(ability, now_s + 1)  # it has it after all
+    assert ability.unable == NONE

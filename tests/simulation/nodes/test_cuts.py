@@ -1,0 +1,47 @@
+"""One node does not reach one broker: what it owned is served elsewhere, and nobody fences in turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.nodes.cuts import BROKERS, CutWorld, cuts, simulate_cuts
+
+
+@pytest.mark.parametrize("seed", range(12), indirect=True)
+def test_whatever_link_is_cut_each_partition_is_served_again(seed: int) -> None:
+    assert simulate_cuts(seed, cuts).cuts
+
+
+@pytest.mark.parametrize("coordinates", [False, True])
+def test_a_cut_of_a_minute_moves_each_partition_once_and_back(seed: int, coordinates: bool) -> None:
+    """`coordinates`: the broker that cannot be reached has the nodes' group, so the node's session ends."""
+
+    def play(world: CutWorld) -> None:
+        world.group.broker = 1
+        node, broker = world.rng.choice(world.cut_nodes), 1 if coordinates else 2
+        had = [one for one in node.runtime.serving if world.kafka.leaders[one] == broker]
+        before = {one: world.claims(one) for one in world.partitions}
+        world.cut(node, broker, 60.0)
+        world.run(world.now_ms + 60_000)
+        for partition in world.partitions:
+            assert world.claims(partition) - before[partition] <= (2 if coordinates else 1)
+        assert not node.runtime.serving.intersection(had)
+
+    simulate_cuts(seed, play)
+
+
+def test_a_broker_that_dies_is_no_reason_to_move_anything(seed: int) -> None:
+    """Kafka has another leader for each partition after some seconds: whoever owned it goes on."""
+
+    def play(world: CutWorld) -> None:
+        world.group.broker = 1
+        broker = world.rng.randint(2, BROKERS)
+        before = [world.claims(one) for one in world.partitions]
+        for node in world.cut_nodes:
+            world.cut(node, broker, 1_000.0)
+        world.run(world.now_ms + 9_000)
+        world.move_leaders(broker)
+        world.run(world.now_ms + 20_000)
+        assert [world.claims(one) for one in world.partitions] == before
+
+    simulate_cuts(seed, play)
