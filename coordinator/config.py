@@ -218,6 +218,13 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
     log_format: Literal["console", "json"] = Field(
         "console", description="Log lines for people, or one JSON object each."
     )
+    debug_turn_ms: int = Field(
+        0,
+        ge=0,
+        le=INT32_MAX,
+        description="For finding faults: each turn of the event loop that takes more CPU time than this is a "
+        "warning with what ran. While it is on, all is slower. 0: off.",
+    )
     storage_sync: Literal["full", "off"] = Field(
         "full",
         description="`full`: a commit is acknowledged when it is on the disk. `off`: when the operating "
@@ -227,7 +234,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         30_000,
         ge=1_000,
         le=INT32_MAX,
-        description="A node whose disk does not answer in this time stops, with exit code 1.",
+        description="A node whose disk does not answer in this time stops, with exit code 1. Of several nodes: "
+        "after five sixths of this time, an append that the cluster does not acknowledge counts as late.",
     )
     shutdown_grace_ms: int = Field(
         5_000,
@@ -329,7 +337,11 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         description="Largest request on a connection on which none has come yet that could be read.",
     )
     max_connections: int = Field(
-        20_000, ge=1, le=INT32_MAX, description="Connections at a time; more are closed at once."
+        20_000,
+        ge=1,
+        le=INT32_MAX,
+        description="Connections at a time; more are closed at once, unless a client that has not "
+        "authenticated can make room.",
     )
     max_connections_per_ip: int = Field(
         INT32_MAX, ge=1, le=INT32_MAX, description="Connections at a time from one address."
@@ -369,15 +381,27 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         10_000,
         ge=100,
         le=600_000,
-        description="A TLS handshake that is not over in this time, waiting for its turn included, ends the "
-        "connection.",
+        description="In this time a client has to send its ClientHello, and then, from its turn on, to end "
+        "its TLS handshake; else the connection is closed.",
     )
     tls_max_handshakes: int = Field(
         100,
         ge=1,
         le=100_000,
-        description="TLS handshakes under way at a time; more wait. Who comes from another address than most "
-        "of them need not: the oldest one of that address ends.",
+        description="TLS handshakes that have their turn at a time; more wait, from the ClientHello on, one "
+        "address after the other. A turn lasts 250 ms at most: a client that takes longer goes on, but "
+        "others have their turn meanwhile.",
+    )
+    connections_unauthenticated_max_bytes: int = Field(
+        67_108_864,
+        ge=1_048_576,
+        le=INT64_MAX,
+        description="Memory that clients share who have yet to authenticate (listeners with SASL) or to end "
+        "their TLS handshake: 8 KiB for each, 64 KiB from a ClientHello on, and the requests that have "
+        "arrived. Above it some of them are closed, as they are before all others when "
+        "`queued.max.request.bytes`, `max.connections` or `max.connections.per.ip` is reached: those of the "
+        "address that holds most. A login takes less than 80 KiB for less than a second: the default is "
+        "enough for 800 at a time.",
     )
     socket_listen_backlog_size: int = Field(
         4_096,
@@ -389,10 +413,10 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         1_073_741_824,
         ge=1_048_576,
         le=INT64_MAX,
-        description="What all connections may hold: requests that have arrived or are being worked on "
-        "(counted by what they take in memory), and answers that the peer does not take. Above it the "
-        "connections that hold most are closed. Up to `connection.output.max.bytes` of each are not counted, "
-        "nor a parked request of up to 1 KiB.",
+        description="What all connections may hold: requests that have arrived or are being worked on, "
+        "answers that are being made (both counted by what they take in memory), and answers that the peer "
+        "does not take. Above it the connections that hold most are closed. Up to "
+        "`connection.output.max.bytes` of each are not counted, nor a parked request of up to 1 KiB.",
     )
     connection_input_max_bytes: int = Field(
         1_048_576,

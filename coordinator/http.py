@@ -26,6 +26,7 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_store_sync_seconds                   histogram: a transaction of the groups' store, synced
     ringleader_store_failures_total
     ringleader_shard_faults_total, ringleader_shard_reloads_total, ringleader_shards_serving
+    ringleader_shard_failed_requests_total
     ringleader_groups{state}, ringleader_members, ringleader_committed_partitions
     ringleader_rebalances_total{cause,outcome}
     ringleader_rebalance_seconds_total{phase}       join, leader, sync
@@ -35,6 +36,8 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_group_committed_partitions{group}    on request, of GROUPS_MAX groups at most, by name
     ringleader_groups_left_out                      groups beyond that
     process_...                                     of prometheus_client: CPU, memory, files
+
+One of several nodes has more: see `http_nodes`.
 """
 
 from __future__ import annotations
@@ -67,6 +70,7 @@ from ringleader.coordinator.config import Address
 from ringleader.coordinator.groups.shard import GroupFigures
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.http_access import HttpAccess
+from ringleader.coordinator.http_nodes import NodesFigures, families
 from ringleader.coordinator.http_server import (
     CERTIFIED,
     SAFE_HEADERS,
@@ -106,8 +110,8 @@ class Figures:
     transactions: int = 0
     records: int = 0
     syncs: tuple[list[int], float] = field(default_factory=lambda: Spread().copy())
-    failures: tuple[int, int, int] = (0, 0, 0)
-    """Failed appends, faults, reloads."""
+    failures: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Failed appends, faults, reloads, failed requests."""
     shards: int = 0
     states: Counter[str] = field(default_factory=Counter)
     members: int = 0
@@ -124,6 +128,7 @@ class Figures:
     """Connections that are, now."""
     logins: tuple[int, int] | None = None
     """Authentications that succeeded, and that failed."""
+    nodes: NodesFigures | None = None
 
 
 class NodeSide:
@@ -134,6 +139,8 @@ class NodeSide:
         self.server: Server | None = None
         self.runtime: GroupRuntime | None = None
         self.journal: JournalWriter | None = None
+        self.nodes: Callable[[], NodesFigures] | None = None
+        """Of one of several."""
         self.lags = Spread()
         self._loop = asyncio.get_running_loop()
         self._started_s = self._loop.time()
@@ -165,13 +172,20 @@ class NodeSide:
         found = Figures(self.ready, self._loop.time() - self._started_s, lags=self.lags.copy())
         if self.server is not None:
             self._of_server(found, self.server)
+        if self.nodes is not None:
+            found.nodes = self.nodes()
         if self.journal is not None:
             found.journal = self.journal.written, self.journal.lost
         runtime = self.runtime
         if runtime is None:
             return found
         counters, store = runtime.counters, runtime.store_figures()
-        found.failures = counters.failed_appends, counters.faults, counters.reloads
+        found.failures = (
+            counters.failed_appends,
+            counters.faults,
+            counters.reloads,
+            counters.failed_requests,
+        )
         found.transactions, found.records, found.syncs = store
         found.rebalances = dict(runtime.rebalances)
         found.phases_ms = dict(runtime.phases_ms)
@@ -351,6 +365,8 @@ class _Families(Collector):
         )
         _add(lag, [], found.lags)
         yield lag
+        if found.nodes is not None:
+            yield from families(found.nodes)
         if found.groups is not None:
             yield from self._of_named(found.groups, found.left_out)
 
@@ -391,7 +407,7 @@ class _Families(Collector):
 
     @staticmethod
     def _of_store(found: Figures) -> Iterator[Metric]:
-        appends, faults, reloads = found.failures
+        appends, faults, reloads, requests = found.failures
         yield CounterMetricFamily(
             "ringleader_store_transactions", "Transactions of the groups' store", found.transactions
         )
@@ -403,6 +419,11 @@ class _Families(Collector):
         yield syncs
         yield CounterMetricFamily("ringleader_store_failures", "Transactions that failed", appends)
         yield CounterMetricFamily("ringleader_shard_faults", "Exceptions in a group's machine", faults)
+        yield CounterMetricFamily(
+            "ringleader_shard_failed_requests",
+            "Exceptions in a group's machine that changed nothing",
+            requests,
+        )
         yield CounterMetricFamily("ringleader_shard_reloads", "Shards that were loaded again", reloads)
         yield GaugeMetricFamily("ringleader_shards_serving", "Shards that serve here", found.shards)
 

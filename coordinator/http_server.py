@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
+import re
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,6 +35,9 @@ ACCEPT_AGAIN_S = 0.5
 """After the operating system had no socket for one more."""
 TOKEN_MIN_CHARS = 16
 TOKEN_MAX_CHARS = 1_024
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]+))(?::\d{1,5})?")
+"""Of RFC 9110: an IPv6 address in brackets, or a name or an IPv4 address; and a port."""
 
 CERTIFIED = "ringleader.certified"
 """In a scope: who asks has shown a certificate that is trusted."""
@@ -98,12 +102,17 @@ def is_loopback(host: str) -> bool:
 def asks_for(headers: Headers, names: frozenset[str]) -> bool:
     """Whether a request is for one of these host names, or for an address: a page from elsewhere could have
     let its own name point here, but addresses cannot be pointed elsewhere."""
-    host = headers.get("host", "").lower()
-    name = host[1:].split("]")[0] if host.startswith("[") else host.rsplit(":", 1)[0]
+    found = _HOST.fullmatch(headers.get("host", "").lower())
+    if found is None:
+        return False
+    bracketed, name = found.groups()
     try:
-        ipaddress.ip_address(name)
+        if bracketed is not None:
+            ipaddress.IPv6Address(bracketed)
+        else:
+            ipaddress.IPv4Address(name)
     except ValueError:
-        return name in names
+        return name is not None and name in names
     return True
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.data_dir import claim
 from ringleader.coordinator.groups import journal_record
-from ringleader.coordinator.identity import Identity, IdentityError, make_directory
+from ringleader.coordinator.identity import Identity, IdentityError
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.runtime import offsets_topic
 from ringleader.coordinator.runtime.groups import GroupRuntime
@@ -24,7 +25,7 @@ from ringleader.coordinator.storage.base import Storage, StorageError
 from ringleader.coordinator.storage.lock import DirectoryLock
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.topics import DamagedError, Topics
-from ringleader.coordinator.topics.log import CATALOG_FILE
+from ringleader.coordinator.topics.log import CATALOG_FILE, PRODUCER_IDS_FILE
 from ringleader.protocol.errors import KafkaError, MalformedError
 
 GROUPS_FILE = "groups.db"
@@ -80,7 +81,7 @@ class Node(ServingNode):
         if isinstance(self._storage, SqliteStorage):
             self.offsets = OffsetsTopic(settings.offsets_topic_num_partitions, self._storage, wall_ms)
             self.runtime.observe(self.offsets.durable)
-        self.security = Security(
+        self.security: Security = Security(
             FileStore(settings.data_dir / SECURITY_FILE, self._stop_serving),
             authorizer_of(settings),
             quotas_of(settings),
@@ -103,7 +104,7 @@ class Node(ServingNode):
         """Take possession of the data directory, replay it, listen."""
         settings = self.settings
         self._measure(self.server, self.runtime, self.journal)
-        make_directory(settings.data_dir)
+        claim(settings.data_dir, self.log)
         self._lock.acquire()
         identity = Identity.find(settings.data_dir, self._stores)
         await self.runtime.start()
@@ -124,7 +125,8 @@ class Node(ServingNode):
         self.transactions = self._transaction_runtime(topics)
         await self.transactions.start()
         await self.security.start()
-        identity.keep([*self._stores, f"{TOPICS_DIRECTORY}/{CATALOG_FILE}", SECURITY_FILE])
+        of_topics = (f"{TOPICS_DIRECTORY}/{name}" for name in (CATALOG_FILE, PRODUCER_IDS_FILE))
+        identity.keep([*self._stores, *of_topics, SECURITY_FILE])
         for name, partitions in settings.topic:
             info = self.topics.describe(name)
             if info is None:
@@ -146,6 +148,7 @@ class Node(ServingNode):
             transactions=self.transactions,
             now_ms=self._now_ms,
             wall_ms=self._wall_ms,
+            authorizer=self.security.authorizer,
             security=self.security,
             audit=Audit(self.log, self._now_ms, self._wall_ms, self.journal.add),
         )
@@ -185,6 +188,7 @@ class Node(ServingNode):
             log=self.log,
             storage_timeout_ms=settings.storage_timeout_ms,
             on_failed=self._stop_serving,
+            run_queue=self.runtime.run_queue,
         )
 
     async def _stop(self) -> None:

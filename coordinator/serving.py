@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ringleader.coordinator.config import OAUTHBEARER, Settings
 from ringleader.coordinator.logs import Log, get_log
-from ringleader.coordinator.security.acls import Authorizer
+from ringleader.coordinator.security.acls import AllowAll, Authority, Authorizer
 from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.security.quotas import ClientQuotas, Windows
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.start_warnings import warn
 
 if TYPE_CHECKING:
     from ringleader.coordinator.http import HttpEndpoint
     from ringleader.coordinator.runtime.groups import GroupRuntime
     from ringleader.coordinator.runtime.journal import JournalWriter
+    from ringleader.coordinator.security.directory import Security
     from ringleader.coordinator.security.jwks import Keys
     from ringleader.coordinator.server.server import Server
 
@@ -33,10 +35,10 @@ class StartError(OSError):
     file raises need not know it."""
 
 
-def authorizer_of(settings: Settings) -> Authorizer | None:
-    """With no ACL yet; None: everybody may do everything."""
+def authorizer_of(settings: Settings) -> Authority:
+    """With no ACL yet."""
     if settings.authorizer == "none":
-        return None
+        return AllowAll()
     return Authorizer(
         filter(None, map(str.strip, settings.super_users.split(";"))),
         allow_everyone_if_no_acl_found=settings.allow_everyone_if_no_acl_found,
@@ -71,6 +73,8 @@ class ServingNode(ABC):
         self._failed = asyncio.Event()
         self._started = False
         self._keys: list[Keys] = []
+        self.security: Security | None = None
+        """Users, ACLs and quotas; set at the start, or before."""
         self.http: HttpEndpoint | None = None
         """Health and metrics, with `http.listen`."""
 
@@ -178,6 +182,8 @@ class ServingNode(ABC):
                 protocol=str(one.security_protocol),
                 **more,
             )
+        assert self.security is not None
+        warn(self.settings, server, self.security, self.log)
 
     # ---- certificates ----
 

@@ -212,8 +212,36 @@ _Bucket = dict[str, list[AclBinding]]
 """Those of one pattern, by principal."""
 
 
+class AllowAll:
+    """In place of an `Authorizer` where there is none: everybody may do everything."""
+
+    is_open: Final = True
+
+    def authorize(
+        self, principal: Principal, host: str, operation: Operation, kind: ResourceType, name: str
+    ) -> bool:
+        """See `Authorizer`."""
+        return True
+
+    def authorize_by_resource_type(
+        self, principal: Principal, host: str, operation: Operation, kind: ResourceType
+    ) -> bool:
+        """See `Authorizer`."""
+        return True
+
+    def authorized_operations(self, principal: Principal, host: str, kind: ResourceType, name: str) -> int:
+        """See `Authorizer`."""
+        return sum(1 << operation for operation in SUPPORTED[kind])
+
+    def observe(self, observer: Callable[[], None]) -> None:
+        """See `Authorizer`; nothing ever changes."""
+
+
 class Authorizer:
     """Decides by the ACLs that it has. All in memory; keeping them is somebody else's business."""
+
+    is_open: Final = False
+    """Whether everybody may do everything."""
 
     def __init__(
         self, super_users: Iterable[str] = (), *, allow_everyone_if_no_acl_found: bool = False
@@ -264,6 +292,10 @@ class Authorizer:
     def observe(self, observer: Callable[[], None]) -> None:
         """`observer` is called after each change."""
         self._observers.append(observer)
+
+    def all(self) -> Iterator[AclBinding]:
+        """Every ACL."""
+        return iter(self._acls)
 
     def matching(self, wanted: AclFilter) -> list[AclBinding]:
         """The ACLs that a filter means, by resource."""
@@ -364,6 +396,10 @@ class Authorizer:
             ):
                 return True
         return False
+
+
+Authority = Authorizer | AllowAll
+"""A node has one of these. None would be nobody to ask."""
 
 
 # ---- as they are kept ----

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ringleader.coordinator.security.acls import Authorizer, from_key
+from functools import partial
+
+from ringleader.coordinator.security.acls import AllowAll, Authority, Authorizer, from_key
 from ringleader.coordinator.security.quotas import ClientQuotas
 from ringleader.coordinator.security.store import Changed, SecurityStore
 from ringleader.coordinator.security.users import Users
@@ -14,13 +16,12 @@ class Security:
     def __init__(
         self,
         store: SecurityStore,
-        authorizer: Authorizer | None = None,
+        authorizer: Authority,
         quotas: ClientQuotas | None = None,
     ) -> None:
         self.store = store
         self.users = Users(store)
         self.authorizer = authorizer
-        """None: everybody may everything."""
         self.quotas = ClientQuotas() if quotas is None else quotas
 
     async def start(self) -> None:
@@ -32,16 +33,17 @@ class Security:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise self.store.damaged("a quota") from None
         self.store.observe("quotas", self.quotas.apply)
-        if self.authorizer is None:
+        authorizer = self.authorizer
+        if isinstance(authorizer, AllowAll):
             return
         try:
             acls = [from_key(key) for key in self.store.entries("acls")]
         except (ValueError, KeyError, TypeError):
             raise self.store.damaged("an ACL") from None
-        self.authorizer.apply(acls)
-        self.store.observe("acls", self._follow_acls)
+        authorizer.apply(acls)
+        self.store.observe("acls", partial(_follow_acls, authorizer))
 
-    def _follow_acls(self, changed: Changed) -> None:
-        assert self.authorizer is not None
-        gone = {key for key, value in changed.items() if value is None}
-        self.authorizer.apply(map(from_key, changed.keys() - gone), map(from_key, gone))
+
+def _follow_acls(authorizer: Authorizer, changed: Changed) -> None:
+    gone = {key for key, value in changed.items() if value is None}
+    authorizer.apply(map(from_key, changed.keys() - gone), map(from_key, gone))

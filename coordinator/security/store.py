@@ -22,8 +22,6 @@ FORMAT = 1
 SECRET_BYTES = 32
 MAX_BYTES = 16 * 1024 * 1024
 """Of all entries together, as JSON."""
-OWNER_ONLY = 0o600
-"""Who may read the file: it has what passwords can be guessed from."""
 
 Section = Literal["users", "acls", "quotas"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
@@ -179,7 +177,7 @@ class FileStore(SecurityStore):
         document: dict[str, Any] = {"format": FORMAT, "secret": self.secret.hex()}
         for section in SECTIONS:
             document[section] = merged(self._sections[section], changed.get(section, {}))
-        write_whole(self._path, json.dumps(document, indent=0).encode(), mode=OWNER_ONLY)
+        write_whole(self._path, json.dumps(document, indent=0).encode())
 
 
 def merged(entries: Mapping[str, Any], changed: Changed) -> dict[str, Any]:

@@ -14,6 +14,10 @@ Message = Any
 """A request or response class of `ringleader.protocol.messages`."""
 
 
+HELD_ENTRY_BYTES = 200
+"""What an entry of a request or an answer takes in memory while it is worked on, besides what is in it."""
+
+
 class NoAnswer:
     """The type of `NO_ANSWER`."""
 
@@ -36,6 +40,9 @@ class Answerable(Protocol):
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
         """The response of the call this connection waits for."""
 
+    def call_takes(self, call: Call) -> None:
+        """The `answer_bytes` of the call have changed."""
+
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """The whole response frame, in pieces, of the call this connection waits for."""
 
@@ -52,6 +59,7 @@ class Call:
     """
 
     __slots__ = (
+        "answer_bytes",
         "api_key",
         "api_version",
         "client_host",
@@ -84,6 +92,8 @@ class Call:
         """What was asked: a refusal takes the form of it."""
         self.done = False
         """Answered, closed, or its connection is gone: nothing that is answered now goes anywhere."""
+        self.answer_bytes = 0
+        """What the answer takes in memory while it is made; see `takes`."""
         self.on_closed: Callable[[], object] | None = None
         """Set by whoever parks the call: called once when the peer goes away (or the server closes the
         connection) before the answer."""
@@ -92,6 +102,14 @@ class Call:
     def principal(self) -> str:
         """Who asks, as text: one object for each principal, as groups keep it for each of their members."""
         return intern(str(self.connection.principal))
+
+    def takes(self, more_bytes: int) -> None:
+        """The answer that is being made takes so many more bytes of memory, or fewer: they are counted
+        against `queued.max.request.bytes` until it is on its way. Where there is no room for them
+        connections are closed; if this one is, the call is `done`."""
+        self.answer_bytes += more_bytes
+        if not self.done:
+            self.connection.call_takes(self)
 
     def answer(self, response: Message | NoAnswer | None) -> None:
         """Answer a parked call. None closes the connection without an answer. Ignored when `done`."""

@@ -23,7 +23,7 @@ from ringleader.protocol.messages import (
 
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
-    from ringleader.coordinator.security.acls import Authorizer
+    from ringleader.coordinator.security.acls import Authority
     from ringleader.coordinator.server.handlers import TopicDirectory
 
 API_KEY = OffsetCommitRequest.API_KEY
@@ -125,9 +125,7 @@ class PlainCommit(Call):
 class CommitCache:
     """What is remembered of plain commits, for all connections of a server."""
 
-    def __init__(
-        self, runtime: GroupRuntime, topics: TopicDirectory, authorizer: Authorizer | None = None
-    ) -> None:
+    def __init__(self, runtime: GroupRuntime, topics: TopicDirectory, authorizer: Authority) -> None:
         self._authorizer = authorizer
         self._runtime = runtime
         self._topics = topics
@@ -143,7 +141,7 @@ class CommitCache:
         plan = self._known[version].get(frame[8:at] + frame[at + 8 :]) if at > 8 else None
         if plan is None:
             return None
-        if self._authorizer is not None and not self._may(connection, host, plan):
+        if not self._authorizer.is_open and not self._may(connection, host, plan):
             return None
         info = self._topics.describe(plan.topic)
         if info is None or plan.partition >= info.partitions:
@@ -151,8 +149,10 @@ class CommitCache:
         call = PlainCommit(connection, API_KEY, version, correlation_id, plan.client_id, host)
         call.plan = plan
         runtime, number = self._runtime, plan.shard_partition
+        shard = runtime.shards[number]
+        changes = shard.changes
         try:
-            taken = runtime.shards[number].commit_one(
+            taken = shard.commit_one(
                 plan.group_id,
                 plan.generation,
                 plan.member_id,
@@ -165,7 +165,7 @@ class CommitCache:
                 now_ms,
             )
         except Exception:
-            runtime.fault(number, "OffsetCommit", plan.group_id, call)
+            runtime.failed(number, shard, changes, "OffsetCommit", plan.group_id, call)
             return call
         if not taken:
             return None
@@ -176,7 +176,6 @@ class CommitCache:
     def _may(self, connection: Answerable, host: str, plan: Plan) -> bool:
         """Asked for each commit: what is remembered is another's request, perhaps. The authorizer remembers
         its verdicts."""
-        assert self._authorizer is not None
         may, who, address = self._authorizer.authorize, connection.principal, host[1:]
         return may(who, address, Operation.READ, ResourceType.GROUP, plan.group_id) and may(
             who, address, Operation.READ, ResourceType.TOPIC, plan.topic

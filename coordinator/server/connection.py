@@ -18,6 +18,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ringleader.coordinator.groups.shard import NOT_YET
+from ringleader.coordinator.run_queue import TURN_S
 from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.commits import API_KEY as COMMIT_KEY
@@ -25,15 +26,14 @@ from ringleader.coordinator.server.heartbeats import API_KEY as HEARTBEAT_KEY
 from ringleader.coordinator.server.heartbeats import MAX_VERSION as HEARTBEAT_MAX_VERSION
 from ringleader.coordinator.server.heartbeats import PACK as HEARTBEAT_PACK
 from ringleader.coordinator.server.peers import guess_protocol, java_address
-from ringleader.coordinator.server.run_queue import TURN_S
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY, decode_request_header
 from ringleader.protocol.messages import FetchResponse
 
 if TYPE_CHECKING:
+    from ringleader.coordinator.run_queue import Slices
     from ringleader.coordinator.security.listeners import Listener
     from ringleader.coordinator.server.routes import Route
-    from ringleader.coordinator.server.run_queue import Slices
     from ringleader.coordinator.server.sasl import Login
     from ringleader.coordinator.server.server import Server
     from ringleader.coordinator.server.throttle import Account
@@ -84,6 +84,7 @@ class Connection(asyncio.Protocol):
     """See the module. `Server` makes one for each accepted socket."""
 
     __slots__ = (
+        "_aborted",
         "_blocked",
         "_by_partition",
         "_client_id",
@@ -92,6 +93,7 @@ class Connection(asyncio.Protocol):
         "_header",
         "_heartbeats",
         "_identified",
+        "_making",
         "_max_input",
         "_more",
         "_muted",
@@ -154,6 +156,8 @@ class Connection(asyncio.Protocol):
         """What the server counts for this connection against `queued.max.request.bytes`."""
         self._working = 0
         """Of these, for the parked request."""
+        self._making = 0
+        """Of these, for the answer to it, as far as it is made."""
         self._untaken = 0
         """Of these, answers that the peer does not take."""
         self.moved_ms = server.now_ms()
@@ -168,6 +172,8 @@ class Connection(asyncio.Protocol):
         self.companion: Companion | None = None
         """What handlers keep for this connection."""
         self.closing = False
+        self._aborted = False
+        """What its peer has not taken is not kept."""
         self._blocked = False
         """The peer does not take its answers."""
         self._resting = False
@@ -284,8 +290,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The peer does not take its answers: as in Kafka, it is not read from until it does."""
         self._blocked = True
-        self._untaken = self._transport.get_write_buffer_size()
-        self._weigh()
+        self._written()
         self._set_reading()
 
     def resume_writing(self) -> None:
@@ -324,7 +329,7 @@ class Connection(asyncio.Protocol):
 
     def _weigh(self) -> None:
         """Tell the server what this connection holds. Closes one, perhaps this, if all hold too much."""
-        held = len(self._more) + len(self._data) + self._working + self._untaken
+        held = len(self._more) + len(self._data) + self._working + self._making + self._untaken
         self._server.hold(held - self.held_bytes, self, held)
 
     def _run(self, data: bytes, position: int, now: int) -> None:
@@ -506,6 +511,11 @@ class Connection(asyncio.Protocol):
         self._set_reading()
 
     def _unmute(self) -> None:
+        account = self.account
+        more_ms = 0 if account is None else account.rests_ms()
+        if more_ms:
+            self._muted = asyncio.get_running_loop().call_later(more_ms / 1000, self._unmute)
+            return
         self._muted = None
         self._resting = False
         self.moved_ms = self._now_ms()
@@ -536,7 +546,7 @@ class Connection(asyncio.Protocol):
             try:
                 taken = self._server.commits.take(self, self.host, frame, version, correlation_id, now)
             except Exception:
-                self._server.log.exception("handler failed", **self._who(route.name))
+                self._server.failures.tell("handler failed", **self._who(route.name))
                 return f"{route.name} failed"
             if taken is not None:
                 self.parked = taken
@@ -562,7 +572,7 @@ class Connection(asyncio.Protocol):
                 response = self._first_slice(route, call, response)
         except Exception:
             call.done = True
-            self._server.log.exception("handler failed", **self._who(route.name))
+            self._server.failures.tell("handler failed", **self._who(route.name))
             return f"{route.name} failed"
         if response is None:
             if not call.done:
@@ -599,7 +609,7 @@ class Connection(asyncio.Protocol):
             if stop.value is not None:
                 call.answer(stop.value)
         except Exception:
-            self._server.log.exception("handler failed", **self._who(route.name))
+            self._server.failures.tell("handler failed", **self._who(route.name))
             call.close("failed")
 
     def _read_header(self, frame: bytes, flexible: bool) -> tuple[str | None, int]:
@@ -630,7 +640,7 @@ class Connection(asyncio.Protocol):
             body = next(pieces)
             more = next(pieces, None)
         except Exception:
-            self._server.log.exception("answer cannot be encoded", **self._who(route.name))
+            self._server.failures.tell("answer cannot be encoded", **self._who(route.name))
             return f"{route.name} failed"
         if more is None:
             out.append(route.head(version, call.correlation_id, len(body)))
@@ -642,38 +652,47 @@ class Connection(asyncio.Protocol):
             if out:
                 self._flush(out)
             self.parked = call
-            self._server.run_queue.add(self._long_answer(route, call, [body, more], pieces))
+            self._server.run_queue.first(self._long_answer(route, call, [body, more], pieces))
         return ""
 
     def _long_answer(self, route: Route, call: Call, done: list[bytes], pieces: Iterator[bytes]) -> Slices:
         """Encode the rest of an answer in slices; until it leaves, the connection waits."""
         try:
+            call.answer_bytes += sum(map(len, done))
             for piece in pieces:
                 done.append(piece)
+                call.answer_bytes += len(piece)
+                self.call_takes(call)
                 yield
                 if self.parked is not call:
                     return
+            head = route.head(call.api_version, call.correlation_id, sum(map(len, done)))
         except Exception:
-            self._server.log.exception("answer cannot be encoded", **self._who(route.name))
+            self._server.failures.tell("answer cannot be encoded", **self._who(route.name))
             self._unpark()
             self.close(f"{route.name} failed")
             return
         if self.parked is call:
             self._unpark()
-            self._flush([route.head(call.api_version, call.correlation_id, sum(map(len, done))), *done])
+            for piece in (head, *done):  # not joined, which would take as much memory again
+                self._transport.write(piece)
+            self._written()
             self._go_on()
 
     def _flush(self, out: list[bytes]) -> None:
         self._unsent = 0
         self._transport.write(b"".join(out))
         out.clear()
-        if self._blocked:
+        self._written()
+
+    def _written(self) -> None:
+        if self._blocked and not self._aborted:
             self._untaken = self._transport.get_write_buffer_size()
             self._weigh()
 
     def _unpark(self) -> None:
         self.parked = None
-        self._working = 0
+        self._working = self._making = 0
         self.moved_ms = self._server.swept_ms
 
     def call_answered(self, call: Call, response: Message | NoAnswer) -> None:
@@ -684,12 +703,15 @@ class Connection(asyncio.Protocol):
         account = self.account
         if account is not None:
             account.enter()
+        working = self._working
         self._unpark()
         if self._waits is not None:
             self._waits[call.api_key].add(self._now_ms() - self._since_ms)
         if response is not NO_ANSWER or account is not None:
             out: list[bytes] = []
             reason = self._encode(self._routes[call.api_key], call, response, out)
+            if self.parked is call:  # it is a long answer: all that it is made of stays until it is whole
+                self._working, self._making = working, call.answer_bytes
             if out:
                 self._flush(out)
             if reason:
@@ -699,6 +721,12 @@ class Connection(asyncio.Protocol):
             account.leave()
         if self._data or self._more or self.held_bytes or not self._reading:
             self._go_on()
+
+    def call_takes(self, call: Call) -> None:
+        """See `Answerable`."""
+        if self.parked is call:
+            self._making = call.answer_bytes
+            self._weigh()
 
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
@@ -730,6 +758,10 @@ class Connection(asyncio.Protocol):
 
     # ---- closing ----
 
+    def give_way(self) -> None:
+        """See `Stranger`."""
+        self.abort()
+
     def _who(self, api: str = "") -> dict[str, str]:
         who = {"peer": self.peer}
         if self._client_id is not None:
@@ -749,7 +781,10 @@ class Connection(asyncio.Protocol):
 
     def abort(self, reason: str = "") -> None:
         """Close without waiting for the peer to take its answers. One log line if there is a `reason`."""
-        if reason:
+        if self._aborted:
+            return
+        self._aborted = True
+        if reason and not self.closing:
             self._server.log.warning("connection closed", reason=reason, **self._who())
         self._untaken = 0
         self._end()

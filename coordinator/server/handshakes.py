@@ -1,9 +1,10 @@
 """TLS before a connection begins: handshakes under way, bounded in time and number.
 
-A handshake costs a thousand times what a heartbeat does, and whoever reaches the port may begin one. So only
-so many are under way at a time, and the others wait for their turn, in the order in which they came; but who
-comes from elsewhere than most of them is not kept waiting by these. What fails is told in the log, seldom
-enough that nobody fills it.
+A handshake costs a thousand times what a heartbeat does, and anybody who reaches the port may begin one. So a
+peer that has sent no ClientHello costs a socket alone. From the ClientHello on it waits for its turn, one
+address after the other; only so many have their turn at a time, and a turn is short: a peer that keeps us
+waiting goes on with its handshake, but keeps nobody else waiting. Failures are logged, seldom enough that
+nobody fills the log.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,13 +25,18 @@ from ringleader.coordinator.security.principal import ANONYMOUS, Principal
 from ringleader.coordinator.security.tls import Tls
 from ringleader.coordinator.server.arriving import NO_DELAY, Delay
 from ringleader.coordinator.server.connection import Connection
+from ringleader.coordinator.server.hello import hello
 from ringleader.coordinator.server.sasl import SaslConnection
+from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES
 
 if TYPE_CHECKING:
     from ringleader.coordinator.server.server import Server
 
 SHUTDOWN_TIMEOUT_S = 5.0
 """So long a peer has to say goodbye when a connection is closed."""
+TURN_S = 0.25
+"""The longest turn of a handshake: on most networks it is over in less. After it others have theirs while
+this one waits for its peer, so that peers that never answer keep the next one waiting for a moment only."""
 LOG_INTERVAL_S = 5.0
 """One line tells of a failure; those within this time after it are counted in one more."""
 ACCEPTED_PER_TURN = 100
@@ -81,6 +87,13 @@ class Arrival:
     task: asyncio.Task[None] | None = None
     begun: bool = False
     """From then on the socket is the event loop's."""
+    turn: asyncio.TimerHandle | None = None
+    """While it has its turn: when that ends at the latest."""
+
+    def give_way(self) -> None:
+        """See `Stranger`."""
+        assert self.task is not None
+        self.task.cancel()
 
 
 class TlsListener:
@@ -153,10 +166,10 @@ class Handshakes:
         self._tasks: set[asyncio.Task[None]] = set()
         """One for each that is not over."""
         self._per_address: Counter[str] = Counter()
-        self._under_way: dict[str, dict[Arrival, None]] = {}
-        """By address, oldest first."""
         self._busy = 0
-        self._waiting: dict[Arrival, asyncio.Future[None]] = {}
+        """How many have their turn."""
+        self._waiting: dict[str, deque[tuple[Arrival, asyncio.Future[None]]]] = {}
+        """For their turn: by address, the next one first."""
         self._untold = 0
         self._quiet: asyncio.TimerHandle | None = None
 
@@ -194,6 +207,7 @@ class Handshakes:
         arrival.task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(arrival.task)
         arrival.task.add_done_callback(partial(self._ended, arrival))
+        self.server.strangers.enter(arrival, CONNECTION_BYTES)
 
     def _ended(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -201,6 +215,7 @@ class Handshakes:
         if not self._per_address[arrival.address]:
             del self._per_address[arrival.address]
         self._over(arrival)
+        self.server.strangers.leave(arrival)
         if not arrival.begun:
             arrival.said.socket.close()
 
@@ -212,12 +227,16 @@ class Handshakes:
             await self._work(arrival)
 
     async def _work(self, arrival: Arrival) -> None:
+        late = "no ClientHello in time"
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._turn(arrival)
+                await hello(arrival.said.socket)
+            late = "not over in time"
+            await self._turn(arrival)
+            async with asyncio.timeout(self._timeout_s):
                 await self._shake(arrival)
         except TimeoutError:
-            self._tell(arrival, "not over in time (tls.handshake.timeout.ms)")
+            self._tell(arrival, f"{late} (tls.handshake.timeout.ms)")
         except ssl.SSLError as error:
             self._tell(arrival, _reason(error))
         except OSError:
@@ -228,14 +247,10 @@ class Handshakes:
 
     async def _turn(self, arrival: Arrival) -> None:
         """Wait until this one may begin."""
-        if self._busy < self._most or self._give_way(arrival.address):
-            self._begin(arrival)
-            return
-        turn = self._waiting[arrival] = asyncio.get_running_loop().create_future()
-        try:
-            await turn
-        finally:
-            self._waiting.pop(arrival, None)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(arrival.address, deque()).append((arrival, turn))
+        self._next()
+        await turn
 
     async def _shake(self, arrival: Arrival) -> None:
         come_in = arrival.listener
@@ -251,39 +266,27 @@ class Handshakes:
 
     def _begin(self, arrival: Arrival) -> None:
         self._busy += 1
-        self._under_way.setdefault(arrival.address, {})[arrival] = None
-
-    def _give_way(self, address: str) -> bool:
-        """End the oldest one of the address that most come from, if `address` has clearly fewer."""
-        most = max(self._under_way.values(), key=len)
-        if len(most) <= len(self._under_way.get(address, ())) + 1:
-            return False
-        oldest = next(iter(most))
-        self._tell(oldest, "ended for somebody from another address (tls.max.handshakes)")
-        self._leave(oldest)
-        assert oldest.task is not None
-        oldest.task.cancel()
-        return True
+        arrival.turn = asyncio.get_running_loop().call_later(TURN_S, self._over, arrival)
+        self.server.strangers.enter(arrival, HANDSHAKE_BYTES)
 
     def _over(self, arrival: Arrival) -> None:
-        """Its place, if it has one, is the next one's."""
-        if self._leave(arrival) and self._waiting:
-            following = next(iter(self._waiting))
-            self._begin(following)
-            turn = self._waiting.pop(following)
-            if not turn.done():
-                turn.set_result(None)
+        """Its turn, if it has it, is the next one's."""
+        if arrival.turn is not None:
+            arrival.turn.cancel()
+            arrival.turn = None
+            self._busy -= 1
+            self._next()
 
-    def _leave(self, arrival: Arrival) -> bool:
-        """Whether it had a place."""
-        same = self._under_way.get(arrival.address, {})
-        if arrival not in same:
-            return False
-        del same[arrival]
-        if not same:
-            del self._under_way[arrival.address]
-        self._busy -= 1
-        return True
+    def _next(self) -> None:
+        while self._waiting and self._busy < self._most:
+            address = next(iter(self._waiting))
+            arrivals = self._waiting.pop(address)
+            arrival, turn = arrivals.popleft()
+            if arrivals:
+                self._waiting[address] = arrivals  # behind those of all others
+            if not turn.done():
+                self._begin(arrival)
+                turn.set_result(None)
 
     # ---- log ----
 

@@ -18,7 +18,7 @@ from ringleader.protocol.messages import HeartbeatRequest
 
 if TYPE_CHECKING:
     from ringleader.coordinator.runtime import GroupRuntime
-    from ringleader.coordinator.security.acls import Authorizer
+    from ringleader.coordinator.security.acls import Authority
     from ringleader.coordinator.server.connection import Connection
 
 API_KEY = HeartbeatRequest.API_KEY
@@ -64,14 +64,13 @@ class HeartbeatCache:
     remembers those that its principal was allowed: to look one up needs no other check then, and all of them
     are forgotten when an ACL changes."""
 
-    def __init__(self, runtime: GroupRuntime, authorizer: Authorizer | None = None) -> None:
-        self.known = _empty() if authorizer is None else NOTHING
+    def __init__(self, runtime: GroupRuntime, authorizer: Authority) -> None:
+        self.known = _empty() if authorizer.is_open else NOTHING
         """What a new connection knows."""
         self._authorizer = authorizer
         self._own: dict[Connection, Known] = {}
         self._remembered = 0
-        if authorizer is not None:
-            authorizer.observe(self._forget)
+        authorizer.observe(self._forget)
         self._partition_of = runtime.partition_of
         self._decoders: tuple[Decoder, ...] = tuple(
             decoder(HeartbeatRequest, version) for version in range(MAX_VERSION + 1)
@@ -86,7 +85,7 @@ class HeartbeatCache:
         instance_id, generation = request.group_instance_id, request.generation_id
         heartbeat = (self._partition_of(group_id), group_id, generation, member_id, instance_id)
         known = self.known
-        if self._authorizer is not None:
+        if not self._authorizer.is_open:
             if not self._authorizer.authorize(
                 connection.principal, connection.host[1:], Operation.READ, ResourceType.GROUP, group_id
             ):

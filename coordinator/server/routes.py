@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringleader.coordinator.security.rights import rights_of
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Handler
 from ringleader.protocol.codec import Decoder, PiecesEncoder, decoder, pieces_encoder
 from ringleader.protocol.frames import API_VERSIONS_KEY, request_class, response_class
@@ -105,10 +107,10 @@ class Route:
 
     def held_bytes(self, frame_bytes: int) -> int:
         """The most that a request takes in memory while it is worked on: the frame, what was cut out of it,
-        and up to 200 bytes for each entry, of which the least is 3 bytes on the wire."""
+        and up to `HELD_ENTRY_BYTES` for each entry, of which the least is 3 bytes on the wire."""
         if self.api_key in OPAQUE_KEYS:
             return 2 * frame_bytes
-        return min(64 * frame_bytes, 2 * frame_bytes + 200 * self.budget // ELEMENT_EFFORT)
+        return min(64 * frame_bytes, 2 * frame_bytes + HELD_ENTRY_BYTES * self.budget // ELEMENT_EFFORT)
 
 
 def max_frame_bytes(api_key: int, settings: Settings) -> int:
@@ -124,10 +126,12 @@ def max_frame_bytes(api_key: int, settings: Settings) -> int:
 
 
 def build_routes(handlers: dict[int, Handler], settings: Settings) -> dict[int, Route]:
-    """A route for each handler, at the versions that the message classes declare."""
+    """A route for each handler, at the versions that the message classes declare. Raises `UnnamedApiError`
+    for a handler of an API of which the table of rights says nothing."""
     routes = {}
     effort = settings.request_max_elements * ELEMENT_EFFORT
     for api_key, handler in handlers.items():
+        rights_of(api_key)
         request = request_class(api_key)
         assert request is not None, f"no message for API {api_key}"
         versions = request.MAX_VERSION + 1

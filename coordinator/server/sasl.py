@@ -26,6 +26,7 @@ from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.peers import guess_protocol
 from ringleader.coordinator.server.slow_steps import SlowSteps
+from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY
@@ -149,6 +150,8 @@ class SaslConnection(Connection):
         super().connection_made(transport)
         if not self.closing:
             self._begin()
+            tls = self.listener.security_protocol.tls
+            self._server.strangers.enter(self, HANDSHAKE_BYTES if tls else CONNECTION_BYTES)
 
     def _begin(self) -> None:
         timeout_ms = self._login.settings.sasl_authentication_timeout_ms
@@ -369,6 +372,7 @@ class SaslConnection(Connection):
             login.deadline.cancel()
             login.deadline = None
         login.sasl.succeeded += 1
+        self._server.strangers.leave(self)
         return limit_ms
 
     # ---- answers ----

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.clock import Clock, monotonic_ms
-from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.logs import Failures, Log, get_log
 from ringleader.coordinator.measures import Spread
 from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.security.quotas import Windows
@@ -21,8 +21,8 @@ from ringleader.coordinator.server.handlers import Handler, TopicDirectory
 from ringleader.coordinator.server.handshakes import Handshakes, TlsListener
 from ringleader.coordinator.server.heartbeats import HeartbeatCache
 from ringleader.coordinator.server.routes import Route, build_routes
-from ringleader.coordinator.server.run_queue import RunQueue
 from ringleader.coordinator.server.sasl import Sasl, SaslConnection
+from ringleader.coordinator.server.strangers import Strangers
 from ringleader.coordinator.server.throttle import Throttle
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.frames import API_VERSIONS_KEY
@@ -31,7 +31,7 @@ from ringleader.protocol.wire import INT32_MAX
 if TYPE_CHECKING:
     from ringleader.coordinator.config import Settings
     from ringleader.coordinator.runtime import GroupRuntime
-    from ringleader.coordinator.security.acls import Authorizer
+    from ringleader.coordinator.security.acls import Authority
     from ringleader.coordinator.security.quotas import ClientQuotas
 
 SWEEPS_PER_IDLE_TIME = 8
@@ -53,17 +53,18 @@ class Server:
         *,
         now_ms: Clock = monotonic_ms,
         log: Log | None = None,
-        authorizer: Authorizer | None = None,
+        authorizer: Authority,
         quotas: ClientQuotas | None = None,
     ) -> None:
         self.limits = settings
         self.now_ms = now_ms
         self.log = log or get_log()
+        self.failures = Failures(self.log, now_ms)
         self.runtime = runtime
         self.heartbeats = HeartbeatCache(runtime, authorizer)
         self._authorizer = authorizer
         self.commits: CommitCache
-        self.run_queue = RunQueue()
+        self.run_queue = runtime.run_queue
         self.routes: dict[int, Route] = {}
         self.connections: set[Connection] = set()
         self.sasl: Sasl | None = None
@@ -88,6 +89,8 @@ class Server:
         """As bound."""
         self.settings_of: dict[str, Settings] = {}
         """As each listener has them, by its name."""
+        self.strangers = Strangers(settings.connections_unauthenticated_max_bytes, now_ms, self.log)
+        """Peers that have not proved who they are, on listeners that ask for it."""
         self.handshakes = Handshakes(self)
         self.tls: dict[str, Tls] = {}
         """By listener that speaks it."""
@@ -209,31 +212,33 @@ class Server:
     # ---- what connections ask ----
 
     def refusal(self, address: str) -> str:
-        """Why one connection more from this address is too many, or ""."""
+        """Why one connection more from this address is too many, or "". A peer that has not authenticated
+        makes room for it, if there is any."""
         if len(self.connections) + len(self.handshakes) >= self.limits.max_connections:
-            return "too many connections (max.connections)"
-        if (
-            self._per_address.get(address, 0) + self.handshakes.from_address(address)
-            >= self.limits.max_connections_per_ip
-        ):
-            return "too many connections from this address (max.connections.per.ip)"
+            return self._full("too many connections (max.connections)")
+        at = self._per_address.get(address, 0) + self.handshakes.from_address(address)
+        if at >= self.limits.max_connections_per_ip:
+            return self._full("too many connections from this address (max.connections.per.ip)", address)
         return ""
+
+    def _full(self, reason: str, address: str | None = None) -> str:
+        return "" if self.strangers.make_room(reason, address) else reason
 
     def joined(self, connection: Connection) -> str:
         """A connection was made. Returns why it must go again, or ""."""
+        refusal = ""
+        if not connection.listener.security_protocol.tls:  # which was asked before its handshake
+            refusal = self.refusal(connection.address)
         self.connections.add(connection)
         self._empty.clear()
         self._per_address[connection.address] += 1
-        if len(self.connections) > self.limits.max_connections:
-            return "too many connections (max.connections)"
-        if self._per_address[connection.address] > self.limits.max_connections_per_ip:
-            return "too many connections from this address (max.connections.per.ip)"
-        return ""
+        return refusal
 
     def left(self, connection: Connection) -> None:
         """A connection is gone."""
         self.connections.discard(connection)
         self.heartbeats.left(connection)
+        self.strangers.leave(connection)
         self._per_address[connection.address] -= 1
         if not self._per_address[connection.address]:
             del self._per_address[connection.address]
@@ -251,12 +256,15 @@ class Server:
 
     def hold(self, more: int, connection: Connection, held: int) -> None:
         """A connection holds `more` bytes than before, `held` altogether. When all hold too much, those that
-        hold most are closed: not who happens to go above the bound."""
+        hold most are closed: not who happens to go above the bound, and first those that have not logged
+        in."""
         self.held_bytes += more
         connection.held_bytes = held
+        self.strangers.weigh(connection, held)
         limit = self.limits.queued_max_request_bytes
         while more > 0 and self.held_bytes > limit:
-            most = max(self.connections, key=lambda one: one.held_bytes)
+            strangers = [one for one in self.connections if one.held_bytes and self.strangers.has(one)]
+            most = max(strangers or self.connections, key=lambda one: one.held_bytes)
             most.abort(
                 f"holds {most.held_bytes:,} bytes, the most of {self.held_bytes:,} "
                 f"(queued.max.request.bytes is {limit:,})"

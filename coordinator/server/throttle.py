@@ -63,7 +63,10 @@ class Throttle:
         self.fetched_s = (windows.samples - 1) * windows.window_ms / 1000
         """What an answer to a Fetch may have at once, in seconds of its quota: more could never be sent."""
         self.request_most_ms = windows.window_ms
-        """As in Kafka, the longest throttle for request_percentage."""
+        """As in Kafka, the longest throttle for request_percentage that a client is told."""
+        self.rests_most_ms = windows.samples * windows.window_ms
+        """For so long a connection rests at most while its user is beyond request_percentage: then nothing of
+        what was used before counts, but what its other connections have used since may."""
 
     def unknown(self, connection: Connection) -> Account:
         """Of a connection whose user or client id is not known yet."""
@@ -89,7 +92,15 @@ class Account:
     answers: all that happens between `enter` and `leave`.
     """
 
-    __slots__ = ("_began_s", "_connection", "_request_bytes", "_throttle", "over", "sensors")
+    __slots__ = (
+        "_began_s",
+        "_connection",
+        "_request_bytes",
+        "_rests_since_ms",
+        "_throttle",
+        "over",
+        "sensors",
+    )
 
     def __init__(self, throttle: Throttle, connection: Connection) -> None:
         self._throttle = throttle
@@ -99,6 +110,7 @@ class Account:
         """No short ways now: what is asked next is to be answered with a throttle time, perhaps."""
         self._request_bytes = 0
         self._began_s = 0.0
+        self._rests_since_ms: int | None = None
 
     # ---- time ----
 
@@ -186,6 +198,22 @@ class Account:
             return 0
         self._spend(rate, now_ms)
         return min(rate.throttle_ms(now_ms), self._throttle.request_most_ms)
+
+    def rests_ms(self) -> int:
+        """How much longer a connection whose throttle is over has to rest, since the rate of all those with
+        which it shares request_percentage is still above; 0: not at all. Kafka ends the throttle then, and a
+        user with many connections has a request of each in every window; but there are many threads."""
+        rate = self.sensors.request
+        now_ms = self._throttle.now_ms()
+        more_ms = 0 if rate is None else min(rate.throttle_ms(now_ms), self._throttle.request_most_ms)
+        since_ms = self._rests_since_ms
+        if since_ms is None:
+            since_ms = self._rests_since_ms = now_ms
+        more_ms = min(more_ms, since_ms + self._throttle.rests_most_ms - now_ms)
+        if more_ms <= 0:
+            self._rests_since_ms = None
+            return 0
+        return more_ms
 
     def _produced_ms(self, now_ms: int) -> int:
         rate = self.sensors.produce

@@ -219,11 +219,21 @@ def _page_arguments(ui: str | None, files: Mapping[str, Path | None]) -> list[st
 
 
 def _run(settings: Settings, page: list[str] | None) -> int:
+    if settings.debug_turn_ms:
+        return _run_watched(settings, page)
     try:
         import uvloop
     except ImportError:
         return asyncio.run(_serve(settings, page))
     return uvloop.run(_serve(settings, page))
+
+
+def _run_watched(settings: Settings, page: list[str] | None) -> int:
+    from ringleader.coordinator.turn_watch import TurnWatch, warn
+
+    watch = TurnWatch(settings.debug_turn_ms, warn)
+    with watch, asyncio.Runner(loop_factory=watch.new_loop) as runner:
+        return runner.run(_serve(settings, page))
 
 
 def _node(settings: Settings) -> ServingNode:

@@ -50,6 +50,7 @@ class _OnCluster(NamedTuple):
         """What goes wrong ends the command with one sentence."""
         from ringleader.clients.connection.cluster import Cluster
         from ringleader.clients.errors import ClientError
+        from ringleader.coordinator.security.acls import AllowAll
         from ringleader.coordinator.security.directory import Security
         from ringleader.coordinator.storage.base import StorageError
         from ringleader.coordinator.storage.kafka import TopicStore
@@ -62,7 +63,7 @@ class _OnCluster(NamedTuple):
         async def done() -> T:
             async with Cluster(self.bootstrap, tls=access.tls, sasl=access.sasl) as cluster:
                 await cluster.ready(TIMEOUT_S)
-                security = Security(TopicStore(cluster, self.topic, self.replicas))
+                security = Security(TopicStore(cluster, self.topic, self.replicas), AllowAll())
                 try:
                     await security.start()
                     return await work(security)
@@ -325,7 +326,9 @@ def _check_name(user: str) -> None:
 
 
 def _add_here(directory: Path, user: str, password: str, hashes: list[str], iterations: int) -> None:
+    from ringleader.coordinator.data_dir import OWNER_ONLY
     from ringleader.coordinator.identity import Identity, make_directory
+    from ringleader.coordinator.security.acls import AllowAll
     from ringleader.coordinator.security.directory import Security
     from ringleader.coordinator.security.store import FILE, FileStore
     from ringleader.coordinator.storage.base import StorageError
@@ -334,12 +337,12 @@ def _add_here(directory: Path, user: str, password: str, hashes: list[str], iter
 
     lock = DirectoryLock(directory)
     try:
-        make_directory(directory)
+        make_directory(directory, OWNER_ONLY)
         lock.acquire()
         Identity.find(directory, ())
 
         async def added() -> None:
-            security = Security(FileStore(directory / FILE))
+            security = Security(FileStore(directory / FILE), AllowAll())
             await security.start()
             await _add(security, user, password, hashes, iterations)
 

@@ -82,6 +82,7 @@ def test_the_password_may_come_by_standard_input(daemon: Daemon, admin: list[str
     as_bob = tmp_path / "bob.properties"
     as_bob.write_text(ADMIN.replace("admin", "bob").replace("open sesame", "b\u00f6b's own"))
     assert run_here(None, "topics", "list", "--command-config", str(as_bob), *admin[:2]).code == 0
+    assert run_here(None, "users", "remove", "bob", *admin).code == 0
 
 
 def test_who_may_not_log_in_may_not_ask(daemon: Daemon) -> None:

@@ -134,8 +134,29 @@ def _say(node: Node, data: bytes) -> bytes:
             found += some
 
 
+FORGED = [
+    (host, 421)
+    for host in (
+        "[::1].evil.example",
+        "[::1]evil.example:80",
+        "[::1",
+        "[]",
+        "[127.0.0.1]",
+        "[::1%evil.example]",
+        "127.0.0.1.evil.example",
+        "127.0.0.1:80:80",
+        "127.0.0.1:evil.example",
+        "evil.example:127.0.0.1",
+        "evil.example@127.0.0.1",
+        "::1",
+        "localhost:",
+    )
+]
+
+
 @pytest.mark.parametrize(
-    ("host", "status"), [("localhost:1", 200), ("[::1]", 200), ("10.0.0.1", 200), ("evil.example", 421)]
+    ("host", "status"),
+    [("localhost:1", 200), ("[::1]", 200), ("10.0.0.1", 200), ("evil.example", 421), *FORGED],
 )
 async def test_on_loopback_a_foreign_name_is_refused(tmp_path: Path, host: str, status: int) -> None:
     async with Node(settings(tmp_path, http_listen="127.0.0.1:0")) as node:

@@ -110,11 +110,10 @@ class Reader:
         """A daemon. One that was there has been stopped, for it has the port."""
         self._stop_daemon()
         given = SHOWN.sub(r"\1:0", command)
-        daemon = self._start(
-            [bash(), "-c", f"exec {given}"],
-            RINGLEADER_LISTEN="127.0.0.1:0",
-            RINGLEADER_GROUP_INITIAL_REBALANCE_DELAY_MS="0",
-        )
+        more = {"RINGLEADER_GROUP_INITIAL_REBALANCE_DELAY_MS": "0"}
+        if "--listeners" not in command:
+            more["RINGLEADER_LISTEN"] = "127.0.0.1:0"
+        daemon = self._start([bash(), "-c", f"exec {given}"], **more)
         self._daemon = daemon
         assert daemon.until(lambda: bool(daemon.lines)), daemon.output()
         host, _, port = daemon.lines[0].rpartition(":")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,17 +23,26 @@ from ringleader.coordinator.runtime.transactions import STORE_PARTITIONS
 from ringleader.coordinator.storage.sqlite import SqliteStorage
 from ringleader.coordinator.transactions.records import decode_key, decode_value, encode_value
 from ringleader.coordinator.transactions.states import State
+from ringleader.protocol import messages as m
+from ringleader.protocol.errors import ErrorCode
+from tests.coordinator.server.test_transactions import Talk
 from tests.support.daemon import Daemon
 from tests.support.mover import GROUP, QUICK, WAIT_S, consumer, producer
+from tests.support.served import connected
 
 ROOT = Path(__file__).parents[2]
+MANY = 5_000
+"""Partitions of one commit: more than one turn of the daemon's loop takes."""
+ROUNDS = 4
 
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """A daemon with a topic to read and a topic to write."""
     node = Daemon(
-        tmp_path, topics=["in:2", "out:2"], options=["--group-initial-rebalance-delay-ms", "0"]
+        tmp_path,
+        topics=["in:2", "out:2", f"many:{MANY}"],
+        options=["--group-initial-rebalance-delay-ms", "0"],
     ).start()
     try:
         yield node
@@ -194,6 +204,42 @@ async def decide(path: Path, state: State) -> None:
             )
             await storage.append([(partition, EPOCH, [(key, decided)])])
     await storage.close()
+
+
+def test_a_long_commit_that_its_end_overtakes_is_whole_or_refused_after_kill_9(
+    daemon: Daemon, seed: int
+) -> None:
+    asyncio.run(end_during_commits(daemon, random.Random(seed)))
+
+
+async def end_during_commits(daemon: Daemon, chance: random.Random) -> None:
+    acknowledged = -1
+    for number in range(ROUNDS):
+        async with connected("127.0.0.1", daemon.port) as one, connected("127.0.0.1", daemon.port) as other:
+            talk = Talk(other)
+            who = await talk.began("long")
+            assert await talk.add_group(who, "long", name="long") == 0
+            entries = [m.TxnOffsetCommitRequestPartition(index, number, -1, "") for index in range(MANY)]
+            topics = [m.TxnOffsetCommitRequestTopic("many", entries)]
+            request = m.TxnOffsetCommitRequest("long", "long", *who, topics=topics)
+            one.send(request, 3)
+            await asyncio.sleep(chance.choice((0, chance.uniform(0, 0.1), 1)))
+            assert await talk.end(who, name="long") == 0
+            _, answer = await one.receive(m.TxnOffsetCommitRequest, 3)
+        daemon.restart()
+        codes = {entry.error_code for topic in answer.topics for entry in topic.partitions}
+        if codes == {0}:
+            acknowledged = number
+        else:
+            assert codes < {ErrorCode.INVALID_TXN_STATE, ErrorCode.CONCURRENT_TRANSACTIONS}
+        async with connected("127.0.0.1", daemon.port) as one:
+            await Talk(one).began("long")  # what was decided before the kill is done
+            wanted = [m.OffsetFetchRequestTopic("many", list(range(MANY)))]
+            found = await one.call(m.OffsetFetchRequest("long", wanted, require_stable=True), 7)
+            [topic] = found.topics
+            assert {(entry.error_code, entry.committed_offset) for entry in topic.partitions} == {
+                (0, acknowledged)
+            }
 
 
 def test_an_open_transaction_of_a_killed_client_is_aborted_by_the_next_one(daemon: Daemon) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import SHA_512
 from ringleader.coordinator.security.store import FILE
@@ -56,7 +57,7 @@ async def test_all_goes_over_with_the_secret_and_once(
         async with topic(cluster) as again:
             assert again.secret == ours.secret
             assert again.entries("users") == ours.sections["users"]
-            security = Security(again)
+            security = Security(again, AllowAll())
             security.users.load()
             assert security.users.credential("user1", SHA_512) == credential(SHA_512)
 

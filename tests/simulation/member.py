@@ -19,6 +19,7 @@ from ringleader.protocol.messages import (
     SyncGroupRequestAssignment,
 )
 from tests.simulation.requests import TOPICS, commit_request
+from tests.support.extremes import extremes_of
 
 if TYPE_CHECKING:
     from tests.simulation.world import Call, World
@@ -300,7 +301,7 @@ class Worker:
                 offsets.append((*place, self.world.checks.fresh_offset(), metadata))
         request = commit_request(self.group, self.generation, self.member_id, offsets, self.instance_id)
         if self.commit_version <= 4 and rng.random() < 0.2:
-            request.retention_time_ms = rng.choice([5_000, 86_400_000])
+            request.retention_time_ms = rng.choice([5_000, 86_400_000, *extremes_of("int64", 5_000)])
             if self.world.keep_offsets:
                 request.retention_time_ms = -1
         self._send(request, self.commit_version, lambda response: None)

@@ -9,8 +9,8 @@ from ringleader.coordinator import deadlines
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.rebalance import Rebalances
-from ringleader.coordinator.groups.unix_time import UnixTime
 from ringleader.coordinator.machine import Outgoing
+from ringleader.coordinator.unix_time import UnixTime
 
 _TARGETS: tuple[tuple[type, str], ...] = (
     (Outgoing, "emit"),

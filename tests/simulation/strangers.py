@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from ringleader.protocol.messages import (
@@ -10,9 +11,11 @@ from ringleader.protocol.messages import (
     JoinGroupRequestProtocol,
     LeaveGroupRequest,
     LeaveGroupRequestMemberIdentity,
+    OffsetCommitRequest,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from ringleader.protocol.wire import INT64_MAX
 from tests.simulation.requests import (
     TOPICS,
     Delete,
@@ -22,6 +25,7 @@ from tests.simulation.requests import (
     commit_request,
     delete_request,
 )
+from tests.support.extremes import BITS, extremes_of, spoil_some
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -58,10 +62,26 @@ class Liar:
         version = rng.randint(0, 9)
         if getattr(request, "group_instance_id", None) is not None:
             version = max(version, _FIRST_STATIC.get(type(request), 7))
+        if rng.random() < 0.3:
+            request = self._spoiled(request, version)
         call = self.world.send(self, request, version, rng.choice(_CLIENT_IDS), _nothing)
         call.client_host = rng.choice(("/127.0.0.1", "/0:0:0:0:0:0:0:1%eth0", "", "/" + "\ufffd" * 300))
         if rng.random() < 0.5:
             self.world.later(rng.randint(0, 3_000), lambda: self.world.close(call))
+
+    def _spoiled(self, request: Any, version: int) -> Any:
+        """Some of its numbers at their extremes. Offsets are still used once each, and the server lets only
+        partitions through that exist."""
+        rng = self.world.rng
+        spoiled = copy.deepcopy(request)  # its protocols may be a member's own
+        spoil_some(rng, spoiled, version, 3, BITS)
+        if isinstance(spoiled, OffsetCommitRequest):
+            for topic in spoiled.topics:
+                for one in topic.partitions:
+                    extreme = INT64_MAX - self.world.checks.fresh_offset()
+                    one.committed_offset = rng.choice([extreme, -extreme])
+                    one.partition_index = rng.randrange(TOPICS[topic.name])
+        return spoiled
 
     def admits(self, request: Any) -> bool:
         """Lies arrive."""
@@ -154,7 +174,7 @@ class Operator:
             place = (topic, rng.randrange(TOPICS[topic]), world.checks.fresh_offset(), "")
             request = commit_request(group, -1, "", [place])
             if rng.random() < 0.3 and not world.keep_offsets:
-                request.retention_time_ms = rng.choice((1_000, 5_000))
+                request.retention_time_ms = rng.choice((1_000, 5_000, *extremes_of("int64", 5_000)))
             self._send(request)
         elif fate < 0.75:
             topic = rng.choice(list(TOPICS))

@@ -416,8 +416,8 @@ class World:
         self.touched = True
         self.say("stall", "")
         for one in self.partitions:
-            if one.serving:
-                one.tick()
+            while one.serving and (due := one.next_deadline()) is not None and due <= self.now_ms:
+                one.tick()  # some of it at a time
 
     def _restart(self) -> None:
         if self.rng.random() < 0.15:  # with another setting

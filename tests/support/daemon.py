@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from ringleader.coordinator import turn_watch
+
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 SIGNALLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT)
@@ -42,8 +44,10 @@ class Daemon:
         environ: Mapping[str, str] | None = None,
         listener: str = "",
         beside: str = "",
+        turn_ms: int = 0,
     ) -> None:
-        """`beside`: NAME://HOST:PORT of a second listener."""
+        """`beside`: NAME://HOST:PORT of a second listener. `turn_ms`: no turn of its loop may take more CPU
+        time."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.log_path = directory / "daemon.log"
@@ -57,6 +61,8 @@ class Daemon:
         self._listener = listener
         """Its name, if it is not the plaintext one."""
         self._beside = beside
+        if turn_ms:
+            self._options = [*options, "--debug-turn-ms", str(turn_ms)]
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -176,6 +182,8 @@ class Daemon:
     def _check_log(self) -> None:
         if TRACEBACK in (log := self.log()[self._log_start :]) and not self.tracebacks_expected:
             raise DaemonError(f"logged a traceback:\n{log}")
+        if long := [line for line in log.splitlines() if turn_watch.EVENT in line]:
+            raise DaemonError("held its loop:\n" + "\n".join(long))
 
     def restart(self) -> float:
         """Kill it and start it again in place; returns the seconds from the start to its ready line."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from ringleader.coordinator.run_queue import whole
 from ringleader.coordinator.server.handlers import Call, Handler, Message, NoAnswer
-from ringleader.coordinator.server.run_queue import whole
 
 
 def handled(handler: Handler, call: Call, request: Message) -> Message | NoAnswer | None:

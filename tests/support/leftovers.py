@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import structlog
 
 GRACE_S = float(os.environ.get("RINGLEADER_TESTS_GRACE_S", "5"))
 """What was told to end, but is not waited for, may take this long on a busy machine."""
@@ -50,6 +51,7 @@ class Leftovers(logging.Handler):
         self._ignored = ignored
         self.found: list[str] = []
         self._before = _here()
+        self._log_was_set_up = structlog.is_configured()
 
     def emit(self, record: logging.LogRecord) -> None:
         """A log line. Those of clients do not count: there, an application's own exceptions are logged."""
@@ -67,6 +69,11 @@ class Leftovers(logging.Handler):
         found = [*self.found, *left]
         wrong = [one for one in found if not any(text in one for text in self._expected)]
         wrong += [f"not there: {text}" for text in self._expected if not any(text in one for one in found)]
+        if structlog.is_configured() != self._log_was_set_up:
+            structlog.reset_defaults()
+            wrong.append(
+                "structlog is set up differently from before: later tests would not see their log lines"
+            )
         assert not wrong, "\n".join(wrong)
 
     def _left(self) -> list[str]:

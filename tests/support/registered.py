@@ -7,6 +7,7 @@ import hashlib
 import hmac
 from pathlib import Path
 
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import (
     MECHANISMS,
@@ -32,7 +33,7 @@ def credential(
 
 async def registered(directory: Path, *names: str) -> Security:
     """These users, each with the password and both kinds of SCRAM."""
-    security = Security(FileStore(directory / FILE))
+    security = Security(FileStore(directory / FILE), AllowAll())
     await security.start()
     known = {one.name: credential(one) for one in MECHANISMS.values()}
     await security.users.change(dict.fromkeys(names or (ALICE,), known))

@@ -17,6 +17,7 @@ import structlog
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.handlers import Handler, Nodes, Services, groups, offsets, versions
 from ringleader.coordinator.server.sasl import Sasl
@@ -177,17 +178,18 @@ async def serving(
     chosen = Settings(**told)
     store = storage or MemoryStorage()
     clock = Clock()
-    runtime = GroupRuntime(chosen, store, now_ms=clock, log=log)
+    runtime = GroupRuntime(chosen, store, now_ms=clock, log=log, storage_timeout_ms=chosen.storage_timeout_ms)
     if acquired is None:
         await runtime.start()
     else:
         await runtime.start_empty()
         for partition in acquired:
             await runtime.acquire(partition)
-    server = Server(chosen, runtime, now_ms=clock, log=log)
+    server = Server(chosen, runtime, now_ms=clock, log=log, authorizer=AllowAll())
     server.sasl = sasl
     table = TopicTable()
     services = Services(
+        authorizer=AllowAll(),
         settings=chosen,
         runtime=runtime,
         topics=table,

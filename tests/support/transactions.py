@@ -140,8 +140,7 @@ class World:
     def pass_ms(self, duration_ms: int) -> list[str]:
         """Time goes by; what is known to be aborted since the last time."""
         self.now_ms += duration_ms
-        due = self.machine.next_deadline()
-        if due is not None and due <= self.now_ms:
+        while (due := self.machine.next_deadline()) is not None and due <= self.now_ms:
             self.machine.tick(self.now_ms)
         self.settle()
         aborted, self.aborted = self.aborted, []

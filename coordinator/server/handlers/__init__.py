@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ringleader.coordinator.clock import Clock, WallClock, monotonic_ms, wall_ms
-from ringleader.coordinator.security.acls import CLUSTER_NAME, Authorizer, Operation, ResourceType
+from ringleader.coordinator.run_queue import RunQueue, Slices
+from ringleader.coordinator.security.acls import CLUSTER_NAME, Authority, Operation, ResourceType
 from ringleader.coordinator.security.listeners import Listener
 from ringleader.coordinator.server.audit import Audit
 from ringleader.coordinator.server.call import NO_ANSWER, Call, Message, NoAnswer
 from ringleader.coordinator.server.gather import Part
-from ringleader.coordinator.server.run_queue import RunQueue, Slices
 from ringleader.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -115,22 +115,27 @@ class Services:
     spawn: Callable[[Call | None, Coroutine[Any, Any, None]], None]
     """Run a coroutine in the node's task group. With a call: cancelled when the call's peer goes away, and an
     exception is logged and closes the call. Without: it lives as long as the node."""
+    authorizer: Authority
+    """Asked by every handler, through `may`."""
     now_ms: Clock = monotonic_ms
     wall_ms: WallClock = wall_ms
-    run_queue: RunQueue = field(default_factory=RunQueue)
-    """For what is long and not in the handler itself."""
     cluster: Nodes | None = None
     """Of several nodes; None: this one is the only one."""
     find_topics: FindTopics | None = None
     """Where topics live elsewhere. None: `topics` knows all there are."""
     security: Security | None = None
-    """Of a node by itself."""
+    """Users, ACLs and quotas that clients may change; None: they are not kept, and their APIs not served."""
     audit: Audit | None = None
     """Where refusals are noted."""
     withheld: frozenset[str] = frozenset()
     """Topics that nobody may do anything with, whatever ACLs say."""
     withheld_ids: str = ""
     """Transactional ids that begin so are nobody's either; "": there are none."""
+
+    @property
+    def run_queue(self) -> RunQueue:
+        """For what is long and not in the handler itself."""
+        return self.runtime.run_queue
 
     def may(
         self,
@@ -141,15 +146,12 @@ class Services:
         *,
         quietly: bool = False,
     ) -> bool:
-        """Whether who asks may do that to the resource; without an authorizer all may. A refusal is noted,
+        """Whether who asks may do that to the resource. A refusal is noted,
         unless `quietly`: where Kafka passes over what somebody may not see, or asks for something else."""
         if name in self.withheld and kind == ResourceType.TOPIC:
             return False
-        authorizer = self._authorizer
-        if authorizer is None:
-            return True
         principal, host = call.connection.principal, call.client_host[1:]
-        if authorizer.authorize(principal, host, operation, kind, name):
+        if self.authorizer.authorize(principal, host, operation, kind, name):
             return True
         if self.audit is not None and not quietly:
             self.audit.refused(call, operation, kind, name)
@@ -166,12 +168,12 @@ class Services:
             self.audit.changed(call, event, subject, detail)
 
     def operations(self, call: Call, kind: ResourceType, name: str, everything: int) -> int:
-        """What who asks may do with the resource, as bits (KIP-430); without an authorizer `everything`."""
-        authorizer = self._authorizer
-        if authorizer is None:
+        """What who asks may do with the resource, as bits (KIP-430); where all may do everything,
+        `everything`."""
+        if self.authorizer.is_open:
             return everything
         principal, host = call.connection.principal, call.client_host[1:]
-        return authorizer.authorized_operations(principal, host, kind, name)
+        return self.authorizer.authorized_operations(principal, host, kind, name)
 
     def cluster_operations(self, call: Call, everything: int) -> int:
         """Likewise of the cluster; nothing for whom it is not described to."""
@@ -181,18 +183,13 @@ class Services:
 
     def may_some(self, call: Call, operation: Operation, kind: ResourceType) -> bool:
         """Whether who asks may do that to any resource of the kind."""
-        authorizer = self._authorizer
         principal, host = call.connection.principal, call.client_host[1:]
-        return authorizer is None or authorizer.authorize_by_resource_type(principal, host, operation, kind)
+        return self.authorizer.authorize_by_resource_type(principal, host, operation, kind)
 
     @property
     def is_open(self) -> bool:
         """Whether all may do everything."""
-        return self._authorizer is None
-
-    @property
-    def _authorizer(self) -> Authorizer | None:
-        return None if self.security is None else self.security.authorizer
+        return self.authorizer.is_open
 
     async def mapped(self) -> None:
         """See `Nodes`."""

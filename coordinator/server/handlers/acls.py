@@ -13,6 +13,7 @@ from ringleader.coordinator.security.acls import (
     MAX_ACLS,
     AclBinding,
     AclFilter,
+    AllowAll,
     Authorizer,
     Operation,
     PatternType,
@@ -23,6 +24,7 @@ from ringleader.coordinator.security.acls import (
     to_key,
 )
 from ringleader.coordinator.security.store import SecurityStore
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Call, Handler, Services, Slices, checks, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -44,9 +46,10 @@ class _Acls:
         """Raises KafkaError: who asks may not, or there are no ACLs here."""
         checks.check_cluster(self._services, call, operation)
         security = self._services.security
-        if security is None or security.authorizer is None:
+        authorizer = self._services.authorizer
+        if security is None or isinstance(authorizer, AllowAll):
             raise KafkaError(ErrorCode.SECURITY_DISABLED, disabled)
-        return security.authorizer, security.store
+        return authorizer, security.store
 
     def describe(self, call: Call, request: kafka.DescribeAclsRequest) -> kafka.DescribeAclsResponse | None:
         """The ACLs that the filter means, by pattern."""
@@ -60,6 +63,8 @@ class _Acls:
         except ValueError as error:
             call.close(str(error))
             return None
+        matching = authorizer.matching(wanted)
+        call.takes(HELD_ENTRY_BYTES * len(matching))
         response.resources = [
             kafka.DescribeAclsResponseDescribeAclsResource(
                 kind,
@@ -67,7 +72,7 @@ class _Acls:
                 pattern_type,
                 [kafka.DescribeAclsResponseAclDescription(*acl[3:]) for acl in acls],
             )
-            for (kind, name, pattern_type), acls in groupby(authorizer.matching(wanted), lambda acl: acl[:3])
+            for (kind, name, pattern_type), acls in groupby(matching, lambda acl: acl[:3])
         ]
         return response
 
@@ -116,7 +121,8 @@ class _Acls:
         call.answer(response)
 
     def delete(self, call: Call, request: kafka.DeleteAclsRequest) -> Slices:
-        """Whatever any of the filters means, all of it or nothing."""
+        """Delete all ACLs that any of the filters matches, or none. A filter that is repeated matches nothing
+        the second time."""
         results = [
             kafka.DeleteAclsResponseDeleteAclsFilterResult(error_message=None) for _ in request.filters
         ]
@@ -129,13 +135,18 @@ class _Acls:
         except ValueError as error:
             call.close(str(error))
             return None
-        found = []
+        found: list[list[AclBinding]] = []
+        seen: set[AclFilter] = set()
         for wanted, result in zip(filters, results, strict=True):
             if 0 in (wanted.resource_type, wanted.pattern_type):
                 tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter."))
             elif 0 in (wanted.operation, wanted.permission):
                 tell(result, KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter."))
-            found.append(authorizer.matching(wanted))
+            found.append([] if wanted in seen else authorizer.matching(wanted))
+            seen.add(wanted)
+            call.takes(HELD_ENTRY_BYTES * len(found[-1]))
+            if call.done:
+                return None
             yield
         self._services.spawn(None, self._delete(call, response, store, found))
         return None

@@ -11,17 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
+from ringleader.coordinator.run_queue import gather_some
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, tell
 from ringleader.coordinator.server.handlers.checks import BROKER, TOPIC
 from ringleader.coordinator.server.handlers.configs import (
     broker_entries,
     configs_in_words,
+    once_each,
     shown,
     topic_entries,
 )
 from ringleader.coordinator.server.handlers.topics import CLUSTER_OPERATIONS
-from ringleader.coordinator.server.run_queue import gather_some
 from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.configs import KEYS, ConfigType
 from ringleader.protocol import messages as kafka
@@ -63,10 +65,12 @@ class _Admin:
     # ---- DescribeConfigs ----
 
     def describe_configs(self, call: Call, request: kafka.DescribeConfigsRequest) -> Slices:
-        """Topics, and the node's own settings."""
+        """Topics, and the node's own settings. A resource that is given twice counts once."""
         results = []
-        for resource in request.resources:
-            results.append(self._describe(call, resource, request))
+        for resource in once_each(request.resources):
+            result = self._describe(call, resource, request)
+            call.takes(HELD_ENTRY_BYTES * sum(2 + len(entry.synonyms) for entry in result.configs))
+            results.append(result)
             if not len(results) % DESCRIBED_RESOURCES:
                 yield
         return kafka.DescribeConfigsResponse(results=results)

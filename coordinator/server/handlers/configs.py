@@ -79,6 +79,16 @@ def configs_in_words(configs: Mapping[str, str | None]) -> list[str]:
     return [f"{name}={value}" for name, value in sorted(configs.items())]
 
 
+def once_each(
+    resources: Sequence[kafka.DescribeConfigsRequestDescribeConfigsResource],
+) -> list[kafka.DescribeConfigsRequestDescribeConfigsResource]:
+    """Each resource once, where it is first named, as it is named last: all configurations of one are some
+    thousand times longer than its name."""
+    return list(
+        {(resource.resource_type, resource.resource_name): resource for resource in resources}.values()
+    )
+
+
 def shown(
     entries: Sequence[Entry],
     resource: kafka.DescribeConfigsRequestDescribeConfigsResource,

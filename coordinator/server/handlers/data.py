@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.security.acls import Operation, ResourceType
-from ringleader.coordinator.server.call import NO_ANSWER
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES, NO_ANSWER
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
 from ringleader.coordinator.server.handlers.fetch import READ_COMMITTED, fetch
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.topics import MAX_TIMESTAMP
 from ringleader.coordinator.topics.catalog import refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, AppendResult
@@ -76,6 +76,7 @@ class _Data:
                 partitions.append(self._offset_now(topic.name, found, call.api_version, committed, may))
                 count += 1
                 if not count % SLICE_ELEMENTS:
+                    call.takes(HELD_ENTRY_BYTES * SLICE_ELEMENTS)
                     yield
             topics.append(kafka.ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
         return kafka.ListOffsetsResponse(topics=topics)
@@ -89,6 +90,7 @@ class _Data:
                 self._offset(topic.name, found, call.api_version, committed, may)
                 for found in _once(topic.partitions)
             )
+            call.takes(HELD_ENTRY_BYTES * len(partitions))
             topics.append(kafka.ListOffsetsResponseListOffsetsTopicResponse(topic.name, partitions))
         call.answer(kafka.ListOffsetsResponse(topics=topics))
 
@@ -158,6 +160,7 @@ class _Data:
                 partitions.append(self._epoch_end(topic.topic, asked, may))
                 count += 1
                 if not count % SLICE_ELEMENTS:
+                    call.takes(HELD_ENTRY_BYTES * SLICE_ELEMENTS)
                     yield
             topics.append(
                 kafka.OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(topic.topic, partitions)

@@ -3,17 +3,15 @@ the group machine knows groups, not topics."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, whole
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.gather import Gather
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, Slices, whole
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
 
@@ -84,22 +82,12 @@ def found_first(
             return
         response = then()
         if isinstance(response, Generator):
-            response = await sliced(response)
+            response = await services.run_queue.run(response)
         if response is not None:
             call.answer(response)
 
     services.spawn(call, find_and_go_on())
     return None
-
-
-async def sliced(slices: Slices) -> Any:
-    """What it returns, with others' turns in between."""
-    while True:
-        try:
-            next(slices)
-        except StopIteration as stop:
-            return stop.value
-        await asyncio.sleep(0)
 
 
 def missing_topics(topics: TopicDirectory, request: Any) -> list[str]:
@@ -154,41 +142,40 @@ def merge(topics: list[Any], refused: Refused, topic_class: type[Any]) -> None:
 def handle(runtime: GroupRuntime, call: Call, request: Any, finish: Callable[[Any], Any]) -> Any | None:
     """The group machine's answer to a request, after `finish`; None when it comes later."""
     gather = Gather(call, lambda results: finish(results[0]))
-    _hand_over(gather, runtime, call, request)
-    return gather.answer()
-
-
-def commit(
-    runtime: GroupRuntime,
-    call: Call,
-    request: Any,
-    finish: Callable[[Any], Any] = lambda response: response,
-) -> Slices:
-    """The group machine's answer to a commit, after `finish`. A long one is handed over as several: each is
-    in the log whole or not at all, and the answer tells what is."""
-    asked: list[Slice] = []
-
-    def joined(responses: list[Any]) -> Any:
-        responses[0].topics = join_topics(asked, responses)
-        return finish(responses[0])
-
-    gather = Gather(call, joined)
-    for topics in slices((topic.name, topic.partitions) for topic in request.topics):
-        if asked:
-            yield
-        asked.append(topics)
-        some = copy(request)
-        some.topics = [type(request.topics[0])(name, list(partitions)) for name, partitions in topics]
-        _hand_over(gather, runtime, call, some)
-    return gather.answer()
-
-
-def _hand_over(gather: Gather, runtime: GroupRuntime, call: Call, request: Any) -> None:
     gather.add(
         partial(runtime.handle, request),
         partial(refusal, request, call.api_version),
         partial(runtime.ticket_closed, request.group_id),
     )
+    return gather.answer()
+
+
+def commit(
+    services: Services,
+    call: Call,
+    request: Any,
+    finish: Callable[[Any], Any] = lambda response: response,
+    verify: Callable[[], int] = lambda: ErrorCode.NONE,
+) -> Slices:
+    """The group machine's answer to a commit, after `finish`. A long one is made ready in slices; `verify`
+    (an error code) is asked, and all of it is written, in one turn at the end of that: it is in the log whole
+    or not at all. UNKNOWN_TOPIC_OR_PARTITION for all of it when a topic was deleted meanwhile: no offset of a
+    topic is written once its deletion has begun."""
+    runtime, describe = services.runtime, services.topics.describe
+    there = [topic.name for topic in request.topics if describe(topic.name) is not None]
+    prepared = yield from runtime.prepare(request)
+    error = verify()
+    if not error and any(describe(name) is None for name in there):
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if error:
+        return finish(prepared.refused(error))
+    gather = Gather(call, lambda results: finish(results[0]))
+    gather.add(
+        partial(runtime.commit, prepared),
+        prepared.refused,
+        partial(runtime.ticket_closed, request.group_id),
+    )
+    return gather.answer()
 
 
 def is_long(topics: list[Any]) -> bool:

@@ -8,11 +8,13 @@ aborted: they skip the records of those, and markers, themselves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from itertools import chain
 
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, whole
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Call, LocalServices, Slices, checks
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.topics.partition import LEADER_EPOCH, Readable, Waiter
 from ringleader.coordinator.topics.transactional import before, next_offset
 from ringleader.protocol import messages as kafka
@@ -20,7 +22,7 @@ from ringleader.protocol.errors import ErrorCode, KafkaError
 
 ANSWER_MAX_BYTES = 8 * 1024 * 1024
 """Most bytes of records in one answer, whatever the client and `fetch.max.bytes` allow: an answer is put
-together in one turn of the loop. One batch larger than that still comes whole."""
+together in one turn of the loop. One batch larger than that still comes whole, if it is the first."""
 READ_COMMITTED = 1
 
 WITHOUT_A_LOG = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -43,22 +45,31 @@ class _FromFile:
     partition: Readable
     offset: int
     max_bytes: int
+    at_least_one: bool
+    """Whether one batch comes even if it is larger than `max_bytes`."""
     end_offset: int | None
     """Where an open transaction begins, for readers of committed records."""
     data: kafka.FetchResponsePartitionData
+
+
+_Looking = Generator[_FromFile | None, None, None]
+"""Gives way to others at each None; what else it yields must be read before it goes on."""
 
 
 class _Fetch:
     """One Fetch request in progress."""
 
     __slots__ = (
+        "_asked",
         "_call",
-        "_files",
         "_found_bytes",
         "_is_long",
+        "_may",
         "_partitions",
         "_request",
+        "_response",
         "_services",
+        "_taken",
         "_timer",
         "_topics",
         "_urgent",
@@ -73,34 +84,61 @@ class _Fetch:
         self._waiter: Waiter | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_long = sum(1 + len(topic.partitions) for topic in request.topics) > SLICE_ELEMENTS
+        self._asked: dict[tuple[str, int], kafka.FetchRequestFetchPartition] = {}
+        """Each partition once, where it is first named, as it is named last: as in Kafka."""
+        self._may: dict[str, bool] = {}
+        """Of each topic whether its records may be read."""
+        self._taken = 0
+        """Of the call, for the answer in the making."""
         self._start_over()
 
     def _start_over(self) -> None:
+        self._take(-self._taken)
         self._found_bytes = 0
         self._urgent = False
-        self._files: list[_FromFile] = []
         self._partitions: list[Readable] = []
+        self._response = kafka.FetchResponse()
+
+    def _take(self, more_bytes: int) -> None:
+        if more_bytes:
+            self._taken += more_bytes
+            self._call.takes(more_bytes)
 
     def begin(self) -> None:
         """Look; answer, or wait for more."""
+        self._run(self._first_looked)
+
+    def _run(self, then: Callable[[], object]) -> None:
         if self._is_long:
-            self._services.run_queue.add(self._look_in_slices(self._first_look))
+            self._services.run_queue.add(self._looked(then))
         else:
-            self._topics.budget.run(lambda: self._first_look(whole(self._look())))
+            self._topics.budget.run(lambda: self._at_once(then))
 
-    def _look_in_slices(self, then: Callable[[kafka.FetchResponse], int]) -> Slices:
-        then((yield from self._look()))
+    def _at_once(self, then: Callable[[], object]) -> int:
+        if not self._call.done:
+            whole(self._looked(then))
+        return self._found_bytes
 
-    def _first_look(self, response: kafka.FetchResponse) -> int:
+    def _looked(self, then: Callable[[], object]) -> Slices:
+        """Look, and then do that; if a file must be read, a coroutine goes on from there, and answers."""
+        self._start_over()
+        looking = self._look()
+        for wanted in looking:
+            if wanted is not None:
+                self._services.spawn(self._call, self._read_files(looking, wanted))
+                return
+            yield
+        then()
+
+    def _first_looked(self) -> None:
         request = self._request
         if (
             self._urgent
-            or self._files
             or self._found_bytes >= request.min_bytes
             or request.max_wait_ms <= 0
             or not self._partitions
         ):
-            self._answer(response)
+            self._answer()
         elif not self._call.done:
             self._call.on_closed = self._stop_waiting
             self._waiter = Waiter(
@@ -109,23 +147,14 @@ class _Fetch:
                 self._partitions,
                 stable=request.isolation_level == READ_COMMITTED,
             )
+            self._take(-self._taken)
+            self._response = kafka.FetchResponse()
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(request.max_wait_ms / 1000, self._wake)
-        return self._found_bytes
 
     def _wake(self) -> None:
         self._stop_waiting()
-        if self._is_long:
-            self._start_over()
-            self._services.run_queue.add(self._look_in_slices(self._answer))
-        else:
-            self._topics.budget.run(self._last_look)
-
-    def _last_look(self) -> int:
-        if self._call.done:
-            return 0
-        self._start_over()
-        return self._answer(whole(self._look()))
+        self._run(self._answer)
 
     def _stop_waiting(self) -> None:
         if self._waiter is not None:
@@ -134,35 +163,48 @@ class _Fetch:
             self._timer.cancel()
         self._waiter = self._timer = None
 
-    def _answer(self, response: kafka.FetchResponse) -> int:
-        if self._files:
-            self._services.spawn(self._call, self._read_files(response))
-        else:
-            self._call.answer(response)
+    def _answer(self) -> int:
+        self._call.answer(self._response)
         return self._found_bytes
 
     # ---- looking ----
 
-    def _look(self) -> Slices:
-        """The answer as far as it can be told from memory; `_files` are left to read."""
-        request = self._request
-        left = max(1, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
-        response = kafka.FetchResponse()
-        looked_at = 0
-        for topic in request.topics:
-            answers = kafka.FetchResponseFetchableTopicResponse(topic.topic)
-            response.responses.append(answers)
-            may = checks.may_read(self._services, self._call, request, topic.topic)
+    def _read_request(self) -> _Looking:
+        number = 0
+        for topic in self._request.topics:
             for asked in topic.partitions:
-                data = kafka.FetchResponsePartitionData(asked.partition, high_watermark=-1, records=b"")
-                if request.isolation_level != READ_COMMITTED:
-                    data.aborted_transactions = None
-                answers.partitions.append(data)
-                left -= self._look_at(topic.topic, asked, data, left, may)
-                looked_at += 1
-                if not looked_at % SLICE_ELEMENTS:
-                    yield
-        return response
+                self._asked[topic.topic, asked.partition] = asked
+                number += 1
+                if not number % SLICE_ELEMENTS:
+                    yield None
+
+    def _look(self) -> _Looking:
+        """Put the answer together, of what is in memory and of what is read meanwhile. As in Kafka's
+        `ReplicaManager.readFromLog` what each partition gives is taken off what the answer may have, and
+        only the first one that gives any may give more than it may: one batch."""
+        request = self._request
+        if not self._asked:
+            yield from self._read_request()
+        left = max(0, min(request.max_bytes, self._services.settings.fetch_max_bytes, ANSWER_MAX_BYTES))
+        answers = None
+        for number, ((topic, partition), asked) in enumerate(self._asked.items(), 1):
+            if answers is None or answers.topic != topic:
+                answers = kafka.FetchResponseFetchableTopicResponse(topic)
+                self._response.responses.append(answers)
+            data = kafka.FetchResponsePartitionData(partition, high_watermark=-1, records=b"")
+            if request.isolation_level != READ_COMMITTED:
+                data.aborted_transactions = None
+            answers.partitions.append(data)
+            wanted = self._look_at(topic, asked, data, left)
+            if wanted is not None:
+                yield wanted
+            size = len(data.records or b"")
+            left -= size
+            self._found_bytes += size
+            self._take(size)
+            if not number % SLICE_ELEMENTS:
+                self._take(SLICE_ELEMENTS * HELD_ENTRY_BYTES)
+                yield None
 
     def _look_at(
         self,
@@ -170,22 +212,23 @@ class _Fetch:
         asked: kafka.FetchRequestFetchPartition,
         data: kafka.FetchResponsePartitionData,
         left: int,
-        may: bool,
-    ) -> int:
-        """One partition; how many bytes it takes of what the answer may have."""
+    ) -> _FromFile | None:
+        """One partition; what is to be read of it."""
+        max_bytes, at_least_one = min(asked.partition_max_bytes, left), not self._found_bytes
         try:
-            if not may:
+            if not self._may_read(topic):
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             partition = self._topics.readable(topic, asked.partition)
             if asked.current_leader_epoch > LEADER_EPOCH:
                 raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-            max_bytes = min(asked.partition_max_bytes, left)
             records = partition.read_tail(asked.fetch_offset, max_bytes)
+            if asked.partition_max_bytes < 0 and records != b"":
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as Kafka, which looks no earlier
         except KafkaError as error:
             data.error_code = error.code
             data.aborted_transactions = [] if error.code in WITHOUT_A_LOG else None
             self._urgent = True
-            return 0
+            return None
         self._partitions.append(partition)
         data.high_watermark = data.last_stable_offset = partition.high_watermark
         data.log_start_offset = partition.start_offset
@@ -195,44 +238,51 @@ class _Fetch:
             if data.aborted_transactions is not None:
                 end_offset = data.last_stable_offset
                 if asked.fetch_offset >= end_offset:
-                    return 0
+                    return None
                 records = None if records is None else before(records, end_offset)
-        if left <= 0:
+        if not at_least_one and (max_bytes <= 0 or len(records or b"") > max_bytes):
             # What is there must not be waited for.
             self._urgent = self._urgent or records != b""
-            return 0
+            return None
         if records is None:
-            self._files.append(_FromFile(partition, asked.fetch_offset, max_bytes, end_offset, data))
-            return max_bytes
+            return _FromFile(partition, asked.fetch_offset, max_bytes, at_least_one, end_offset, data)
         data.records = records
-        if data.aborted_transactions is not None and len(partition.transactions):
-            _tell_aborted(partition, asked.fetch_offset, data)
-        self._found_bytes += len(records)
-        return len(records)
+        _tell_aborted(partition, asked.fetch_offset, data)
+        return None
 
-    async def _read_files(self, response: kafka.FetchResponse) -> None:
-        for part in self._files:
-            data = part.data
-            try:
-                data.records = await self._topics.read(
-                    part.partition, part.offset, part.max_bytes, part.end_offset
-                )
-                if data.aborted_transactions is not None and len(part.partition.transactions):
-                    _tell_aborted(part.partition, part.offset, data)
-            except KafkaError as error:
-                data.error_code = error.code
-                data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
-                data.aborted_transactions = None
-        self._topics.budget.run(lambda: self._hand_over(response))
+    def _may_read(self, topic: str) -> bool:
+        found = self._may.get(topic)
+        if found is None:
+            found = self._may[topic] = checks.may_read(self._services, self._call, self._request, topic)
+        return found
 
-    def _hand_over(self, response: kafka.FetchResponse) -> int:
-        self._call.answer(response)
-        return sum(len(part.data.records or b"") for part in self._files)
+    # ---- files ----
+
+    async def _read_files(self, looking: _Looking, first: _FromFile) -> None:
+        """Go on looking, where this is to be read first; then answer with what there is."""
+        for wanted in chain([first], looking):
+            if wanted is None:
+                await asyncio.sleep(0)
+            else:
+                await self._read(wanted)
+        self._topics.budget.run(self._answer)
+
+    async def _read(self, part: _FromFile) -> None:
+        data = part.data
+        try:
+            data.records = await self._topics.read(
+                part.partition, part.offset, part.max_bytes, part.end_offset, at_least_one=part.at_least_one
+            )
+            _tell_aborted(part.partition, part.offset, data)
+        except KafkaError as error:
+            data.error_code = error.code
+            data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
+            data.aborted_transactions = None
 
 
 def _tell_aborted(partition: Readable, offset: int, data: kafka.FetchResponsePartitionData) -> None:
-    """The aborted transactions in the records of an answer."""
-    if data.records:
+    """The aborted transactions in the records of an answer, for readers of committed ones."""
+    if data.records and data.aborted_transactions is not None and len(partition.transactions):
         data.aborted_transactions = [
             kafka.FetchResponseAbortedTransaction(producer_id, first)
             for producer_id, first in partition.transactions.aborted(offset, next_offset(data.records))

@@ -13,10 +13,11 @@ from functools import partial
 from typing import Any
 
 from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import join_refusal, refusal
@@ -140,7 +141,8 @@ class _Groups:
         return self._runtime.handle(request, call)
 
     def describe(self, call: Call, request: kafka.DescribeGroupsRequest) -> Slices:
-        """One entry per id, in the order of the request. May wait for what it shows to be durable."""
+        """One entry per id, in the order of the request; an id that is given twice counts once. May wait for
+        what it shows to be durable."""
 
         def finish(groups: list[Any]) -> Message:
             if request.include_authorized_operations:
@@ -154,12 +156,14 @@ class _Groups:
         def ask(group_id: str, part: Part) -> Any:
             if not self._services.may(part, Operation.DESCRIBE, ResourceType.GROUP, group_id):
                 return refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-            return self._runtime.describe(group_id, call.api_version, part)
+            described = self._runtime.describe(group_id, call.api_version, part)
+            call.takes(HELD_ENTRY_BYTES * (1 + (0 if described is None else len(described.members))))
+            return described
 
         def refused(group_id: str, error: int) -> Any:
             return kafka.DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=error)
 
-        return self._each(Gather(call, finish), request.groups, ask, refused)
+        return self._each(Gather(call, finish), dict.fromkeys(request.groups), ask, refused)
 
     def delete(self, call: Call, request: kafka.DeleteGroupsRequest) -> Slices:
         """Each group by itself; a name that is given twice counts once, as in Kafka."""
@@ -199,7 +203,9 @@ class _Groups:
         def ask(partition: int, part: Part) -> Any:
             nonlocal found
             listed = self._runtime.list_groups(partition, request.states_filter, request.types_filter, part)
-            found += len(listed or ())
+            count = len(listed or ())
+            found += count
+            call.takes(HELD_ENTRY_BYTES * count)
             return listed
 
         may = self._services.may

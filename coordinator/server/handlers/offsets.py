@@ -14,13 +14,17 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.coordinator.server.handlers import Call, Handler, Message, Services, Slices, existing
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.refusals import SEVERAL_GROUPS_VERSION, refusal
+
+PLAIN_NUMBERS = 100
+"""So many partitions that are asked for take as long to look through as an entry of another kind."""
 
 
 def register(services: Services) -> dict[int, Handler]:
@@ -53,7 +57,7 @@ class _Offsets:
             then = partial(self._commit_apart, call, request, forbidden)
             return existing.found_first(self._services, call, request, then)
         if existing.is_long(request.topics):
-            return existing.commit(self._runtime, call, request)
+            return existing.commit(self._services, call, request)
         return self._runtime.handle(request, call)
 
     def _commit_apart(
@@ -71,7 +75,7 @@ class _Offsets:
         if not accepted:
             return merged(kafka.OffsetCommitResponse())
         request.topics = accepted
-        return existing.commit(self._runtime, call, request, merged)
+        return existing.commit(self._services, call, request, merged)
 
     def _unknown(self, group_id: str, deleting: bool = False) -> ErrorCode:
         """The code for topics that do not exist."""
@@ -123,6 +127,7 @@ class _Offsets:
             # The topics of both forms have the same fields; so have those of the answers.
             topics = cast(Any, request.topics)
             groups = [kafka.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+        groups = yield from _once(groups)
         asked: list[list[existing.Slice | None]] = []
         """Of each group, its slices."""
         hidden: list[list[kafka.OffsetFetchResponseTopics] | None] = []
@@ -157,12 +162,23 @@ class _Offsets:
                     work = 0
                     yield
                 gather.add(
-                    partial(self._runtime.fetch_offsets, group.group_id, wanted, request.require_stable),
+                    partial(self._fetch_some, call, group.group_id, wanted, request.require_stable),
                     partial(_refused, group.group_id),
                     partial(self._runtime.ticket_closed, group.group_id),
                 )
-                work += 10 + sum(1 + len(partitions) for _, partitions in wanted or ())
+                entries = sum(1 + len(partitions) for _, partitions in wanted or ())
+                work += 10 + entries
+                call.takes(entries * HELD_ENTRY_BYTES)
         return gather.answer()
+
+    def _fetch_some(
+        self, call: Call, group_id: str, wanted: existing.Slice | None, stable: bool, part: Part
+    ) -> kafka.OffsetFetchResponseGroup | None:
+        """A slice of the answer; its metadata counts from now on, as the entries do."""
+        found = self._runtime.fetch_offsets(group_id, wanted, stable, part)
+        if found is not None:
+            call.takes(sum(len(one.metadata or "") for topic in found.topics for one in topic.partitions))
+        return found
 
     def _take_hidden(
         self, call: Call, group: kafka.OffsetFetchRequestGroup
@@ -195,6 +211,35 @@ class _Offsets:
         committed = shard.committed_partitions(group.group_id)
         few = sum(len(partitions) for _, partitions in committed) <= SLICE_ELEMENTS
         return [None] if few else existing.slices(committed)
+
+
+def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
+    """The groups, each once, with each topic and partition once: an offset may have much metadata, which one
+    request must not fetch over and over."""
+    found: dict[str, dict[str, dict[int, None]] | None] = {}
+    work = 0
+    for group in groups:
+        topics = found.setdefault(group.group_id, {})
+        if group.topics is None:
+            topics = found[group.group_id] = None
+        for topic in group.topics or ():
+            indexes: dict[int, None] = {} if topics is None else topics.setdefault(topic.name, {})
+            for start in range(0, len(topic.partition_indexes), PLAIN_NUMBERS):
+                indexes.update(dict.fromkeys(topic.partition_indexes[start : start + PLAIN_NUMBERS]))
+                work += PLAIN_NUMBERS
+                if work > PLAIN_NUMBERS * SLICE_ELEMENTS:
+                    work = 0
+                    yield
+    wanted = kafka.OffsetFetchRequestTopics
+    return [
+        kafka.OffsetFetchRequestGroup(
+            group_id=group_id,
+            topics=None
+            if topics is None
+            else [wanted(name, list(indexes)) for name, indexes in topics.items()],
+        )
+        for group_id, topics in found.items()
+    ]
 
 
 def _refused(group_id: str, error: int) -> kafka.OffsetFetchResponseGroup:

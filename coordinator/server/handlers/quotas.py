@@ -23,6 +23,7 @@ from ringleader.coordinator.security.quotas import (
     from_key,
     to_key,
 )
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Call, Handler, Services, checks, tell
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
@@ -76,6 +77,7 @@ class _Quotas:
             and anyhow <= entity.keys()
             and (not request.strict or len(entity) == len(exact) + len(anyhow))
         ]
+        call.takes(HELD_ENTRY_BYTES * sum(1 + len(one.entity) + len(one.values) for one in response.entries))
         return response
 
     # ---- AlterClientQuotas ----

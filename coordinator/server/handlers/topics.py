@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.security.acls import Operation, ResourceType
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Call, Handler, LocalServices, Slices, checks, once, tell
 from ringleader.coordinator.server.handlers.configs import configs_in_words, topic_entries
-from ringleader.coordinator.server.run_queue import SLICE_ELEMENTS, gather_some
 from ringleader.coordinator.server.throttle import Mutations, mutations
 from ringleader.coordinator.topics.catalog import TopicInfo, check_name, refuse_internal
 from ringleader.coordinator.topics.partition import LEADER_EPOCH
@@ -57,6 +58,7 @@ class _Topics:
             code = ErrorCode.INVALID_REQUEST
             refused = (kafka.MetadataResponseTopic(error_code=code, name=topic.name or "") for topic in asked)
             return (yield from self._metadata(call, request, refused))
+        asked = _once(asked)
         create = request.allow_auto_topic_creation or call.api_version < 4
         missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []
         forbidden = checks.not_to_create(self._services, call, missing)
@@ -104,7 +106,7 @@ class _Topics:
         request: kafka.MetadataRequest,
         failed: dict[str, int],
     ) -> Iterator[kafka.MetadataResponseTopic]:
-        for topic in {(topic.name, topic.topic_id): topic for topic in asked}.values():
+        for topic in asked:
             name = topic.name
             info = self._described(topic)
             hidden = name if info is None else info.name
@@ -178,6 +180,7 @@ class _Topics:
             response.topics.append(topic)
             partitions += 1 + len(topic.partitions)
             if partitions > SLICE_ELEMENTS:
+                call.takes(HELD_ENTRY_BYTES * partitions)
                 partitions = 0
                 yield
         return response
@@ -236,6 +239,7 @@ class _Topics:
             )
             for entry in topic_entries(info.configs, self._services)
         ]
+        call.takes(HELD_ENTRY_BYTES * len(result.configs))
         return result
 
     def _note_created(self, call: Call, info: TopicInfo) -> None:
@@ -376,6 +380,14 @@ class _Topics:
         except KafkaError as error:
             tell(result, error)
         return result
+
+
+def _once(asked: list[kafka.MetadataRequestTopic]) -> list[kafka.MetadataRequestTopic]:
+    """Each topic once. As in Kafka, where one is asked for by id, names count for nothing."""
+    ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
+    if ids:
+        return [kafka.MetadataRequestTopic(topic_id=one, name=None) for one in ids]
+    return list({topic.name: topic for topic in asked}.values())
 
 
 def _missing(name: str) -> int:

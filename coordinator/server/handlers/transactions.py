@@ -185,10 +185,7 @@ class _Transactions:
         if not accepted and refused:
             return finish(kafka.TxnOffsetCommitResponse())
         request.topics = accepted
-        error = self._check(request)
-        if error:
-            return finish(refusal(request, call.api_version, error))
-        return existing.commit(self._services.runtime, call, request, finish)
+        return existing.commit(self._services, call, request, finish, lambda: self._check(request))
 
     def _check(self, request: kafka.TxnOffsetCommitRequest) -> int:
         if not request.group_id:

@@ -16,9 +16,10 @@ from ringleader.coordinator.security.scram import (
     Credential,
     Mechanism,
 )
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.handlers import Call, Handler, Services, checks
 from ringleader.protocol import messages as kafka
-from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.protocol.errors import ErrorCode, KafkaError, shortened
 
 _BY_NUMBER: Mapping[int, Mechanism] = {one.number: one for one in MECHANISMS.values()}
 
@@ -65,19 +66,22 @@ class _Users:
             _Described(
                 user,
                 ErrorCode.DUPLICATE_RESOURCE,
-                f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
+                shortened(
+                    f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+                ),
             )
             if asked[user] > 1
             else self._described(user)
             for user in asked or sorted(known)
         ]
+        call.takes(HELD_ENTRY_BYTES * sum(1 + len(one.credential_infos) for one in results))
         return kafka.DescribeUserScramCredentialsResponse(error_message=None, results=results)
 
     def _described(self, user: str) -> _Described:
         known = self._security.users.known().get(user)
         if known is None:
             text = f"Attempt to describe a user credential that does not exist: {user}"
-            return _Described(user, ErrorCode.RESOURCE_NOT_FOUND, text)
+            return _Described(user, ErrorCode.RESOURCE_NOT_FOUND, shortened(text))
         infos = [
             kafka.DescribeUserScramCredentialsResponseCredentialInfo(one.mechanism.number, one.iterations)
             for one in sorted(known.values(), key=lambda one: one.mechanism.number)

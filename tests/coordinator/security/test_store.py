@@ -80,9 +80,9 @@ async def test_changes_that_come_together_are_one_write(
     store = opened(tmp_path / FILE)
     writes: list[Path] = []
 
-    def counted(path: Path, data: bytes, *, mode: int) -> None:
+    def counted(path: Path, data: bytes) -> None:
         writes.append(path)
-        write_whole(path, data, mode=mode)
+        write_whole(path, data)
 
     monkeypatch.setattr(store_module, "write_whole", counted)
     await asyncio.gather(*(store.change("users", {f"u{number}": number}) for number in range(50)))

@@ -39,6 +39,9 @@ class Peer:
     def call_answered(self, call: Call, response: Any) -> None:
         """See `Answerable`."""
 
+    def call_takes(self, call: Call) -> None:
+        """See `Answerable`."""
+
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
 

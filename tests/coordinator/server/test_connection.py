@@ -23,6 +23,7 @@ from ringleader.protocol.messages import (
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponseTopic,
 )
 from tests.support.groupclient import JOIN_VERSION, form, join_request
 from tests.support.rawclient import hand_frame
@@ -203,6 +204,46 @@ async def test_answers_that_are_not_taken_count() -> None:
             assert served.server.held_bytes <= 37_000_000
             assert taken > 8_000_000
         assert (await member.call(joined.heartbeat(), 3)).error_code == 0
+
+
+async def test_an_answer_counts_while_it_is_made() -> None:
+    """Not from when it is sent on: a peer that would take all of it at once gets nothing."""
+    answer = MetadataResponse(
+        topics=[MetadataResponseTopic(name=f"{number:01000}") for number in range(15_000)]
+    )
+    settings: dict[str, Any] = {
+        "handlers": lambda services: {METADATA: lambda call, request: answer},
+        "queued_max_request_bytes": 12_000_000,  # each of its pieces alone has room
+    }
+    async with serving(**settings) as served, served.connect() as client:
+        client.send(MetadataRequest(), 4)
+        assert await client.rest() == b""
+        [line] = served.events("connection closed")
+        assert "queued.max.request.bytes" in line["reason"]
+        assert served.server.held_bytes == 0
+
+
+@pytest.mark.parametrize("topics", [1, 3_000])
+async def test_who_is_closed_for_what_it_holds_is_logged_once(topics: int) -> None:
+    """Answers of one piece, and of many: each is larger than all that may be held."""
+    answer = MetadataResponse(
+        brokers=[MetadataResponseBroker(host="h" * 30_000)] * 300,
+        topics=[MetadataResponseTopic(name=f"{number}" * 1_000) for number in range(topics)],
+    )
+    settings: dict[str, Any] = {
+        "handlers": lambda services: {METADATA: lambda call, request: answer},
+        "queued_max_request_bytes": 1_048_576,
+    }
+    async with serving(**settings) as served:
+        for count in range(1, 4):
+            async with served.connect() as hog:
+                hog.reader._limit = 1  # type: ignore[attr-defined]  # not in the stubs
+                hog.writer.write(encode_request(MetadataRequest(), 4, 1, "client"))
+                await until(lambda: not served.server.connections)
+            lines = served.events("connection closed")
+            assert len(lines) == count
+            assert all("queued.max.request.bytes" in line["reason"] for line in lines)
+            assert served.server.held_bytes == 0
 
 
 # ---- ApiVersions ----

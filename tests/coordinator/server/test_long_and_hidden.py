@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator import run_queue
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.security.acls import Operation, PatternType, Permission, ResourceType
-from ringleader.coordinator.server import run_queue
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode
 from tests.coordinator.server.test_long_requests import long_call

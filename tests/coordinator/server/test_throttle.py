@@ -160,13 +160,54 @@ async def test_beyond_fetched_bytes_the_answer_is_empty(tmp_path: Path) -> None:
 
 async def test_request_percentage_throttles_every_api_for_a_window_at_most(tmp_path: Path) -> None:
     async with (
-        limited(tmp_path, (CLIENT, {"request_percentage": 1e-6})) as node,
+        limited(tmp_path, (CLIENT, {"request_percentage": 1e-6}), quota_window_num=2) as node,
         connected(node.host, node.port) as client,
     ):
         first = await client.call(kafka.MetadataRequest(topics=[]), 9)
         assert first.throttle_time_ms == 1_000
         second = await client.call(kafka.FindCoordinatorRequest(coordinator_keys=["g"]), 4)
         assert second.throttle_time_ms == 1_000
+
+
+async def test_a_connection_rests_while_its_user_is_beyond_request_percentage(tmp_path: Path) -> None:
+    """Else a user has a request of each of its connections in every window."""
+    async with (
+        limited(tmp_path, (CLIENT, {"request_percentage": 1e-6}), quota_window_num=1_000) as node,
+        connected(node.host, node.port) as client,
+        connected(node.host, node.port) as second,
+    ):
+        for one in (client, second):
+            assert (await one.call(kafka.MetadataRequest(topics=[]), 9)).throttle_time_ms == 1_000
+        told = {one: of(node, one)._muted for one in (client, second)}
+        before = node.server.routes[kafka.MetadataRequest.API_KEY].requests
+        for one in (client, second):
+            one.send(kafka.MetadataRequest(topics=[]), 9)
+        # The throttle that they were told is over, and they rest on.
+        await until(lambda: all(of(node, one)._muted is not handle for one, handle in told.items()))
+        assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
+        assert all(of(node, one).is_muted for one in told)
+        # Without the quota they are answered.
+        await alter(node, (CLIENT, {"request_percentage": None}))
+        for one in (client, second):
+            assert (await one.receive(kafka.MetadataRequest, 9))[1].throttle_time_ms == 0
+
+
+def test_a_connection_rests_for_all_windows_at_most() -> None:
+    """Others of its user may go on for ever."""
+    account, other = account_of(2.0), account_of(2.0)
+    other.sensors = account.sensors
+    assert account.sensors.request is not None
+    now_ms = 0
+    account._throttle.now_ms = lambda: now_ms
+    account.sensors.request.record(90.0, now_ms)
+    rested_ms = 0
+    while more_ms := account.rests_ms():
+        assert more_ms <= 1_000
+        now_ms += more_ms
+        rested_ms += more_ms
+        account.sensors.request.record(90.0, now_ms)
+    assert rested_ms == 11_000
+    assert account.rests_ms() > 0, "from the next throttle on it rests as long again"
 
 
 async def joined(client: Client, group: str, client_id: str = "client") -> kafka.HeartbeatRequest:
@@ -194,7 +235,10 @@ async def test_known_heartbeats_and_commits_are_on_the_account_too(tmp_path: Pat
             )
         ],
     )
-    async with limited(tmp_path) as node, connected(node.host, node.port) as client:
+    async with (
+        limited(tmp_path, quota_window_num=2) as node,
+        connected(node.host, node.port) as client,
+    ):
         heartbeat = await joined(client, "g")
         commit.generation_id_or_member_epoch, commit.member_id = 1, heartbeat.member_id
         for request, version in ((heartbeat, 3), (commit, 7), (heartbeat, 3), (commit, 7)):

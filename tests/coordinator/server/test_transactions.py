@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -372,6 +373,29 @@ async def test_open_and_aborted_transactions_are_known_after_a_restart(tmp_path:
         assert await talk.end(open_, name="open") == 0
         assert await talk.stable("a") == (5, 5, [0], [0, 1, 2, 3, 4])
         assert await talk.patiently(lambda: talk.offset(stable=True), ErrorCode.UNSTABLE_OFFSET_COMMIT) == 5
+
+
+def cut_markers(directory: Path) -> None:
+    """Take the last batch off each file that ends with a marker."""
+    for path in directory.glob("topics/data/*/*/*.log"):
+        batches = [view.header for view in iter_batches(path.read_bytes())]
+        if batches and batches[-1].is_control:
+            os.truncate(path, path.stat().st_size - batches[-1].size_bytes)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_a_file_that_lost_its_marker_gets_it_again(tmp_path: Path, committed: bool) -> None:
+    async with talking(tmp_path) as talk:
+        producer = await talk.init()
+        await talk.added(producer, ("a", 0))
+        await talk.produce("t", "a", 0, batch(producer, 0, 2))
+        await talk.end(producer, committed)
+        before = await talk.stable("a")
+        # Its end is durable by then.
+        assert await talk.patiently(lambda: talk.end(producer, committed), CONCURRENT) == 0
+    cut_markers(tmp_path)
+    async with talking(tmp_path) as talk:
+        assert await talk.stable("a") == before == (3, 3, [] if committed else [0], [0, 2])
 
 
 async def test_a_topic_that_is_deleted_is_no_obstacle(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ringleader.coordinator.http_nodes import NodesFigures
 from ringleader.coordinator.node import Node
 from ringleader.insight.web import page
 from tests.coordinator.test_node import settings
@@ -62,6 +63,7 @@ async def test_rules_and_dashboard_ask_only_for_what_the_endpoints_tell(tmp_path
         told = _told((await ask(url, "/metrics")).body.decode())
     async with Node(settings(tmp_path, topic="orders:2", http_listen="127.0.0.1:0")) as node:
         assert node.http is not None
+        node.http.side.nodes = NodesFigures  # as one of several
         told |= _told((await ask(f"http://{node.http.address}/", "/metrics")).body.decode())
     asked = {where: set(NAME.findall(expression)) for where, expression in _expressions().items()}
     assert all(asked.values())

@@ -39,7 +39,7 @@ def build(name: str, directory: Path) -> Path:
     copy = directory / "ringleader"
     groups = copy / "coordinator" / "groups"
     shutil.copytree(machine, groups, ignore=shutil.ignore_patterns("__pycache__"))
-    for module in ("__init__.py", "deadlines.py", "machine.py"):
+    for module in ("__init__.py", "deadlines.py", "machine.py", "unix_time.py"):
         shutil.copy(machine.parent / module, groups.parent)
     shutil.copy(package / "__init__.py", copy)
     (copy / "protocol").symlink_to((package / "protocol").resolve(), target_is_directory=True)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.config import Settings
+from ringleader.coordinator.run_queue import RunQueue
 from ringleader.coordinator.runtime.transactions import TransactionRuntime
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.principal import ANONYMOUS
 from ringleader.coordinator.server.call import Call, Message, NoAnswer
 from ringleader.coordinator.server.handlers import LocalServices, admin, data, security, topics, transactions
@@ -19,7 +21,7 @@ from ringleader.protocol.frames import response_class
 from tests.support.handled import handled
 from tests.support.listening import told
 from tests.support.memory_store import MemoryStorage
-from tests.support.topiclog import WallClock
+from tests.support.topiclog import WallClock, give_out_ids
 
 NODE, HOST, PORT = 5, "here.example", 9092
 
@@ -29,6 +31,7 @@ class Deleted:
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.run_queue = RunQueue()
 
     async def forget_topic(self, topic: str) -> None:
         """As `GroupRuntime.forget_topic`."""
@@ -98,6 +101,9 @@ class Waiting:
         """See `Answerable`."""
         self._future.set_result(response)
 
+    def call_takes(self, call: Call) -> None:
+        """See `Answerable`."""
+
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("no handler makes frames")
@@ -122,6 +128,7 @@ class Waiting:
 async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Ask]:
     """All handlers but those of groups; settings from `@pytest.mark.parametrize(..., indirect)`."""
     settings = Settings(data_dir=tmp_path, **getattr(request, "param", {}))
+    give_out_ids(tmp_path / "topics")
     log = Topics(tmp_path / "topics", settings, WallClock())
     await log.open()
     tasks: set[asyncio.Task[None]] = set()
@@ -135,6 +142,7 @@ async def ask(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[A
     coordinator = TransactionRuntime(settings, MemoryStorage(), log, NoOffsets(), wall_ms=log.wall_ms)
     await coordinator.start()
     services = LocalServices(
+        authorizer=AllowAll(),
         settings=settings,
         runtime=Deleted(),  # type: ignore[arg-type]
         topics=log,

@@ -67,6 +67,9 @@ class Outcome:
         """See `Answerable`."""
         self.future.set_result(response)
 
+    def call_takes(self, call: Call) -> None:
+        """See `Answerable`."""
+
     def call_finished(self, call: Call, *frame: bytes | memoryview) -> None:
         """See `Answerable`."""
         raise AssertionError("no handler makes frames")
@@ -95,6 +98,7 @@ async def serving(directory: Path) -> AsyncIterator[Any]:
     guards = Security(FileStore(directory / "security.json"), Authorizer(["User:ANONYMOUS"]))
     await guards.start()
     services = LocalServices(
+        authorizer=guards.authorizer,
         settings=config,
         runtime=groups,
         topics=log,

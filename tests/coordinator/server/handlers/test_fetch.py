@@ -88,14 +88,55 @@ async def test_sessions_are_never_made(filled: Ask) -> None:
     assert (answer.error_code, answer.responses) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, [])
 
 
-async def test_limits_are_soft_and_leave_whole_batches(filled: Ask) -> None:
+async def only_in_files(ask: Ask) -> None:
+    """As after a restart, or when newer records took the memory."""
+    for partition in range(3):
+        tail = ask.topics.partition("a", partition).tail
+        while len(tail):
+            tail.evict()
+
+
+async def in_memory(ask: Ask) -> None:
+    """As it is."""
+
+
+everywhere = pytest.mark.parametrize("keep", [in_memory, only_in_files])
+
+
+@everywhere
+async def test_a_partition_is_answered_once_and_as_it_is_named_last(filled: Ask, keep: Any) -> None:
+    await keep(filled)
+    for limit in (-(2**31), -1, 0, 1, 10**6):
+        many = [(0, 0)] * 1_500 + [(2, 0)] + [(0, 0)] * 700 + [(0, 5)]
+        first, second = flat(await filled(fetch(*many, partition_max_bytes=limit)))
+        assert (first.partition_index, second.partition_index) == (0, 2)
+        assert offsets(first) == ([5, 6, 7, 8, 9] if limit >= 0 else [])
+        assert offsets(second) == ([0, 1, 2] if limit == 10**6 else [])
+
+
+@everywhere
+async def test_a_negative_limit_is_answered_as_by_kafka(filled: Ask, keep: Any) -> None:
+    """Where there are records, and at once; the end of a partition is waited for."""
+    await keep(filled)
+    request = fetch((1, 0), (0, 0), partition_max_bytes=-1, wait_ms=NEVER_MS)
+    first, second = flat(await filled(request))
+    assert (first.error_code, second.error_code) == (0, ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert second.records == b""
+
+
+@everywhere
+async def test_limits_are_soft_and_leave_whole_batches(filled: Ask, keep: Any) -> None:
+    await keep(filled)
     size = len(batch(5))
     cases = [
         (fetch((0, 0), (2, 0), max_bytes=1), [5, 0]),
         (fetch((0, 0), (2, 0), max_bytes=0), [5, 0]),
         (fetch((0, 0), (2, 0), max_bytes=2 * size), [10, 0]),
-        (fetch((0, 0), (2, 0), max_bytes=2 * size + 1), [10, 3]),
-        (fetch((0, 0), (2, 0), partition_max_bytes=1), [5, 3]),
+        (fetch((0, 0), (2, 0), max_bytes=2 * size + 1), [10, 0]),
+        (fetch((0, 0), (2, 0), max_bytes=2 * size + len(batch(3))), [10, 3]),
+        (fetch((0, 0), (2, 0), partition_max_bytes=1), [5, 0]),
+        (fetch((1, 0), (0, 0), (2, 0), partition_max_bytes=0), [0, 5, 0]),
+        (fetch((0, 10), (1, 0), (2, 0), partition_max_bytes=1), [0, 0, 3]),
     ]
     for request, counts in cases:
         assert [len(offsets(part)) for part in flat(await filled(request))] == counts
@@ -153,10 +194,7 @@ async def test_a_fetch_of_nothing_is_answered(filled: Ask) -> None:
 
 
 async def test_records_that_are_only_in_files(filled: Ask) -> None:
-    for partition in range(3):
-        tail = filled.topics.partition("a", partition).tail
-        while len(tail):
-            tail.evict()
+    await only_in_files(filled)
     request = fetch((0, 5), (1, 0), (2, 1), wait_ms=NEVER_MS, min_bytes=10**6)
     first, second, third = flat(await filled(request))
     assert [offsets(part) for part in (first, second, third)] == [[5, 6, 7, 8, 9], [], [0, 1, 2]]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ringleader.coordinator.security import quotas as limits
-from ringleader.coordinator.security.acls import Authorizer
+from ringleader.coordinator.security.acls import AllowAll, Authorizer
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.store import FILE, FileStore
 from ringleader.coordinator.server.handlers import quotas
@@ -23,9 +23,9 @@ from tests.support.quota_scripts import ALICE, BOTH, SCRIPT, altering, describin
 
 
 async def keep(ask: Ask, directory: Path, authorizer: Authorizer | None = None) -> Security:
-    security = Security(FileStore(directory / FILE), authorizer)
+    security = Security(FileStore(directory / FILE), AllowAll() if authorizer is None else authorizer)
     await security.start()
-    ask.services = dataclasses.replace(ask.services, security=security)
+    ask.services = dataclasses.replace(ask.services, security=security, authorizer=security.authorizer)
     ask.handlers |= quotas.register(ask.services)
     return security
 
@@ -116,4 +116,4 @@ async def test_a_file_whose_quotas_cannot_be_read_is_refused(ask: Ask, tmp_path:
     for damaged in ({"nothing": {"producer_byte_rate": 1}}, {limits.to_key(ALICE): 5}):
         path.write_text(json.dumps(document | {"quotas": damaged}))
         with pytest.raises(DamagedError, match="a quota"):
-            await Security(FileStore(path)).start()
+            await Security(FileStore(path), AllowAll()).start()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.security.directory import Security
 from ringleader.coordinator.security.scram import SHA_256, SHA_512, salt_password
 from ringleader.coordinator.security.store import FILE, FileStore
@@ -31,7 +32,7 @@ TWICE = "A user credential cannot be altered twice in the same request"
 @pytest.fixture
 async def keeping(ask: Ask, tmp_path: Path) -> AsyncIterator[Ask]:
     """Handlers of a node that keeps users."""
-    security = Security(FileStore(tmp_path / FILE))
+    security = Security(FileStore(tmp_path / FILE), AllowAll())
     await security.start()
     services = dataclasses.replace(ask.services, security=security)
     ask.handlers |= users.register(services)

@@ -1,0 +1,159 @@
+"""Peers that have not proved who they are, and the small pool of memory that they share.
+
+They cost each other, never the clients that have logged in: when the pool is full, or the node has no room
+for one more connection, one of them is closed. It is one of the address that holds most, and of these one
+that holds most, the oldest first: a client on its way through a login holds little, and not for long.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, Protocol, TypeVar
+
+from ringleader.coordinator.clock import Clock
+from ringleader.coordinator.logs import Log
+
+CONNECTION_BYTES: Final = 8_192
+"""What a connection takes in memory besides what it has sent, roughly."""
+HANDSHAKE_BYTES: Final = 65_536
+"""Likewise with TLS, from the ClientHello on."""
+LOG_INTERVAL_S = 5.0
+"""One line reports a peer that was closed; those within this time after it are counted in the next."""
+
+
+class Stranger(Protocol):
+    """A peer that has not proved who it is."""
+
+    address: str
+    peer: str
+
+    def give_way(self) -> None:
+        """Close it. Without a log line."""
+
+
+T = TypeVar("T")
+
+
+class _Ranked(Generic[T]):
+    """Things by what they hold, to a factor of two; within that the oldest first."""
+
+    __slots__ = ("_by_rank", "held")
+
+    def __init__(self) -> None:
+        self.held: dict[T, int] = {}
+        self._by_rank: dict[int, dict[T, None]] = {}
+
+    def put(self, one: T, held: int) -> None:
+        before = self.held.get(one)
+        self.held[one] = held
+        rank = held.bit_length()
+        if before is not None:
+            if before.bit_length() == rank:
+                return
+            self._take(one, before)
+        self._by_rank.setdefault(rank, {})[one] = None
+
+    def remove(self, one: T) -> int:
+        """What it held."""
+        held = self.held.pop(one)
+        self._take(one, held)
+        return held
+
+    def most(self) -> T:
+        return next(iter(self._by_rank[max(self._by_rank)]))
+
+    def _take(self, one: T, held: int) -> None:
+        rank = held.bit_length()
+        del self._by_rank[rank][one]
+        if not self._by_rank[rank]:
+            del self._by_rank[rank]
+
+
+class Strangers:
+    """Those of a server, on all listeners that ask who somebody is."""
+
+    def __init__(self, most_bytes: int, now_ms: Clock, log: Log) -> None:
+        self._most = most_bytes
+        self._now_ms = now_ms
+        self._log = log
+        self._addresses: _Ranked[str] = _Ranked()
+        self._at: dict[str, _Ranked[Stranger]] = {}
+        self.held_bytes = 0
+        """What all of them hold."""
+        self.closed = 0
+        """How many had to go so far."""
+        self._base: dict[Stranger, int] = {}
+        """What each takes besides what it has sent."""
+        self._untold = 0
+        self._told_ms: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._base)
+
+    def has(self, one: Stranger) -> bool:
+        """Whether it is one of them."""
+        return one in self._base
+
+    def enter(self, one: Stranger, base: int) -> None:
+        """It is here, and takes so much besides what it sends, at least 1; may be called again with more.
+        Closes some, perhaps this one, if all hold too much."""
+        self._base[one] = base
+        self._weigh(one, base)
+
+    def weigh(self, one: Stranger, held: int) -> None:
+        """So much of what it has sent is held. Closes some likewise."""
+        if one in self._base:
+            self._weigh(one, self._base[one] + held)
+
+    def leave(self, one: Stranger) -> None:
+        """It is gone, or has proved who it is. May be called again."""
+        if self._base.pop(one, None) is not None:
+            at = self._at[one.address]
+            less = at.remove(one)
+            if not at.held:
+                del self._at[one.address]
+            self._changed(one.address, -less)
+
+    def _weigh(self, one: Stranger, held: int) -> None:
+        at = self._at.get(one.address)
+        if at is None:
+            at = self._at[one.address] = _Ranked()
+        before = at.held.get(one, 0)
+        at.put(one, held)
+        self._changed(one.address, held - before)
+        while self.held_bytes > self._most:
+            self._close("they hold more than connections.unauthenticated.max.bytes")
+
+    def make_room(self, reason: str, address: str | None = None) -> bool:
+        """Close one, of this address if one is given. Whether there was one."""
+        if not self._base or (address is not None and address not in self._at):
+            return False
+        self._close(reason, address)
+        return True
+
+    def _changed(self, address: str, more: int) -> None:
+        self.held_bytes += more
+        held = self._addresses.held.get(address, 0) + more
+        if held:
+            self._addresses.put(address, held)
+        else:
+            self._addresses.remove(address)
+
+    def _close(self, reason: str, address: str | None = None) -> None:
+        one = self._at[self._addresses.most() if address is None else address].most()
+        held = self.held_bytes
+        self.leave(one)
+        self.closed += 1
+        one.give_way()
+        now_ms = self._now_ms()
+        if self._told_ms is not None and now_ms - self._told_ms < LOG_INTERVAL_S * 1000:
+            self._untold += 1
+            return
+        self._log.warning(
+            "a peer that has not authenticated was closed",
+            peer=one.peer,
+            reason=reason,
+            unauthenticated=len(self._base) + 1,
+            held_bytes=held,
+            closed_before=self._untold,
+        )
+        self._told_ms, self._untold = now_ms, 0

@@ -1,0 +1,41 @@
+"""While the log of a partition does not answer, its members stay members."""
+
+from __future__ import annotations
+
+from ringleader.protocol.errors import ErrorCode
+from tests.support.fenced_store import FencedStorage
+from tests.support.groupclient import form
+from tests.support.served import serving, until
+
+TIMEOUT_MS = 1_000
+FETCHED = 8
+
+
+async def test_members_keep_their_generation_over_a_log_that_is_late() -> None:
+    store = FencedStorage()
+    async with serving(store, acquired=range(50), storage_timeout_ms=TIMEOUT_MS) as server:
+        server.runtime.vouch = lambda _partition: True
+        async with server.connect() as client, server.connect() as another:
+            member = await form(client, "g")
+            partition = server.runtime.partition_of("g")
+            store.hold(partition)
+            waited = await client.call(member.commit(1), FETCHED)
+            assert codes(waited) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+            for _ in range(3):
+                server.clock.ahead_ms += 20_000  # twice the session altogether
+                assert (await client.call(member.heartbeat(), 4)).error_code == ErrorCode.NONE
+                refused = await client.call(member.commit(2), FETCHED)
+                assert codes(refused) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+            stranger = await another.call(member.heartbeat(), 4)
+            assert stranger.error_code == ErrorCode.NONE
+            store.resume(partition)
+            await until(lambda: not server.runtime.late)
+            assert (await client.call(member.heartbeat(), 4)).error_code == ErrorCode.NONE
+            assert codes(await client.call(member.commit(3), FETCHED)) == [ErrorCode.NONE]
+        [line] = server.events("append is late")
+        assert line["partition"] == partition
+        assert server.events("late append is in the log")
+
+
+def codes(response: object) -> list[int]:
+    return [one.error_code for topic in response.topics for one in topic.partitions]  # type: ignore[attr-defined]

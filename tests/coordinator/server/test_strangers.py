@@ -1,0 +1,327 @@
+"""Peers that never prove who they are, by the hundred: a client of the same address logs in while all of them
+are still there, and clients that have logged in stay."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import socket
+import ssl
+import struct
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleader.coordinator.clock import monotonic_ms
+from ringleader.coordinator.logs import get_log
+from ringleader.coordinator.server import handshakes
+from ringleader.coordinator.server.handlers import security as security_handlers
+from ringleader.coordinator.server.sasl import Sasl
+from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES, Strangers
+from ringleader.protocol.messages import (
+    ApiVersionsRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
+from tests.support.certificates import Certificates
+from tests.support.groupclient import form
+from tests.support.registered import ScramClient, registered
+from tests.support.served import Client, Served, serving, until
+
+CLOSED = "a peer that has not authenticated was closed"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@contextlib.asynccontextmanager
+async def asking(directory: Path, certificates: Certificates, **more: Any) -> AsyncIterator[Served]:
+    """A server that asks everybody who they are, with TLS and without."""
+    settings = {
+        "listeners": "SASL_SSL://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+        "ssl_keystore_location": certificates.server,
+        "tls_handshake_timeout_ms": 600_000,
+        "sasl_authentication_timeout_ms": 600_000,
+        **more,
+    }
+    sasl = Sasl((await registered(directory)).users)
+    async with serving(handlers=security_handlers.register, sasl=sasl, **settings) as served:
+        yield served
+
+
+@contextlib.asynccontextmanager
+async def member(served: Served, tls: ssl.SSLContext | None = None) -> AsyncIterator[Client]:
+    """A client that has logged in."""
+    address = served.server.listeners[0 if tls is not None else 1].address
+    client = Client(*await asyncio.open_connection(*address, ssl=tls))
+    try:
+        await log_in(client)
+        yield client
+    finally:
+        await client.close()
+
+
+async def log_in(client: Client) -> None:
+    scram = ScramClient()
+    assert (await client.call(SaslHandshakeRequest(mechanism="SCRAM-SHA-512"), 1)).error_code == 0
+    first = await client.call(SaslAuthenticateRequest(auth_bytes=scram.first), 2)
+    final = scram.final(first.auth_bytes)
+    assert (await client.call(SaslAuthenticateRequest(auth_bytes=final), 2)).error_code == 0
+
+
+@contextlib.contextmanager
+def strangers(address: tuple[str, int], count: int) -> Iterator[list[socket.socket]]:
+    """So many, connected."""
+    with contextlib.ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            one = stack.enter_context(socket.create_connection(address))
+            one.setblocking(False)
+            found.append(one)
+        yield found
+
+
+def client_hello() -> bytes:
+    """Of a client that could go on."""
+    outgoing = ssl.MemoryBIO()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), outgoing).do_handshake()
+    return outgoing.read()
+
+
+# ---- handshakes ----
+
+BEGINNINGS: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda hello: b"",
+    "one byte": lambda hello: hello[:1],
+    "all but one byte": lambda hello: hello[:-1],
+    "a whole hello": lambda hello: hello,
+    "the head of a record of one byte": lambda hello: b"\x16\x03\x01\x00\x01",
+    "a record of one byte": lambda hello: b"\x16\x03\x01\x00\x01\x01",
+}
+
+
+@pytest.mark.parametrize("count", [150, 1_000])
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+async def test_silent_peers_keep_no_client_of_their_address_out(
+    certificates: Certificates, tmp_path: Path, count: int, beginning: str
+) -> None:
+    said = BEGINNINGS[beginning](client_hello())
+    async with asking(tmp_path, certificates) as served:
+        with strangers(served.server.listeners[0].address, count) as silent:
+            for one in silent:
+                one.send(said)
+            await until(lambda: len(served.server.handshakes) == count)
+            async with member(served, certificates.client_tls()) as client:
+                # Not in place of any of them: they are all still there.
+                assert len(served.server.handshakes) == count
+                assert served.server.handshakes.failed == 0
+                assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+        await until(lambda: not len(served.server.handshakes))
+        await until(lambda: not len(served.server.strangers))
+        assert served.server.strangers.held_bytes == 0
+
+
+async def test_a_hello_that_comes_byte_by_byte_takes_no_turn_before_its_end(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte is in a segment of its own. The one with a turn may begin when the last byte is there."""
+    begun: list[handshakes.Arrival] = []
+    begin = handshakes.Handshakes._begin
+
+    def counted(self: handshakes.Handshakes, arrival: handshakes.Arrival) -> None:
+        begun.append(arrival)
+        begin(self, arrival)
+
+    monkeypatch.setattr(handshakes.Handshakes, "_begin", counted)
+    hello = client_hello()
+    async with asking(tmp_path, certificates, tls_max_handshakes=1) as served:
+        with strangers(served.server.listeners[0].address, 20) as slow:
+            for one in slow:
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for position in range(len(hello) - 1):
+                for one in slow:
+                    one.send(hello[position : position + 1])
+                await asyncio.sleep(0)
+                if position == len(hello) // 2:
+                    async with member(served, certificates.client_tls()):
+                        assert len(begun) == 1
+            assert len(begun) == 1
+            for one in slow:
+                one.send(hello[-1:])
+            await until(lambda: len(begun) == 21)
+            answer = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(slow[-1], 1), 20)
+            assert answer == b"\x16"
+
+
+async def test_turns_go_round_addresses(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One turn at a time, held for ever by whoever has it; then the next is of another address."""
+    monkeypatch.setattr(handshakes, "TURN_S", 600.0)
+    hello = client_hello()
+    async with asking(tmp_path, certificates, tls_max_handshakes=1) as served:
+        shaking = served.server.handshakes
+        with strangers(served.server.listeners[0].address, 40) as here:
+            for one in here:
+                one.send(hello)
+            await until(lambda: sum(map(len, shaking._waiting.values())) == 39)
+            address = served.server.listeners[0].address
+            with socket.create_connection(address, source_address=("127.0.0.2", 0)) as elsewhere:
+                elsewhere.setblocking(False)
+                elsewhere.send(hello)
+                await until(lambda: "127.0.0.2" in shaking._waiting)
+                begun = [one for one in here if await _answered(one)]
+                assert len(begun) == 1
+                begun[0].close()
+                await until(lambda: len(shaking) == 40)
+                # One more of those that came first, then the other address, whatever is before it.
+                begun = [one for one in here if one.fileno() >= 0 and await _answered(one)]
+                for one in begun:
+                    one.close()
+                assert await asyncio.wait_for(asyncio.get_running_loop().sock_recv(elsewhere, 1), 20)
+
+
+async def _answered(one: socket.socket) -> bool:
+    await asyncio.sleep(0.001)
+    with contextlib.suppress(BlockingIOError):
+        return bool(one.recv(1, socket.MSG_PEEK))
+    return False
+
+
+# ---- memory ----
+
+
+async def test_strangers_share_a_pool_and_a_member_goes_on(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    pool = 4_194_304
+    async with (
+        asking(tmp_path, certificates, connections_unauthenticated_max_bytes=pool) as served,
+        member(served) as client,
+    ):
+        worker = await form(client, "group")
+        begun = struct.pack(">i", 524_288) + bytes(524_287)
+        with strangers(served.server.listeners[1].address, 100) as many:
+            loop = asyncio.get_running_loop()
+            for one in many:
+                with contextlib.suppress(ConnectionError):
+                    await loop.sock_sendall(one, begun)
+                assert served.server.strangers.held_bytes <= pool
+                assert (await client.call(worker.heartbeat(), 3)).error_code == 0
+            await until(lambda: served.server.strangers.closed >= 80)
+            # A login holds less than any of them does.
+            async with member(served) as another:
+                assert (await another.call(ApiVersionsRequest(), 0)).error_code == 0
+        assert len(served.events(CLOSED)) < 10, "seldom enough that nobody fills the log"
+        await until(lambda: not len(served.server.strangers))
+        assert served.server.held_bytes == 0
+
+
+async def test_strangers_are_closed_before_members(certificates: Certificates, tmp_path: Path) -> None:
+    """Though a member holds more than each of them."""
+    limit = 2_097_152
+    async with (
+        asking(tmp_path, certificates, queued_max_request_bytes=limit) as served,
+        member(served) as client,
+    ):
+        await client.call(ApiVersionsRequest(), 0)
+        client.writer.write(struct.pack(">ihhi", 1_000_000, 11, 5, 9) + bytes(900_000))
+        await until(lambda: served.server.held_bytes > 900_000)
+        begun = struct.pack(">i", 524_288) + bytes(400_000)
+        with strangers(served.server.listeners[1].address, 6) as few:
+            loop = asyncio.get_running_loop()
+            for one in few:
+                with contextlib.suppress(ConnectionError):
+                    await loop.sock_sendall(one, begun)
+            await until(lambda: len(served.events("connection closed")) >= 4)
+            assert served.server.held_bytes <= limit
+            gone = {line["peer"] for line in served.events("connection closed")}
+            [held] = [one for one in served.server.connections if one.held_bytes > 900_000]
+            assert held.peer not in gone
+            assert str(held.principal) == "User:alice"
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_ip"])
+@pytest.mark.parametrize("listener", [0, 1], ids=["tls", "sasl"])
+async def test_strangers_make_room(
+    certificates: Certificates, tmp_path: Path, limit: str, listener: int
+) -> None:
+    settings: dict[str, Any] = {limit: 10}
+    async with asking(tmp_path, certificates, **settings) as served, contextlib.AsyncExitStack() as stack:
+        with strangers(served.server.listeners[listener].address, 10):
+            await until(lambda: len(served.server.strangers) == 10)
+            context = certificates.client_tls()
+            for number in range(10):
+                await stack.enter_async_context(member(served, context if number % 2 else None))
+            assert not len(served.server.strangers)
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await stack.enter_async_context(member(served))
+        assert len(served.server.connections) == 10
+
+
+class Peer:
+    """One that is noted when it is closed."""
+
+    def __init__(self, address: str, closed: list[Peer]) -> None:
+        self.address, self.peer, self._closed = address, address, closed
+
+    def give_way(self) -> None:
+        self._closed.append(self)
+
+
+def test_the_pool_is_never_above_its_bound(seed: int) -> None:
+    """Whatever comes, grows, logs in and leaves; and the sums are right at the end."""
+    drawn = random.Random(seed)
+    most = drawn.choice((100_000, 1_000_000))
+    pool = Strangers(most, monotonic_ms, get_log())
+    closed: list[Peer] = []
+    here: dict[Peer, int] = {}
+    for _ in range(3_000):
+        match drawn.randrange(4):
+            case 0 | 1:
+                one = Peer(f"10.0.0.{drawn.randrange(5)}", closed)
+                here[one] = drawn.choice((CONNECTION_BYTES, HANDSHAKE_BYTES))
+                pool.enter(one, here[one])
+            case 2 if here:
+                one = drawn.choice(list(here))
+                pool.weigh(one, drawn.choice((0, 1, 5_000, 2 * most)))
+            case _ if here:
+                one = drawn.choice(list(here))
+                pool.leave(one)
+                del here[one]
+        for gone in closed:
+            here.pop(gone, None)
+            assert not pool.has(gone)
+        closed.clear()
+        assert len(pool) == len(here)
+        assert pool.held_bytes <= most
+    for one in list(here):
+        pool.leave(one)
+    assert (len(pool), pool.held_bytes) == (0, 0)
+
+
+def test_the_address_that_holds_most_pays() -> None:
+    closed: list[Peer] = []
+    pool = Strangers(100_000, monotonic_ms, get_log())
+    honest = Peer("10.0.0.1", closed)
+    pool.enter(honest, CONNECTION_BYTES)
+    for _ in range(100):
+        pool.enter(Peer("10.0.0.2", closed), CONNECTION_BYTES)
+    assert len(closed) == 89
+    assert pool.has(honest)
+    small, large = Peer("10.0.0.2", closed), Peer("10.0.0.2", closed)
+    pool.enter(small, 10)
+    closed.clear()
+    pool.enter(large, 10)
+    pool.weigh(large, 90_000)
+    assert closed == [large]
+    assert pool.has(small)
