@@ -74,7 +74,8 @@ T = TypeVar("T")
 
 
 class Admin:
-    """Ask and change a cluster. An async context manager; belongs to the event loop it is used on.
+    """Ask and change a cluster. An async context manager; belongs to the event loop it is first used on, and
+    raises RuntimeError in another one.
 
     Each call takes at most `timeout_ms`, connecting and retries included. All raise ClientError: BrokerError
     with the code when the cluster refuses, RetriableError when it could not be reached or was busy for all of

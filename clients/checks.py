@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
+from operator import index
 from threading import TIMEOUT_MAX
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -18,6 +19,8 @@ _WORDS = {
     bytes: "bytes",
     type(None): "None",
 }
+MAX_INT16, MAX_INT32, MAX_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
+"""The most that the wire has room for."""
 _SHOWN = (bool, int, float, str, type(None))
 _SECRETS = frozenset({"sasl", "tls", "coordinator_sasl", "coordinator_tls"})
 
@@ -64,6 +67,28 @@ def check_numbers(least: int, **numbers: object) -> None:
 def check_least(settings: object, *names: str, least: int = 0) -> None:
     """Raises ValueError for a field that is less than that; None is no number."""
     check_numbers(least, **{name: getattr(settings, name) for name in names})
+
+
+def whole(what: str, number: object) -> int:
+    """Raises ValueError for what is no whole number."""
+    try:
+        return index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{what} has to be a whole number, not {number!r}") from None
+
+
+def in_range(what: str, number: object, least: int, most: int) -> int:
+    """Raises ValueError for what is no whole number in that range."""
+    found = whole(what, number)
+    if not least <= found <= most:
+        raise ValueError(f"{what} has to be {least} to {most}, not {found}")
+    return found
+
+
+def offset_in_log(what: str, number: object) -> int:
+    """Raises ValueError for what no log has: an offset is 0 to 2**63 - 1. Special values of the protocol are
+    none for applications."""
+    return in_range(what, number, 0, MAX_INT64)
 
 
 def seconds(timeout_s: float) -> float:

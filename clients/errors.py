@@ -104,6 +104,15 @@ class AssignmentFailedError(MembershipError):
     """This member leads the group and its `assign` callback failed; the cause is attached."""
 
 
+class CallbackFailedError(ClientError):
+    """A callback of the application raised; `callback` names it, what it raised is the `__cause__`. Raised
+    once, by the next call that asks for records or waits for the assignment."""
+
+    def __init__(self, message: str, callback: str) -> None:
+        super().__init__(message)
+        self.callback = callback
+
+
 class InternalError(MembershipError):
     """An error in this library's own code ended the membership; the cause is attached. Please report it."""
 

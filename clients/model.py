@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal, NamedTuple
 
+from ringleader.clients.checks import MAX_INT32, check, in_range, offset_in_log
+
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
 EARLIEST, LATEST = -2, -1
@@ -122,7 +124,7 @@ def with_metadata(value: int | OffsetAndMetadata) -> OffsetAndMetadata:
 
 
 def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
-    """A copy. Raises ValueError for what is no {(topic, partition): offset}."""
+    """A copy. Raises ValueError for what is no {(topic, partition): offset}, or no offset of any log."""
     if not isinstance(offsets, Mapping):
         raise ValueError(f"offsets are {{(topic, partition): offset}}, not {type(offsets).__name__}")
     for place, value in offsets.items():
@@ -135,6 +137,11 @@ def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
             right = False
         if not right:
             raise ValueError(f"offsets are {{(topic, partition): offset}}, not {{{place!r}: {value!r}}}")
+        said, name = with_metadata(value), f"{topic}-{partition}"
+        in_range("a partition", partition, 0, MAX_INT32)
+        offset_in_log(f"the offset of {name}", said.offset)
+        in_range(f"the leader epoch of {name}", said.leader_epoch, -1, MAX_INT32)
+        check(f"the metadata of {name}", said.metadata, str)
     return dict(offsets)
 
 
@@ -145,4 +152,5 @@ def checked_partitions(partitions: Iterable[TopicPartition]) -> list[TopicPartit
         pair = isinstance(one, tuple) and len(one) == 2
         if not pair or not isinstance(one[0], str) or isinstance(one[1], bool) or not isinstance(one[1], int):
             raise ValueError(f"partitions are [(topic, partition), ...], not {one!r}")
+        in_range("a partition", one[1], 0, MAX_INT32)
     return found

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ringleader.clients.errors import AssignmentFailedError as AssignmentFailedError
     from ringleader.clients.errors import AuthenticationError as AuthenticationError
     from ringleader.clients.errors import BrokerError as BrokerError
+    from ringleader.clients.errors import CallbackFailedError as CallbackFailedError
     from ringleader.clients.errors import ClientError as ClientError
     from ringleader.clients.errors import CommitFailedError as CommitFailedError
     from ringleader.clients.errors import ConnectionLostError as ConnectionLostError
@@ -94,7 +95,8 @@ _NAMES_OF = {
     "connection.security": "ClientSecurity SaslOAuthBearer SaslPlain SaslScram security_from_properties",
     "consumer": "GroupConsumer PartitionConsumer SyncGroupConsumer SyncPartitionConsumer",
     "errors": (
-        "AssignmentFailedError AuthenticationError BrokerError ClientError CommitFailedError "
+        "AssignmentFailedError AuthenticationError BrokerError CallbackFailedError ClientError "
+        "CommitFailedError "
         "ConnectionLostError CoordinatorUnavailableError FencedInstanceIdError "
         "GroupAuthorizationError GroupMaxSizeReachedError InconsistentGroupProtocolError "
         "InternalError InvalidGroupIdError InvalidSessionTimeoutError MembershipError MembershipOverError "

@@ -126,6 +126,8 @@ class Cluster:
         self._addresses: dict[tuple[str, int], _Address] = {}
         self._next = 0
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of its connections: that of the first use."""
 
     async def __aenter__(self) -> Cluster:
         return self
@@ -134,7 +136,13 @@ class Cluster:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections. What is in flight fails."""
+        """Close all connections. Requests in flight fail. Raises RuntimeError in another event loop, unless
+        that of the connections has ended, and they with it."""
+        if self._loop is None or not self._loop.is_closed():
+            self._check_loop()
+        else:
+            self._connections.clear()
+            self._opening.clear()
         self._closed = True
         if self.groups is not self:
             await self.groups.close()
@@ -155,6 +163,18 @@ class Cluster:
         if connection is not None:
             connection.close("closed to get past a parked request")
 
+    def _check_loop(self) -> None:
+        """Raises RuntimeError: connections belong to one event loop, and in another no answer ever comes."""
+        running = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = running
+        elif self._loop is not running:
+            what = "has ended" if self._loop.is_closed() else "is not the one that runs here"
+            raise RuntimeError(
+                f"client {self._client_id!r} was first used in an event loop that {what}: its connections "
+                f"belong to that loop ({self._loop!r}). Make a new client for this one"
+            )
+
     # ---- asking ----
 
     async def send(
@@ -173,6 +193,7 @@ class Cluster:
         ConnectionLostError, RequestTimedOutError, UnsupportedVersionError, AuthenticationError. Error codes
         inside the answer are the caller's.
         """
+        self._check_loop()
         now_s = asyncio.get_running_loop().time
         timeout_s = (self.request_timeout_ms if request_timeout_ms is None else request_timeout_ms) / 1000
         if deadline_s is None:
@@ -190,6 +211,7 @@ class Cluster:
         Raises ConnectionLostError with all of them and what is the matter with each, when none answers in
         time; AuthenticationError, UnsupportedVersionError and BrokerError at once.
         """
+        self._check_loop()
         deadline_s = asyncio.get_running_loop().time() + timeout_s
         try:
             await retrying(deadline_s, Backoff(50, 500, self._chance), lambda: self._any("", deadline_s))
@@ -264,6 +286,7 @@ class Cluster:
     async def connect(self, node: Node, make: Callable[..., Connection]) -> Connection:
         """A connection to that node for the caller alone, who has to close it; `make` is called as
         `Connection` is. Raises what `open_connection` raises."""
+        self._check_loop()
         if self._closed:
             raise ConnectionLostError(CLOSED)
         return await self._connect(node.host, node.port, make)

@@ -200,8 +200,11 @@ class Connection(asyncio.BufferedProtocol):
         if self._overdue is None or self._overdue.when() > until_s:
             self._watch(until_s)
         self._idle.clear()
-        self._transport.write(frame)
+        self._write(self._transport, frame)
         return answer
+
+    def _write(self, transport: asyncio.Transport, frame: bytes) -> None:
+        transport.write(frame)
 
     def _watch(self, until_s: float) -> None:
         if self._overdue is not None:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from operator import index
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ringleader.clients.checks import check, seconds
+from ringleader.clients.checks import check, offset_in_log, seconds, whole
 from ringleader.clients.connection.cluster import Cluster
-from ringleader.clients.errors import AuthenticationError, ClientError
-from ringleader.clients.fetch.errors import ConsumerClosedError
+from ringleader.clients.consumer.arguments import deserialized
+from ringleader.clients.errors import AuthenticationError, ClientError, RetriableError
+from ringleader.clients.fetch.baseline import Baseline
+from ringleader.clients.fetch.errors import (
+    ConsumerClosedError,
+    CorruptRecordError,
+    PartitionError,
+    RecordDeserializationError,
+)
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
-from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
+from ringleader.clients.model import EARLIEST, LATEST, TopicPartition, checked_partitions
 from ringleader.clients.options import ConnectionOptions, MembershipOptions, cluster_of
 
 TURN_S = 0.001
@@ -26,6 +33,8 @@ CLIENT_ID = "ringleader-consumer"
 START_TIMEOUT_S = 10.0
 LOOKUP_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
+
+Asker = asyncio.Task[Any] | None
 
 
 class BaseConsumer(ABC):
@@ -48,9 +57,15 @@ class BaseConsumer(ABC):
         self._connection = connection
         self._client_id = connection.get("client_id", CLIENT_ID)
         self._reader: Reader | None = None
+        self._baseline = Baseline()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
-        self._asker: asyncio.Task[Any] | None = None
+        self._asker: Asker = None
+        """The task that has the records in hand; None: nobody in particular."""
+        self._question: object = None
+        """The question whose answer is in hand."""
+        self._process = 0
+        """Of `start`."""
         self._asking = False
         self._last_turn_s = 0.0
 
@@ -63,7 +78,8 @@ class BaseConsumer(ABC):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop()
+        if error is None or self._at_home():
+            await self.stop()
 
     async def start(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
         """Connect, and begin; does not wait for records.
@@ -73,8 +89,10 @@ class BaseConsumer(ABC):
         AuthenticationError, BrokerError for a topic that does not exist (PartitionConsumer).
         """
         if self._loop is not None:
+            self._check_process()
             raise ConsumerClosedError(f"{self._name}: this consumer was started before")
-        self._loop = asyncio.get_running_loop()
+        deadline_s = time.monotonic() + seconds(timeout_s)
+        self._loop, self._process = asyncio.get_running_loop(), os.getpid()
         cluster = cluster_of(
             self._bootstrap,
             self._connection,
@@ -82,11 +100,11 @@ class BaseConsumer(ABC):
             request_timeout_ms=self.settings.request_timeout_ms,
         )
         try:
-            await cluster.ready(seconds(timeout_s))
+            await cluster.ready(timeout_s)
             if cluster.groups is not cluster:
                 await cluster.groups.close()  # the member has connections of its own
-            self._reader = Reader(cluster, self.settings, self._committed())
-            await self._begin(cluster, self._reader)
+            self._reader = Reader(cluster, self.settings, self._committed(), self._baseline)
+            await self._begin(cluster, self._reader, max(0.0, deadline_s - time.monotonic()))
         except BaseException:
             self._loop = self._reader = None
             await cluster.close()
@@ -98,6 +116,7 @@ class BaseConsumer(ABC):
         once."""
         reader, again = self._reader, self._stopping
         seconds(timeout_s)
+        self._check_process()
         if reader is None:
             return
         self._check_loop()
@@ -114,8 +133,8 @@ class BaseConsumer(ABC):
         """Where partitions are to be begun."""
 
     @abstractmethod
-    async def _begin(self, cluster: Cluster, reader: Reader) -> None:
-        """The bootstrap has been reached."""
+    async def _begin(self, cluster: Cluster, reader: Reader, timeout_s: float) -> None:
+        """The bootstrap has been reached. Has so much time."""
 
     async def _end(self, timeout_s: float) -> None:  # noqa: B027
         """Before the connections are closed."""
@@ -127,6 +146,9 @@ class BaseConsumer(ABC):
         """Why there is nothing more to come, as far as a subclass knows."""
         return None
 
+    def _tell_failure(self) -> None:  # noqa: B027
+        """Raise what a callback raised, once."""
+
     def _in_callback(self) -> bool:
         """Whether the code that asks runs inside of a callback."""
         return False
@@ -136,51 +158,81 @@ class BaseConsumer(ABC):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Batch:
+    def __anext__(self) -> Coroutine[Any, Any, Batch]:
         """The next batch of one partition, up to `max_poll_records`; partitions take turns. The batch before
         counts as processed. Ends when the consumer is stopped; raises what `getmany` raises."""
-        batch = await self._ask(self.settings.max_poll_records, None)
-        if batch is None:
-            raise StopAsyncIteration
-        return batch
+        return self._next(current_task())
 
-    async def getone(self, timeout_s: float | None = None) -> Batch | None:
+    async def _next(self, asker: Asker) -> Batch:
+        batches = await self._ask(asker, self.settings.max_poll_records, None, several=False)
+        if not batches:
+            raise StopAsyncIteration
+        return batches[0]
+
+    def getone(self, timeout_s: float | None = None) -> Coroutine[Any, Any, Batch | None]:
         """A batch of one record (`batch.record`); None when time is over. What was handed out before counts
         as processed. Raises what `getmany` raises."""
-        batch = await self._ask(1, timeout_s)
-        if batch is None and self._stopping:
-            raise self._closed()
-        return batch
+        return self._getone(current_task(), timeout_s)
 
-    async def getmany(self, max_records: int | None = None, timeout_s: float | None = None) -> list[Batch]:
+    async def _getone(self, asker: Asker, timeout_s: float | None) -> Batch | None:
+        batches = await self._ask(asker, 1, timeout_s, several=False)
+        if not batches and self._stopping:
+            raise self._closed()
+        return batches[0] if batches else None
+
+    def getmany(
+        self, max_records: int | None = None, timeout_s: float | None = None
+    ) -> Coroutine[Any, Any, list[Batch]]:
         """Batches of several partitions with up to `max_records` (`max_poll_records`) together, as soon as
         there are any; [] when time is over (None: waits as long as it takes; 0: what is there). What was
         handed out before counts as processed.
 
-        Raises PartitionError (CorruptRecordError, OffsetGoneError, NoOffsetError, ...) about one partition,
-        MembershipError when the membership is over, ConsumerClosedError; RuntimeError in another event loop
-        than that of `start`, in a callback, and while another task asks.
+        Raises PartitionError (CorruptRecordError, RecordDeserializationError, OffsetGoneError, NoOffsetError,
+        ...) about one partition, CallbackFailedError once for each callback that raised, MembershipError when
+        the membership is over, ConsumerClosedError; RuntimeError in another event loop than that of `start`,
+        in a callback, and while another task asks.
         """
-        left = self.settings.max_poll_records if max_records is None else max_records
-        first = await self._ask(left, timeout_s)
-        if first is None:
-            if self._stopping:
-                raise self._closed()
-            return []
-        batches, left = [first], left - len(first)
-        while left > 0 and (more := self._pick_now(left)) is not None:
-            batches.append(more)
-            left -= len(more)
+        return self._getmany(current_task(), max_records, timeout_s)
+
+    async def _getmany(self, asker: Asker, max_records: int | None, timeout_s: float | None) -> list[Batch]:
+        limit = self.settings.max_poll_records if max_records is None else max_records
+        batches = await self._ask(asker, limit, timeout_s, several=True)
+        if not batches and self._stopping:
+            raise self._closed()
         return batches
 
-    def _pick_now(self, limit: int) -> Batch | None:
-        return None if self._reader is None else self._reader.pick_now(limit)
+    async def _ask(self, asker: Asker, limit: int, timeout_s: float | None, *, several: bool) -> list[Batch]:
+        """`asker`: the task that called; what it is given is in its hands, whichever task waited for it."""
+        self._asker = None
+        batches = await self._fetched(limit, timeout_s, several)
+        try:
+            batches = self._read_out(batches)
+        except Exception:
+            raise
+        except BaseException:  # of a deserializer: nothing was handed out
+            self._take_back()
+            raise
+        self._asker = asker
+        return batches
 
-    async def _ask(self, limit: int, timeout_s: float | None) -> Batch | None:
-        if _whole("the number of records", limit) <= 0:
+    async def _fetched(
+        self,
+        limit: int,
+        timeout_s: float | None,
+        several: bool,
+        question: object = None,
+        before: object = None,
+    ) -> list[Batch]:
+        """Batches in the application's hands: of one partition, or of several, together up to `limit`.
+
+        `before`: the last question whose answer has reached the application. What is in hand for another one
+        did not, and comes again.
+        """
+        if whole("the number of records", limit) <= 0:
             raise ValueError("the number of records has to be above 0")
         if timeout_s is not None:
             seconds(timeout_s)
+        self._check_process()
         if self._in_callback():
             raise RuntimeError("a callback cannot ask for records: what is in hand would count as processed")
         if self._asking:
@@ -188,12 +240,42 @@ class BaseConsumer(ABC):
         if self._reader is None:
             raise self._closed()
         self._check_loop()
-        self._asking, self._asker = True, asyncio.current_task()
+        reader, self._asking = self._reader, True
         try:
-            self._reader.processed()
-            return await self._wait_for_records(self._reader, limit, timeout_s)
+            if question is not None and self._question is not before:
+                reader.take_back()
+            reader.processed()
+            self._question = question
+            first = await self._wait_for_records(reader, limit, timeout_s)
+            batches = [] if first is None else [first]
+            left = limit - sum(map(len, batches))
+            while several and batches and left > 0 and (more := reader.pick_now(left)) is not None:
+                batches.append(more)
+                left -= len(more)
+        except BaseException:
+            reader.take_back()
+            raise
         finally:
             self._asking = False
+        return batches
+
+    def _read_out(self, batches: list[Batch]) -> list[Batch]:
+        """Let the deserializers look. Raises what they refuse if there is nothing before it."""
+        read, refused = deserialized(batches, self.settings)
+        self._refuse(refused)
+        if refused and not read:
+            raise refused[0][1]
+        return read
+
+    def _refuse(self, refused: Iterable[tuple[Batch, PartitionError]]) -> None:
+        if self._reader is not None:
+            for batch, error in refused:
+                self._reader.refuse(batch, error)
+
+    def _take_back(self) -> None:
+        """The last answer has not reached the application."""
+        if self._reader is not None:
+            self._reader.take_back()
 
     async def _wait_for_records(self, reader: Reader, limit: int, timeout_s: float | None) -> Batch | None:
         now_s = time.monotonic()
@@ -208,6 +290,7 @@ class BaseConsumer(ABC):
             if self._stopping:
                 return None
             self._check(reader)
+            self._tell_failure()
             batch = await reader.pick(limit)
             if batch is not None:
                 return batch
@@ -221,6 +304,17 @@ class BaseConsumer(ABC):
                 pass
 
     # ---- why not ----
+
+    def _at_home(self) -> bool:
+        """Whether this is the process that started it."""
+        return self._process in (0, os.getpid())
+
+    def _check_process(self) -> None:
+        if not self._at_home():
+            raise ConsumerClosedError(
+                f"{self._name}: this consumer runs in process {self._process}, and this is process "
+                f"{os.getpid()}, a copy of it (fork): make a new consumer here"
+            )
 
     def _check(self, reader: Reader) -> None:
         if (over := self._over()) is not None:
@@ -245,6 +339,7 @@ class BaseConsumer(ABC):
 
     def _running(self) -> Reader:
         """The reader of a consumer that runs. Raises what says why it does not."""
+        self._check_process()
         reader = self._reader
         if reader is None or (self._stopping and not self._in_callback()):
             raise self._closed()
@@ -260,25 +355,39 @@ class BaseConsumer(ABC):
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that this consumer reads now, sorted."""
+        self._check_process()
         return [] if self._reader is None else sorted(self._reader.states)
 
-    async def position(self, partition: TopicPartition) -> int:
+    async def position(self, partition: TopicPartition, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> int:
         """Offset of the next record to be handed out. Waits until it is known; raises NotAssignedError,
-        PartitionError."""
+        PartitionError, and RetriableError when time is over."""
         reader = self._running()
-        while (found := reader.position_of(partition)) is None:
-            if self._stopping:
-                raise self._closed()
-            await reader.moved()
-            self._running()
+        try:
+            async with asyncio.timeout(seconds(timeout_s)):
+                while (found := reader.position_of(partition)) is None:
+                    if self._stopping:
+                        raise self._closed()
+                    await reader.moved()
+                    self._running()
+        except TimeoutError:
+            name = f"{partition[0]}-{partition[1]}"
+            raise RetriableError(f"the position of {name} is not known within {timeout_s:g} s") from None
         return found
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read on at that offset. What was fetched or is on its way for the position before is never handed
         out. A batch of it that is in hand is not counted as processed any more. Raises NotAssignedError."""
-        if _whole("an offset", offset) < 0:
-            raise ValueError(f"offset {offset} is negative")
+        offset_in_log("an offset", offset)
         self._running().seek(partition, offset)
+
+    def skip(self, error: CorruptRecordError | RecordDeserializationError) -> None:
+        """Read on behind what that error is about: exactly the record that a deserializer refused, or the
+        batch that cannot be read. Does nothing if the partition does not stand there any more. Raises
+        NotAssignedError."""
+        check("error", error, CorruptRecordError | RecordDeserializationError, "skip()")
+        reader, partition = self._running(), (error.topic, error.partition)
+        if reader.state(partition).position == error.offset:
+            reader.seek(partition, error.next_offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on at the first record there is; all partitions when none is named."""
@@ -306,6 +415,7 @@ class BaseConsumer(ABC):
 
     def paused(self) -> list[TopicPartition]:
         """The partitions that are paused, sorted."""
+        self._check_process()
         states = {} if self._reader is None else self._reader.states
         return sorted(partition for partition, state in states.items() if state.paused)
 
@@ -343,7 +453,8 @@ class BaseConsumer(ABC):
     async def _bounds(
         self, partitions: Iterable[TopicPartition], at: int, timeout_s: float
     ) -> dict[TopicPartition, int]:
-        found = await self._running().offsets(dict.fromkeys(partitions, at), seconds(timeout_s))
+        wanted = checked_partitions(partitions)
+        found = await self._running().offsets(dict.fromkeys(wanted, at), seconds(timeout_s))
         return {partition: offset for partition, (offset, _) in found.items()}
 
     async def offsets_for_times(
@@ -351,24 +462,15 @@ class BaseConsumer(ABC):
     ) -> dict[TopicPartition, tuple[int, int] | None]:
         """(offset, timestamp) of the first record at or after a time, in ms since 1970; None: there is none.
         Raises BrokerError, RetriableError."""
+        checked_partitions(times)
+        for time_ms in times.values():
+            offset_in_log("a time in ms", time_ms)
         found = await self._running().offsets(times, seconds(timeout_s))
         return {partition: None if at[0] < 0 else at for partition, at in found.items()}
 
 
-def consumer_settings(
-    call: str, settings: ConsumerSettings | None, options: Mapping[str, Any]
-) -> tuple[ConsumerSettings, dict[str, Any]]:
-    """The settings, and those of the options that are no fields of them. `call` is what the user wrote."""
-    check("settings", settings, ConsumerSettings | None, call)
-    own = {name: value for name, value in options.items() if name in ConsumerSettings.__slots__}
-    if settings is not None and own:
-        raise ValueError(f"{call}: either settings or {', '.join(own)}")
-    rest = {name: value for name, value in options.items() if name not in own}
-    return ConsumerSettings(**own) if settings is None else settings, rest
-
-
-def _whole(what: str, number: object) -> int:
+def current_task() -> Asker:
     try:
-        return index(number)  # type: ignore[arg-type]
-    except TypeError:
-        raise ValueError(f"{what} has to be a whole number, not {number!r}") from None
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

@@ -12,19 +12,27 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Unpack
+from typing import Any, Unpack
 
-from ringleader.clients.checks import seconds
+from ringleader.clients.checks import check, seconds
 from ringleader.clients.connection.cluster import Cluster
+from ringleader.clients.consumer.arguments import consumer_settings
 from ringleader.clients.consumer.base import (
     CLIENT_ID,
+    LOOKUP_TIMEOUT_S,
     STOP_TIMEOUT_S,
     BaseConsumer,
-    consumer_settings,
+    current_task,
 )
-from ringleader.clients.errors import ClientError, MembershipError, MembershipOverError
+from ringleader.clients.errors import (
+    CallbackFailedError,
+    ClientError,
+    MembershipError,
+    MembershipOverError,
+)
 from ringleader.clients.fetch.errors import ConsumerClosedError
 from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings
+from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
 from ringleader.clients.group.membership import GroupMember
@@ -85,7 +93,10 @@ class GroupConsumer(BaseConsumer):
         super().__init__(f"group {group_id!r}", bootstrap, settings, options)
         self.group_id = group_id
         self._consumed = ConsumedOffsets()
+        self._cluster: Cluster | None = None
         self._callback: object | None = None
+        self._failures: list[tuple[CallbackFailedError, list[PartitionState]]] = []
+        """What callbacks raised and the application was not told, and what is not read before it is."""
         self._last_polled_s = 0.0
         rest |= {
             "rack": settings.client_rack,
@@ -106,9 +117,22 @@ class GroupConsumer(BaseConsumer):
     def _committed(self) -> Committed:
         return self.member.committed
 
-    async def _begin(self, cluster: Cluster, reader: Reader) -> None:
+    async def _begin(self, cluster: Cluster, reader: Reader, timeout_s: float) -> None:
         self._consumed.of(reader)
+        self._cluster = cluster
+        await self._look(timeout_s)
         await self.member.start()
+
+    async def _look(self, timeout_s: float) -> None:
+        """The partitions there are now: later ones are new."""
+        choice, cluster = self.member.subscription, self._cluster
+        if self.settings.auto_offset_reset != "latest" or choice is None or cluster is None:
+            return
+        try:
+            await self._baseline.look(cluster, None if choice.by_pattern else choice.names, timeout_s)
+        except ClientError as error:
+            text = "%s: the topics cannot be looked at, so new partitions begin at their end: %s"
+            logger.warning(text, self._name, error)
 
     async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Commit what is processed (with `auto_commit`), leave the group, close the connections.
@@ -136,20 +160,29 @@ class GroupConsumer(BaseConsumer):
         return self._callback is not None and _callback.get() is self._callback
 
     async def subscribe(
-        self, topics: Iterable[str] | str | None = None, *, pattern: str | re.Pattern[str] | None = None
+        self,
+        topics: Iterable[str] | str | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        timeout_s: float = LOOKUP_TIMEOUT_S,
     ) -> None:
         """Subscribe to these topics, or to what matches, instead of those before: the group rebalances, and
-        `on_revoked` and `on_assigned` tell what goes and comes. Does not wait for it. Raises ValueError."""
+        `on_revoked` and `on_assigned` tell what goes and comes. Does not wait for it; with
+        `auto_offset_reset="latest"` it looks at the topics first, for so long. Raises ValueError."""
+        seconds(timeout_s)
         assert self.member.subscription is not None
         if self._loop is not None:
             self._running()
         self.member.subscription.change(topics, pattern)
+        await self._look(timeout_s)
         await self.member.rejoin("another subscription")
 
     async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:
         """Wait until the group has settled; the partitions. Raises TimeoutError, and what ended the
         membership."""
+        self._check_process()
         await self.member.wait_assigned(timeout_s)
+        self._tell_failure()
         return self.assignment()
 
     # ---- commits ----
@@ -157,14 +190,18 @@ class GroupConsumer(BaseConsumer):
     async def commit(self, offsets: Offsets | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
         """Commit these offsets, or all progress.
 
-        Without `offsets` and from the task that asks for records: what it has in hand is processed now, and
-        committed. From another task, or in a callback: what it has come back from. Raises as
-        `GroupMember.commit`, and ConsumerClosedError after `stop`; a commit that a rebalance crosses is
-        repeated if the partitions stayed.
+        Without `offsets`: all that the application has asked past. The task that called for the records in
+        hand has processed them when it commits, so they are committed, too; another task or a callback
+        cannot know, and commits nothing of them. Raises as `GroupMember.commit`, ConsumerClosedError after
+        `stop`, ValueError for offsets that no log has; a commit that a rebalance crosses is repeated if the
+        partitions stayed.
         """
+        await self._commit(offsets, timeout_s, self._asked_here())
+
+    async def _commit(self, offsets: Offsets | None, timeout_s: float, asked_here: bool) -> None:
         self._running()
         seconds(timeout_s)
-        if wanted := self._made() if offsets is None else checked(offsets):
+        if wanted := self._made(asked_here) if offsets is None else checked(offsets):
             await self._consumed.commit(self.member, wanted, timeout_s)
 
     def commit_nowait(
@@ -175,9 +212,16 @@ class GroupConsumer(BaseConsumer):
     ) -> None:
         """As `commit`, but does not wait and does not repeat. `on_done` gets the error or None; without it a
         failure is a line in the log."""
+        self._commit_nowait(offsets, on_done, self._asked_here())
+
+    def _commit_nowait(
+        self, offsets: Offsets | None, on_done: Callable[[ClientError | None], None] | None, asked_here: bool
+    ) -> None:
         self._running()
-        if wanted := self._made() if offsets is None else checked(offsets):
-            self._consumed.commit_nowait(self.member, wanted, on_done)
+        check("on_done", on_done, Callable[..., object] | None)
+        if wanted := self._made(asked_here) if offsets is None else checked(offsets):
+            heard = None if on_done is None else self._guarded(on_done)
+            self._consumed.commit_nowait(self.member, wanted, heard)
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S
@@ -186,16 +230,13 @@ class GroupConsumer(BaseConsumer):
         self._running()
         return await self.member.committed(partitions, timeout_s=seconds(timeout_s))
 
-    def _made(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        # Whoever asked for records has processed them when it commits. Others cannot know: a callback, a task
-        # that commits now and then.
-        if self._asked_here() and not self._asking and not self._in_callback() and self._reader is not None:
+    def _made(self, asked_here: bool) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        if asked_here and not self._asking and not self._in_callback() and self._reader is not None:
             self._reader.processed()
         return self._consumed.uncommitted().offsets
 
     def _asked_here(self) -> bool:
-        # `asyncio.wait_for` asks in a task that has ended by now.
-        return self._asker is None or self._asker is asyncio.current_task() or self._asker.done()
+        return self._asker is not None and self._asker is current_task()
 
     def metrics(self) -> ConsumerMetrics:
         """Counters as of now."""
@@ -209,9 +250,9 @@ class GroupConsumer(BaseConsumer):
         added = sorted(partitions - set(reader.states))
         self._consumed.assigned(assigned.generation)
         reader.add(added)
-        try:
-            await self._call(self._on_assigned, added)
-        finally:
+        states = [reader.states[partition] for partition in added]
+        await self._call("on_assigned", self._on_assigned, added, states)
+        if not any(held is states for _, held in self._failures):
             reader.release(added)
 
     async def _revoked(self, revoked: Revoked) -> None:
@@ -220,9 +261,11 @@ class GroupConsumer(BaseConsumer):
         reader = self._read()
         partitions = [tp for tp in partitions_of(revoked) if tp in reader.states]
         reader.suspend(partitions)
+        for _, held in self._failures:
+            held[:] = [state for state in held if state.topic_partition not in partitions]
         await reader.until_processed(partitions)
         if partitions:
-            await self._call(self._on_revoked, partitions)
+            await self._call("on_revoked", self._on_revoked, partitions)
         self._consumed.revoked(reader.drop(partitions), revoked.generation)
 
     async def _lost(self, lost: Lost) -> None:
@@ -230,7 +273,33 @@ class GroupConsumer(BaseConsumer):
         partitions = [tp for tp in partitions_of(lost) if tp in reader.states]
         self._consumed.lost(reader.drop(partitions), lost.generation)
         if partitions:
-            await self._call(self._on_lost, partitions)
+            await self._call("on_lost", self._on_lost, partitions)
+
+    def _callback_failed(self, name: str, error: BaseException, held: list[PartitionState]) -> None:
+        logger.error("%s: %s raised", self._name, name, exc_info=error)
+        failed = CallbackFailedError(f"{self._name}: the callback {name} raised {error!r}", name)
+        failed.__cause__ = error
+        self._failures.append((failed, held))
+        self._read().something.set()
+
+    def _tell_failure(self) -> None:
+        if not self._failures:
+            return
+        failed, held = self._failures.pop(0)
+        reader = self._read()
+        reader.release(
+            state.topic_partition for state in held if reader.states.get(state.topic_partition) is state
+        )
+        raise failed
+
+    def _guarded(self, on_done: Callable[[ClientError | None], Any]) -> Callable[[ClientError | None], Any]:
+        def call(error: ClientError | None) -> Any:
+            try:
+                return on_done(error)
+            except BaseException as raised:
+                self._callback_failed("on_done", raised, [])
+
+        return call
 
     def _failed(self, _error: MembershipError) -> None:
         self._read().something.set()
@@ -239,7 +308,14 @@ class GroupConsumer(BaseConsumer):
         assert self._reader is not None
         return self._reader
 
-    async def _call(self, callback: OnPartitions | None, partitions: list[TopicPartition]) -> None:
+    async def _call(
+        self,
+        name: str,
+        callback: OnPartitions | None,
+        partitions: list[TopicPartition],
+        held: list[PartitionState] | None = None,
+    ) -> None:
+        """Its exception is raised where the application asks next; `held` is not read before that."""
         if callback is None:
             return
         self._callback = object()
@@ -248,9 +324,15 @@ class GroupConsumer(BaseConsumer):
             result = callback(partitions)
             if inspect.isawaitable(result):
                 await result
-        except ConsumerClosedError:
-            if not self._stopping:
-                raise  # else it was waiting for a position, and is not needed any more
+        except (
+            BaseException
+        ) as error:  # sys.exit() in a callback, too: it would end the loop under all others
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            if not (isinstance(error, ConsumerClosedError) and self._stopping):
+                self._callback_failed(name, error, held or [])
+            # Else it was waiting for a position, and is not needed any more.
         finally:
             _callback.reset(token)
             self._callback = None

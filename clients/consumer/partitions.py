@@ -10,10 +10,10 @@ from typing import Unpack
 from ringleader.clients.checks import seconds
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, retrying
+from ringleader.clients.consumer.arguments import consumer_settings
 from ringleader.clients.consumer.base import (
     LOOKUP_TIMEOUT_S,
     BaseConsumer,
-    consumer_settings,
 )
 from ringleader.clients.errors import BrokerError, RetriableError, is_retriable
 from ringleader.clients.fetch.model import ConsumerSettings, FetchMetrics
@@ -56,9 +56,9 @@ class PartitionConsumer(BaseConsumer):
     def _committed(self) -> Committed:
         return _nothing_committed
 
-    async def _begin(self, cluster: Cluster, reader: Reader) -> None:
+    async def _begin(self, cluster: Cluster, reader: Reader, timeout_s: float) -> None:
         self._cluster = cluster
-        self._take(reader, await self._found(cluster, self._wanted, LOOKUP_TIMEOUT_S))
+        self._take(reader, await self._found(cluster, self._wanted, timeout_s))
 
     async def assign(
         self, partitions: Iterable[TopicPartition | str], *, timeout_s: float = LOOKUP_TIMEOUT_S
@@ -80,9 +80,8 @@ class PartitionConsumer(BaseConsumer):
         reader.add(added)
         reader.release(added)
 
-    @staticmethod
     async def _found(
-        cluster: Cluster, wanted: Sequence[TopicPartition | str], timeout_s: float
+        self, cluster: Cluster, wanted: Sequence[TopicPartition | str], timeout_s: float
     ) -> set[TopicPartition]:
         topics = {one if isinstance(one, str) else one[0] for one in wanted}
 
@@ -90,6 +89,7 @@ class PartitionConsumer(BaseConsumer):
 
         async def look() -> dict[str, int]:
             metadata = await cluster.metadata(topics, deadline_s=deadline_s)
+            self._baseline.note(metadata, topics)
             for name in sorted(topics):
                 topic = metadata.topics.get(name)
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code

@@ -12,10 +12,10 @@ from struct import Struct
 from typing import NamedTuple
 
 from ringleader.protocol.columns import AbortedTransactions, BatchRows
-from ringleader.protocol.records import HEADER_BYTES, OVERHEAD_BYTES, BatchView, parse_header
+from ringleader.protocol.records import HEADER_BYTES, MAGIC, OVERHEAD_BYTES, BatchView, parse_header
 
 _INT32, _INT64 = Struct(">i"), Struct(">q")
-_LENGTH_AT, _LAST_DELTA_AT = 8, 23
+_LENGTH_AT, _MAGIC_AT, _LAST_DELTA_AT = 8, 16, 23
 
 INLINE_RECORDS = 4_096
 """A batch with holes and more records takes some milliseconds to decode, and is decoded in a thread."""
@@ -63,10 +63,17 @@ class Chunk:
         return view, skip or header.is_control
 
     def end_of_bad(self, position: int) -> int:
-        """First offset after the batch that cannot be read, as far as its header can be trusted."""
+        """First offset after the batch that cannot be read: where the next one begins, else what its own
+        header says, else the next offset."""
         data, start = self._data, self._at
         if len(data) - start < HEADER_BYTES:
             return position + 1
+        (length,) = _INT32.unpack_from(data, start + _LENGTH_AT)
+        behind = start + OVERHEAD_BYTES + length
+        if length > 0 and len(data) - behind >= HEADER_BYTES and data[behind + _MAGIC_AT] == MAGIC:
+            next_base = int(_INT64.unpack_from(data, behind)[0])
+            if next_base > position:
+                return next_base
         (base,) = _INT64.unpack_from(data, start)
         (delta,) = _INT32.unpack_from(data, start + _LAST_DELTA_AT)
         after = int(base + delta + 1)

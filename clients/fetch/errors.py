@@ -43,7 +43,8 @@ class LogTruncatedError(PartitionError):
 class CorruptRecordError(PartitionError):
     """A batch that cannot be read: wrong checksum, broken compression, impossible lengths.
 
-    `seek` to `next_offset` to go on behind it; records of the batch are lost to this consumer then.
+    `skip` it, or `seek` to `next_offset`, to go on behind it; records of the batch are lost to this consumer
+    then.
     """
 
     def __init__(self, topic: str, partition: int, offset: int, next_offset: int, why: str) -> None:
@@ -63,7 +64,8 @@ class RecordDeserializationError(PartitionError):
     """`key_deserializer` or `value_deserializer` (`origin`: "key" or "value") raised about the record at
     `offset`; what it raised is the `__cause__`. `key` and `value` are the record's bytes.
 
-    Raised where the record is looked at. To go on with the next one: `seek` to `offset + 1`.
+    Raised by the call that asks for records; those before it were handed out. `skip` it, or `seek` to
+    `next_offset`, to go on with the next one.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class RecordDeserializationError(PartitionError):
     ) -> None:
         text = f"the {origin} cannot be deserialized: {why!r}; seek to {offset + 1} to go on behind it"
         super().__init__(topic, partition, offset, text)
+        self.next_offset = offset + 1
         self.origin = origin
         self.key = key
         self.value = value

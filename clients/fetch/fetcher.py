@@ -105,7 +105,7 @@ class Fetcher:
             self._wake.set()
 
     def wake(self) -> None:
-        """Leaders have become known."""
+        """Leaders have become known, or partitions are paused: look again what can be fetched."""
         self._wake.set()
 
     def taken(self, state: PartitionState) -> None:

@@ -62,7 +62,7 @@ class Leaders:
         on_refused: Callable[[str, int], None],
         max_age_ms: int = DEFAULT_MAX_AGE_MS,
     ) -> None:
-        """`on_refused(topic, code)`: the cluster does not let this client see the topic."""
+        """`on_refused(topic, code)`: the cluster does not have the topic, or not for this client."""
         self._cluster = cluster
         self._on_change = on_change
         self._on_refused = on_refused
@@ -107,6 +107,11 @@ class Leaders:
         """The leader epoch; -1: not known."""
         known = self._known.get(tp)
         return -1 if known is None else known.epoch
+
+    def topic_id(self, tp: TopicPartition) -> bytes | None:
+        """The id of its topic; None: not known now."""
+        known = self._known.get(tp)
+        return None if known is None or known.node is None else known.topic_id
 
     def stale(self, tp: TopicPartition) -> None:
         """What is known about this partition does not hold any more."""
@@ -189,9 +194,9 @@ class Leaders:
         for tp, known in self._known.items():
             if tp[0] == topic:
                 known.node = None
-        if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED or code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             self._on_refused(topic, code)
-        elif topic not in self._missing:
+        if code != ErrorCode.TOPIC_AUTHORIZATION_FAILED and topic not in self._missing:
             self._missing.add(topic)
             logger.warning("topic %s cannot be read now (%s): waiting for it", topic, error_name(code))
 

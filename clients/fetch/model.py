@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
 from ringleader.clients.checks import check_fields, check_least
 from ringleader.clients.fetch.buffer import Part
-from ringleader.clients.fetch.errors import CorruptRecordError, RecordDeserializationError
+from ringleader.clients.fetch.errors import (
+    CorruptRecordError,
+    PartitionError,
+    RecordDeserializationError,
+)
 from ringleader.clients.fetch.fetcher import FetchSettings
+from ringleader.clients.fetch.partition_state import Handed
 from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.metrics import MemberMetrics
 from ringleader.clients.model import Deserializer, Isolation, TopicPartition
@@ -44,23 +49,22 @@ class Batch:
     """Records of one partition in the order of their offsets, at least one.
 
     Iterate over it for records, or take whole columns: `values`, `keys`, `offsets`, `timestamps_ms`,
-    `headers`. Nothing is decoded before it is looked at: `len` costs nothing, `values` alone is the fastest
-    look. The checksums were compared and the data inflated before the batch was handed out, so a look can
-    only meet what a producer wrote wrongly: it raises CorruptRecordError then, or RecordDeserializationError
-    if a deserializer refuses a record. Whoever asks for the next batch all the same has passed this one.
-    Until it is looked at, a batch keeps the whole answer that its partition's records came in.
+    `headers`. Nothing is decoded before it is looked at, unless the consumer has deserializers: `len` costs
+    nothing, `values` alone is the fastest look. The checksums were compared and the data inflated before the
+    batch was handed out, so a look can only meet what a producer wrote wrongly. If that is in its first
+    records, the look raises CorruptRecordError; else the batch ends before it. Either way it is raised
+    again when records are asked for, until `seek`: nothing of it is passed.
     """
 
     __slots__ = (
         "_columns",
         "_count",
-        "_key_deserializer",
+        "_handed",
         "_keys",
         "_parts",
         "_raw_values",
         "_records",
         "_types",
-        "_value_deserializer",
         "_values",
         "high_watermark",
         "lag",
@@ -77,9 +81,9 @@ class Batch:
         next_offset: int,
         high_watermark: int,
         lag: int,
-        key_deserializer: Deserializer | None = None,
-        value_deserializer: Deserializer | None = None,
+        handed: Handed | None = None,
     ) -> None:
+        """`handed`: what is to hear of the looks at it."""
         self.topic = topic
         self.partition = partition
         self.next_offset = next_offset
@@ -92,8 +96,7 @@ class Batch:
         the first open transaction."""
         self._parts = parts
         self._count = sum(part.length for part in parts)
-        self._key_deserializer = key_deserializer
-        self._value_deserializer = value_deserializer
+        self._handed = handed
         self._types: list[TimestampType | None] = []
         self._columns: Columns | None = None
         self._raw_values: list[bytes | None] | None = None
@@ -109,12 +112,12 @@ class Batch:
 
     def __getstate__(self) -> object:
         self._decoded()  # what is sent to another process is this batch, not all that it came with
-        return super().__getstate__()
+        state = super().__getstate__()
+        assert isinstance(state, tuple)
+        return state[0], state[1] | {"_handed": None}
 
     def __iter__(self) -> Iterator[Record]:
-        if self._key_deserializer is None and self._value_deserializer is None:
-            return iter(self.records)
-        return self._deserialized() if self._records is None else iter(self._records)
+        return iter(self.records)
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -131,11 +134,8 @@ class Batch:
         """All records."""
         parts = self._parts
         if self._records is None:
-            if self._key_deserializer is None and self._value_deserializer is None:
-                self._records = self._made_at_once(parts) or list(self._deserialized())
-                self._parts = ()
-            else:
-                self._records = list(self._deserialized())
+            self._records = self._made_at_once(parts) or self._rows()
+            self._parts = ()
         return self._records
 
     @property
@@ -161,22 +161,30 @@ class Batch:
     @property
     def keys(self) -> list[Any]:
         """The key of each record, deserialized if the consumer has a `key_deserializer`."""
-        raw = self._decoded().keys
-        if self._key_deserializer is None:
-            return raw
-        if self._keys is None:
-            self._keys = list(self._made("key", self._key_deserializer, raw))
-        return self._keys
+        return self._decoded().keys if self._keys is None else self._keys
 
     @property
     def values(self) -> list[Any]:
         """The value of each record, deserialized if the consumer has a `value_deserializer`."""
-        raw = self._bytes()
-        if self._value_deserializer is None:
-            return raw
-        if self._values is None:
-            self._values = list(self._made("value", self._value_deserializer, raw))
-        return self._values
+        return self._bytes() if self._values is None else self._values
+
+    def deserialize(self, key: Deserializer | None, value: Deserializer | None) -> PartitionError | None:
+        """Make keys and values of their bytes, before the batch is handed out. What a deserializer refuses,
+        or cannot be decoded, is returned, and the batch ends before it: perhaps it is empty then. Other
+        exceptions than `Exception` come through."""
+        try:
+            columns = self._decoded()
+        except CorruptRecordError as error:
+            self._end_at(0, error)
+            return error
+        keys, refused = self._made("key", key, columns.keys)
+        values, refused_too = self._made("value", value, columns.values[: len(keys)])
+        refused = refused_too or refused
+        if refused is not None:
+            self._end_at(len(values), refused)
+        self._keys = None if key is None else keys[: len(values)]
+        self._values = None if value is None else values
+        return refused or (None if self._handed is None else self._handed.error)
 
     # ---- decoding: more than one thread may look, each then does the same ----
 
@@ -196,13 +204,15 @@ class Batch:
                 types.append(record.timestamp_type)
             self._types, self._columns = types, columns
             return columns
-        for part in parts:
+        for number, part in enumerate(parts):
             try:
                 part.rows.read(part.first, part.length, columns)
             except MalformedError as error:
-                raise self._corrupt(part, error) from None
+                self._unreadable(number, error)
+                break
             types += [_timestamp_type(part.rows.header)] * part.length
         self._types, self._columns, self._parts = types, columns, ()
+        self._looked()
         return columns
 
     def _bytes(self) -> list[bytes | None]:
@@ -213,12 +223,14 @@ class Batch:
             self._raw_values = [record.value for record in self._records]
         if self._raw_values is None:
             values: list[bytes | None] = []
-            for part in parts:
+            for number, part in enumerate(parts):
                 try:
                     values += part.rows.values(part.first, part.length)
                 except MalformedError as error:
-                    raise self._corrupt(part, error) from None
+                    self._unreadable(number, error)
+                    break
             self._raw_values = values
+            self._looked()
         return self._raw_values
 
     def _made_at_once(self, parts: Sequence[Part]) -> list[Record] | None:
@@ -232,13 +244,41 @@ class Batch:
             if found is None:
                 return None
             records += found
+        self._looked()
         return records
 
-    def _corrupt(self, part: Part, error: MalformedError) -> CorruptRecordError:
-        offset = part.rows.offset_of(part.first)
-        return CorruptRecordError(*self.topic_partition, offset, part.rows.header.next_offset, error.reason)
+    def _looked(self) -> None:
+        if self._handed is not None:
+            self._handed.looked = True
 
-    def _rows(self, keys: Iterable[Any], values: Iterable[Any]) -> Iterator[Record]:
+    def _unreadable(self, number: int, why: MalformedError) -> None:
+        """The part of that number cannot be decoded. Raises CorruptRecordError if it is the first one; else
+        the batch ends before it."""
+        part = self._parts[number]
+        offset, after = part.rows.offset_of(part.first), part.rows.header.next_offset
+        error = CorruptRecordError(*self.topic_partition, offset, after, why.reason)
+        handed = self._handed
+        if handed is not None:
+            handed.error = error
+        if number == 0:
+            raise error
+        before = self._parts[:number]
+        self._parts = before
+        self._end_at(sum(part.length for part in before), error)
+        if handed is not None:
+            handed.offset = offset
+
+    def _end_at(self, count: int, error: PartitionError) -> None:
+        """Only so many of its records are handed out: the one behind them has that error."""
+        assert error.offset is not None
+        self._count, self.next_offset = count, error.offset
+        if self._columns is not None:
+            self._columns.cut(0, count)
+            self._types = self._types[:count]
+        if self._raw_values is not None:
+            self._raw_values = self._raw_values[:count]
+
+    def _rows(self) -> list[Record]:
         columns = self._decoded()
         rows = zip(
             repeat(self.topic),
@@ -246,37 +286,31 @@ class Batch:
             columns.offsets,
             columns.timestamps_ms,
             self._types,
-            keys,
-            values,
+            columns.keys if self._keys is None else self._keys,
+            columns.values if self._values is None else self._values,
             columns.headers,
             strict=False,
         )
         # As Record._make does it, without a call of Python's for each.
-        return map(tuple.__new__, repeat(Record), rows)
-
-    def _deserialized(self) -> Iterator[Record]:
-        """One by one: what comes before a record that a deserializer refuses can be had."""
-        columns = self._decoded()
-        keys, values = self._key_deserializer, self._value_deserializer
-        return self._rows(
-            columns.keys if keys is None else self._made("key", keys, columns.keys),
-            columns.values if values is None else self._made("value", values, columns.values),
-        )
+        return list(map(tuple.__new__, repeat(Record), rows))
 
     def _made(
-        self, origin: Literal["key", "value"], deserializer: Deserializer, column: list[bytes | None]
-    ) -> Iterator[Any]:
-        """What the deserializer makes of a column. Raises RecordDeserializationError."""
-        for row, data in enumerate(column):
-            try:
-                made = None if data is None else deserializer(data)
-            except Exception as error:
-                columns = self._decoded()
-                offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
-                raise RecordDeserializationError(
-                    *self.topic_partition, offset, origin, key, value, error
-                ) from error
-            yield made
+        self, origin: Literal["key", "value"], deserializer: Deserializer | None, column: list[bytes | None]
+    ) -> tuple[list[Any], RecordDeserializationError | None]:
+        """What the deserializer makes of a column, up to what it refuses."""
+        if deserializer is None:
+            return column, None
+        made: list[Any] = []
+        try:
+            for data in column:
+                made.append(None if data is None else deserializer(data))  # noqa: PERF401 - how far it came
+        except Exception as error:
+            columns, row = self._decoded(), len(made)
+            offset, key, value = columns.offsets[row], columns.keys[row], columns.values[row]
+            refused = RecordDeserializationError(*self.topic_partition, offset, origin, key, value, error)
+            refused.__cause__ = error
+            return made, refused
+        return made, None
 
 
 def _timestamp_type(header: BatchHeader) -> TimestampType | None:
@@ -333,9 +367,9 @@ class ConsumerSettings:
     larger still comes whole."""
     check_crcs: bool = True
     key_deserializer: Deserializer | None = None
-    """Called with each record's key when it is looked at."""
+    """Called with each record's key before it is handed out, where records are asked for."""
     value_deserializer: Deserializer | None = None
-    """Called with each record's value when it is looked at."""
+    """Called with each record's value before it is handed out, where records are asked for."""
     client_rack: str | None = None
     metadata_max_age_ms: int = 30_000
     request_timeout_ms: int = 30_000

@@ -14,10 +14,33 @@ from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.columns import BatchRows
 from ringleader.protocol.errors import MalformedError
 
-COMMITTED = 0
-"""A partition's first wish: the group's committed offset."""
+COMMITTED, BY_POLICY = 0, 1
+"""A partition's first wish: the group's committed offset; and where `auto_offset_reset` says, if there is
+none or it is gone."""
 
 _position_ids = itertools.count(1)
+
+
+class Handed:
+    """Records that are handed out together: where they begin, and what a look at them has met. The looks may
+    be in another thread than the partition's."""
+
+    __slots__ = ("epoch", "error", "looked", "offset", "position_id", "state")
+
+    def __init__(self, state: PartitionState, offset: int, epoch: int) -> None:
+        self.state = state
+        self.position_id = state.position_id
+        self.offset = offset
+        """Of the first record; of the first one that cannot be read, if the look met one."""
+        self.epoch = epoch
+        """Leader epoch of the last record before it."""
+        self.error: PartitionError | None = None
+        self.looked = False
+
+    @property
+    def stands(self) -> bool:
+        """Whether the partition has only gone on since."""
+        return self.position_id == self.state.position_id
 
 
 class PartitionState:
@@ -30,6 +53,8 @@ class PartitionState:
         """By the application."""
         self.suspended = True
         """Nothing is fetched or delivered: it has just been assigned, or is being given up."""
+        self.begun = False
+        """Whether the application has let its reading begin: before that nothing of it is committed."""
         self.high_watermark = -1
         self.end_offset = -1
         """Where readers of this isolation level come to the end; -1: not known yet."""
@@ -43,10 +68,15 @@ class PartitionState:
         self.replica = -1
         """Node that the leader told to fetch from (KIP-392); -1: the leader itself."""
         self.replica_until_s = 0.0
+        self.gone = False
+        """The cluster does not have the topic: what is committed now would be found in the next one of that
+        name."""
         self.committed: int | None = None
         """What was committed last, as far as known."""
         self.reset_to = COMMITTED
-        """Without a position: where to begin (COMMITTED, EARLIEST, LATEST)."""
+        """Without a position: where to begin (COMMITTED, BY_POLICY, EARLIEST, LATEST)."""
+        self.topic_id: bytes | None = None
+        """Of the topic that it has a position in; it may be another one of the same name later."""
         self._new_position()
 
     def _new_position(self) -> None:
@@ -94,6 +124,13 @@ class PartitionState:
         self.set_position(position, epoch)
         self.consumed, self.in_hand = consumed, in_hand
 
+    def put_back(self, offset: int, epoch: int, error: PartitionError | None, in_hand: bool) -> None:
+        """Records from there on were handed out and not taken: they come again, or the error about them does.
+        What is processed stays; `in_hand`: something before them is in the application's hands."""
+        consumed = self.consumed
+        self.set_position(offset, epoch)
+        self.consumed, self.in_hand, self.error = consumed, in_hand, error
+
     def fail(self, error: PartitionError) -> None:
         """Told to the application when what is buffered has been handed out."""
         self.error = error
@@ -134,7 +171,9 @@ class PartitionState:
     def uncommitted(self) -> OffsetAndMetadata | None:
         """What is processed and not known to be committed."""
         consumed = self.consumed
-        return None if consumed is None or consumed.offset == self.committed else consumed
+        if consumed is None or not self.begun or self.gone or consumed.offset == self.committed:
+            return None
+        return consumed
 
     def processed(self) -> None:
         """The application has come back: what it had in hand is processed."""
@@ -207,7 +246,10 @@ class PartitionState:
 
     def _corrupt(self, next_offset: int, why: MalformedError) -> None:
         self.undecodable = True
-        self.error = CorruptRecordError(*self.topic_partition, self._at(), next_offset, why.reason)
+        at = self._at()
+        if self.end_offset > at:  # more than that the header of a corrupt batch may claim
+            next_offset = min(next_offset, self.end_offset)
+        self.error = CorruptRecordError(*self.topic_partition, at, next_offset, why.reason)
 
     def _at(self) -> int:
         assert self.position is not None

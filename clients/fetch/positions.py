@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.errors import ClientError, MembershipError
+from ringleader.clients.fetch.baseline import Baseline
 from ringleader.clients.fetch.errors import (
     LogTruncatedError,
     NoOffsetError,
@@ -18,7 +19,7 @@ from ringleader.clients.fetch.errors import (
     PartitionError,
 )
 from ringleader.clients.fetch.leaders import MOVED, Leaders
-from ringleader.clients.fetch.partition_state import COMMITTED, PartitionState
+from ringleader.clients.fetch.partition_state import BY_POLICY, COMMITTED, PartitionState
 from ringleader.clients.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 from ringleader.protocol.errors import KafkaError, error_name
 
@@ -46,6 +47,7 @@ class PositionLookup:
         committed: Committed,
         reset: Reset,
         committed_only: bool,
+        baseline: Baseline,
         on_positioned: Callable[[PartitionState], None],
     ) -> None:
         self._states = states
@@ -53,13 +55,32 @@ class PositionLookup:
         self._committed = committed
         self._reset = reset
         self._committed_only = committed_only
+        self._baseline = baseline
         self._on_positioned = on_positioned
         self._wakes: list[asyncio.Event] = []
+        self._left: dict[TopicPartition, tuple[bytes, frozenset[int]]] = {}
+        """Of partitions that were given up: the topic's id, and the offsets that may be committed in it."""
 
     def wake(self) -> None:
         """Somebody has no position, or must validate it."""
         for wake in self._wakes:
             wake.set()
+
+    def left(self, state: PartitionState) -> None:
+        """It is given up. What was committed of it may be found again when the topic is another one of the
+        same name: a commit that crosses the topic's deletion outlives it."""
+        if state.topic_id is not None:
+            consumed = None if state.consumed is None else state.consumed.offset
+            offsets = frozenset(at for at in (consumed, state.committed) if at is not None)
+            self._left[state.topic_partition] = state.topic_id, offsets
+
+    def _of_another_topic(self, tp: TopicPartition, offset: int) -> bool | None:
+        """Whether a committed offset is of a topic that is gone; None: cannot be said before the topic is
+        seen."""
+        if tp not in self._left or offset not in self._left[tp][1]:
+            return False
+        topic_id = self._leaders.topic_id(tp)
+        return None if topic_id is None else topic_id != self._left[tp][0]
 
     def out_of_range(self, state: PartitionState) -> None:
         """The leader says that the log does not hold what was asked for."""
@@ -73,7 +94,9 @@ class PositionLookup:
         self._start_over(state, "the log does not hold this offset")
 
     def made_anew(self, state: PartitionState) -> None:
-        """The topic was deleted and created again: the position means nothing any more."""
+        """The topic was deleted and created again: the position means nothing any more, and what the group
+        has committed does not either."""
+        state.committed = None
         self._start_over(state, "the topic was created anew")
 
     def _start_over(self, state: PartitionState, why: str) -> None:
@@ -85,8 +108,24 @@ class PositionLookup:
             return
         name = f"{state.topic}-{state.partition}"
         logger.warning("%s at offset %s: %s; going on at the %s", name, at, why, self._reset)
-        state.reset_position(RESETS[self._reset])
+        state.reset_position(BY_POLICY)
+        if self._reset == "latest":
+            self._leaders.stale(state.topic_partition)  # is it still the same topic?
         self.wake()
+
+    def _time(self, state: PartitionState) -> int:
+        """Where the partition is to begin. What is new begins at its beginning: nothing in it is older than
+        this consumer."""
+        if state.reset_to != BY_POLICY:
+            return state.reset_to
+        topic_id, partition = self._leaders.topic_id(state.topic_partition), state.topic_partition
+        if self._reset == "earliest" or topic_id is None:
+            return RESETS[self._reset]
+        known = state.topic_id
+        new = self._baseline.is_new(partition, topic_id) if known is None else known != topic_id
+        if new:
+            logger.info("%s-%d is new: it is read from its beginning", *partition)
+        return EARLIEST if new else LATEST
 
     def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Until cancelled."""
@@ -142,9 +181,15 @@ class PositionLookup:
         for tp, (state, position_id) in asked.items():
             if not self._still(state, position_id):
                 continue
-            if (found := offsets.get(tp)) is not None:
+            found = offsets.get(tp)
+            if found is not None and (other := self._of_another_topic(tp, found.offset)) is not False:
+                if other is None:
+                    continue
+                found = None
+            if found is not None:
                 state.set_position(found.offset, found.leader_epoch)
                 state.committed = found.offset
+                state.topic_id = self._leaders.topic_id(tp)
                 state.validate = found.leader_epoch >= 0
                 if not state.validate:
                     self._on_positioned(state)
@@ -153,16 +198,19 @@ class PositionLookup:
                 state.fail(NoOffsetError(*tp, None, why))
                 self._on_positioned(state)
             else:
-                state.reset_to = RESETS[self._reset]
+                state.reset_to = BY_POLICY
         self.wake()
 
     async def _from_log(self, asked: _Asked) -> None:
-        times = {tp: state.reset_to for tp, (state, _) in asked.items()}
+        wishes = {tp: (state.reset_to, self._leaders.topic_id(tp)) for tp, (state, _) in asked.items()}
+        times = {tp: self._time(state) for tp, (state, _) in asked.items()}
         found, errors = await self._leaders.list_offsets(times, self._committed_only)
         for tp, (offset, _, epoch) in found.items():
             state, position_id = asked[tp]
-            if self._still(state, position_id) and state.reset_to == times[tp]:
+            wish, topic_id = wishes[tp]
+            if self._still(state, position_id) and state.reset_to == wish:
                 state.set_position(offset, epoch)
+                state.topic_id = topic_id
                 self._on_positioned(state)
         self._refuse(asked, errors)
 

@@ -12,16 +12,17 @@ from typing import Any
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
+from ringleader.clients.fetch.baseline import Baseline
 from ringleader.clients.fetch.buffer import Part, heavy
 from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.leaders import MOVED, Leaders
 from ringleader.clients.fetch.model import Batch, ConsumerSettings
-from ringleader.clients.fetch.partition_state import PartitionState
+from ringleader.clients.fetch.partition_state import Handed, PartitionState
 from ringleader.clients.fetch.positions import Committed, PositionLookup
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.columns import BatchRows
-from ringleader.protocol.errors import KafkaError, MalformedError, error_name
+from ringleader.protocol.errors import ErrorCode, KafkaError, MalformedError, error_name
 
 logger = logging.getLogger("ringleader.clients.consumer")
 
@@ -29,11 +30,20 @@ logger = logging.getLogger("ringleader.clients.consumer")
 class Reader:
     """Belongs to the event loop it is made in. `start` it, `close` it."""
 
-    def __init__(self, cluster: Cluster, settings: ConsumerSettings, committed: Committed) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ConsumerSettings,
+        committed: Committed,
+        baseline: Baseline | None = None,
+    ) -> None:
+        """`baseline`: what was there when the consumer began."""
         self._cluster = cluster
         self._settings = settings
         self.in_hand: dict[TopicPartition, PartitionState] = {}
         """What the application was given records of and has not come back from."""
+        self._handed: list[Handed] = []
+        """All that was handed out since the application has come back."""
         self._put_down = asyncio.Event()
         self._left_alone = False
         self.something = asyncio.Event()
@@ -51,6 +61,7 @@ class Reader:
             committed,
             settings.auto_offset_reset,
             settings.committed_only,
+            baseline or Baseline(),
             self._positioned,
         )
         self._moved = asyncio.Event()
@@ -95,7 +106,7 @@ class Reader:
         """Fetch and hand out."""
         for tp in tps:
             if (state := self.states.get(tp)) is not None:
-                state.suspended = False
+                state.suspended, state.begun = False, True
                 self._positioned(state)
         self._positions.wake()
 
@@ -113,6 +124,7 @@ class Reader:
             self._ready.pop(tp, None)
             if (state := self.states.pop(tp, None)) is not None:
                 dropped[tp] = state
+                self._positions.left(state)
         self._leaders.watch({topic for topic, _ in self.states})
         self.fetcher.wake()
         self._tell_moved()
@@ -128,11 +140,48 @@ class Reader:
     # ---- what the application has in hand ----
 
     def processed(self) -> None:
-        """The application has come back: what it had in hand is processed."""
+        """The application has come back: what it had in hand is processed, as far as it could be read. If
+        some of it could not, what the application has not looked at was not reached either: it comes
+        again."""
         if self.in_hand:
+            if any(one.error is not None for one in self._handed):
+                self._put_back([one for one in self._handed if one.error is not None or not one.looked])
             for state in self.in_hand.values():
                 state.processed()
             self._empty_hands()
+
+    def take_back(self) -> None:
+        """Nothing that was handed out since the application came back has reached it: it comes again."""
+        self._put_back(self._handed)
+        self._empty_hands()
+
+    def refuse(self, batch: Batch, error: PartitionError) -> None:
+        """The batch was not handed out from there on: the application is told that error, until `seek`."""
+        handed = [one for one in self._handed if one.state.topic_partition == batch.topic_partition]
+        state = handed[0].state if handed else None
+        if state is None or not handed[0].stands or self.states.get(state.topic_partition) is not state:
+            return  # it has moved on meanwhile
+        assert error.offset is not None
+        in_hand = error.offset > handed[0].offset
+        self._set_back(state, error.offset, state.epoch if in_hand else handed[0].epoch, error, in_hand)
+        if not in_hand:
+            self.in_hand.pop(state.topic_partition, None)
+            self._tell_put_down()
+
+    def _put_back(self, handed: Iterable[Handed]) -> None:
+        first: dict[TopicPartition, Handed] = {}
+        for one in handed:
+            if one.stands and self.states.get(one.state.topic_partition) is one.state:
+                first.setdefault(one.state.topic_partition, one)
+        for one in first.values():
+            self._set_back(one.state, one.offset, one.epoch, one.error, in_hand=False)
+
+    def _set_back(
+        self, state: PartitionState, offset: int, epoch: int, error: PartitionError | None, in_hand: bool
+    ) -> None:
+        state.put_back(offset, epoch, error, in_hand)
+        self._ready.pop(state.topic_partition, None)
+        self._positioned(state)
 
     def leave_alone(self) -> None:
         """The application is leaving: nothing in its hands counts as processed, and nothing is waited for."""
@@ -143,6 +192,10 @@ class Reader:
 
     def _empty_hands(self) -> None:
         self.in_hand.clear()
+        self._handed = []
+        self._tell_put_down()
+
+    def _tell_put_down(self) -> None:
         put_down, self._put_down = self._put_down, asyncio.Event()
         put_down.set()
 
@@ -186,6 +239,8 @@ class Reader:
         """Hand nothing out; what was fetched is kept."""
         self.state(tp).paused = True
         self._ready.pop(tp, None)
+        # If all that fills the buffer is paused now, the other partitions have to be fetched.
+        self.fetcher.wake()
 
     def resume(self, tp: TopicPartition) -> None:
         """The end of `pause`."""
@@ -226,10 +281,13 @@ class Reader:
         state = self.states.get(tp)
         if state is None:
             return
+        state.gone = False
         if another_topic and state.position is not None:
             self._ready.pop(tp, None)
             self._positions.made_anew(state)
-        elif epoch_changed and state.position is not None and state.fetch_epoch >= 0:
+        elif state.topic_id is None and state.position is not None:
+            state.topic_id = self._leaders.topic_id(tp)
+        if epoch_changed and not another_topic and state.position is not None and state.fetch_epoch >= 0:
             state.validate = True
         if state.position is None or state.validate:
             self._positions.wake()
@@ -237,6 +295,10 @@ class Reader:
         self.fetcher.wake()
 
     def _refused(self, topic: str, code: int) -> None:
+        if code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            for state in self.states.values():
+                state.gone = state.gone or state.topic == topic
+            return
         for state in self.states.values():
             if state.topic == topic and state.error is None:
                 why = f"the cluster does not show this topic: {error_name(code)}"
@@ -275,7 +337,7 @@ class Reader:
             if batch is not None:
                 return batch
             if state.error is not None and not state.suspended and not state.paused:
-                raise state.error
+                raise state.error.with_traceback(None)
         return None
 
     def pick_now(self, limit: int) -> Batch | None:
@@ -307,7 +369,7 @@ class Reader:
     def _take(self, state: PartitionState, limit: int) -> Batch | None:
         """Records out of the buffer, from one or more of its batches; then it is another partition's turn."""
         parts: list[Part] = []
-        left = limit
+        left, at, epoch = limit, state.position, state.epoch
         while left and (rows := state.advance(self._settings.check_crcs)) is not None and not heavy(rows):
             try:
                 part = state.take(rows, left)
@@ -323,6 +385,9 @@ class Reader:
         self.fetcher.taken(state)
         if not parts:
             return None
+        assert at is not None
+        handed = Handed(state, at, epoch)
+        self._handed.append(handed)
         self.in_hand[state.topic_partition] = state
         self.batches += 1
         self.records += limit - left
@@ -332,8 +397,7 @@ class Reader:
             state.position or 0,
             state.high_watermark,
             state.lag or 0,
-            self._settings.key_deserializer,
-            self._settings.value_deserializer,
+            handed,
         )
 
     async def _open_aside(self, state: PartitionState, rows: BatchRows) -> None:

@@ -132,11 +132,17 @@ class LoopCaller:
             result = job.run()
             if inspect.isawaitable(result):
                 result = await result
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                job.done(None, error)  # of the callback's own making
+                return
             if not job.cancelled:
                 job.done(None, CallerGoneError("the callback was cancelled"))
             raise
-        except Exception as error:
+        except (
+            BaseException
+        ) as error:  # sys.exit() in a callback, too: it would end the loop under all others
             job.done(None, error)
         else:
             job.done(result, None)

@@ -232,7 +232,7 @@ class Driver:
     def _run(self) -> None:
         try:
             asyncio.run(self._main())
-        except Exception as error:
+        except BaseException as error:  # sys.exit() in code of the application that runs here, too
             logger.error("%s: an error in this library: the member ends", self._name, exc_info=error)
             self.machine.fell(error)
             self._callbacks.over(self.machine.error)

@@ -365,7 +365,6 @@ class MemberMachine(Parting):
             FOLLOW_UP_MS if self.settings.cooperative else self.settings.heartbeat_interval_ms
         )
         self._next_beat(now_ms)
-        self.counters.rebalanced(now_ms)
         held = Assigned(
             self.generation, self.member_id, election.leader_id, election.protocol, response.assignment
         )
@@ -373,6 +372,7 @@ class MemberMachine(Parting):
         if before is None:
             self.kept_since = held.generation
         self.last_held = held
+        self.counters.rebalanced(now_ms)
         leads = " as its leader" if held.is_leader else ""
         took_s = (self.counters.last_rebalance_ms or 0) / 1000
         self._say(

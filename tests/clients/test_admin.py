@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -161,3 +162,31 @@ async def test_nobody_answers() -> None:
             await admin.list_topics()
         with pytest.raises(RetriableError):
             await admin.describe_groups(["g"])
+
+
+def test_another_event_loop_is_told_at_once(coordinator: Coordinator) -> None:
+    """Its connections belong to the first one: in another one no answer ever comes."""
+    admin = Admin(coordinator.bootstrap)
+
+    async def use() -> None:
+        await admin.list_topics()
+        await admin.close()
+
+    asyncio.run(use())
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="was first used in an event loop that has ended"):
+            asyncio.run(admin.list_topics())
+    asyncio.run(admin.close())  # there is nothing left to close
+
+
+async def test_a_loop_next_to_the_first_is_told_at_once(coordinator: Coordinator) -> None:
+    async with Admin(coordinator.bootstrap) as admin:
+        await admin.list_topics()
+
+        def elsewhere() -> None:
+            for call in (admin.list_topics, admin.close):
+                with pytest.raises(RuntimeError, match="is not the one that runs here"):
+                    asyncio.run(call())
+
+        await asyncio.to_thread(elsewhere)
+        assert await admin.list_topics()

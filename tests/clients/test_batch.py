@@ -17,8 +17,6 @@ from ringleader.clients.fetch.model import Batch, ConsumerSettings
 from ringleader.clients.fetch.model import Record as ConsumerRecord
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.protocol.records import Compression, Record, build_batch, stamp_append_time
-from ringleader.testing.coordinator import Coordinator
-from tests.support.consuming import PATIENCE_S, Source, consumer
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -32,7 +30,7 @@ LOOKS: dict[str, Callable[[Batch], Any]] = {
 }
 
 
-def taken(data: bytes, limit: int = 1_000, at: int = 0, **options: Any) -> list[Batch]:
+def taken(data: bytes, limit: int = 1_000, at: int = 0) -> list[Batch]:
     """Batches of up to `limit` records from `at` on."""
     state = PartitionState(("t", 3))
     state.set_position(at)
@@ -43,9 +41,9 @@ def taken(data: bytes, limit: int = 1_000, at: int = 0, **options: Any) -> list[
             parts.append(part)
             left -= part.length
         if not left:
-            batches.append(Batch("t", 3, parts, state.position or 0, 0, 0, **options))
+            batches.append(Batch("t", 3, parts, state.position or 0, 0, 0))
             parts, left = [], limit
-    return [*batches, Batch("t", 3, parts, state.position or 0, 0, 0, **options)] if parts else batches
+    return [*batches, Batch("t", 3, parts, state.position or 0, 0, 0)] if parts else batches
 
 
 def some(first: int, count: int) -> list[Record]:
@@ -118,11 +116,11 @@ def test_whose_time_it_is() -> None:
     assert batch.timestamps_ms == [5, 77, 77, -1]
 
 
-def malformed() -> bytes:
+def malformed(base: int = 0) -> bytes:
     """The second record's length is wrong, the checksum right: a producer's fault."""
     from crc32c import crc32c
 
-    data = bytearray(build_batch([Record(i, 1, None, b"v" * 10) for i in range(3)]))
+    data = bytearray(build_batch([Record(base + i, 1, None, b"v" * 10) for i in range(3)]))
     size = (len(data) - 61) // 3
     data[61 + size] += 2
     data[17:21] = crc32c(data[21:]).to_bytes(4, "big")
@@ -141,52 +139,53 @@ def test_records_that_a_producer_wrote_wrongly_are_told_at_the_look(look: str) -
 
 def test_deserializers_get_each_key_and_value() -> None:
     data = build_batch([Record(i, 1, b"%d" % i, json.dumps({"n": i}).encode()) for i in range(3)])
-    [batch] = taken(data, key_deserializer=int, value_deserializer=json.loads)
+    [batch] = taken(data)
+    assert batch.deserialize(int, json.loads) is None
     assert batch.keys == [0, 1, 2]
     assert batch.values == [{"n": 0}, {"n": 1}, {"n": 2}]
     assert [(record.key, record.value["n"]) for record in batch] == [(0, 0), (1, 1), (2, 2)]
     assert batch.record.value == {"n": 0}
     assert batch.records == list(batch)
-    [values] = taken(data, value_deserializer=json.loads)
+    assert pickle.loads(pickle.dumps(batch)).records == batch.records
+    [values] = taken(data)
+    assert values.deserialize(None, json.loads) is None
     assert (values.keys, values.values[2]) == ([b"0", b"1", b"2"], {"n": 2})
 
 
-def test_a_deserializer_is_not_called_before_the_look() -> None:
+def test_a_deserializer_is_not_asked_where_there_are_no_bytes() -> None:
     called: list[bytes] = []
     data = build_batch([Record(i, 1, b"k", None if i else b"v") for i in range(2)])
-    [batch] = taken(data, value_deserializer=called.append)
-    assert (len(batch), batch.keys, batch.offsets, called) == (2, [b"k", b"k"], [0, 1], [])
+    [batch] = taken(data)
+    assert batch.deserialize(None, called.append) is None
     assert (batch.values, batch.values, called) == ([None, None], [None, None], [b"v"])
 
 
-@pytest.mark.parametrize("look", ["records", "iteration", "values"])
-def test_what_a_deserializer_refuses_names_the_record(look: str) -> None:
-    data = build_batch([Record(i, 1, b"k", value) for i, value in enumerate([b"1", b"x", b"3"])])
-    [batch] = taken(data, value_deserializer=int)
-    with pytest.raises(RecordDeserializationError, match="t-3 at offset 1: the value cannot be") as found:
-        LOOKS[look](batch)
-    error = found.value
-    assert (error.origin, error.key, error.value, error.offset) == ("value", b"k", b"x", 1)
+@pytest.mark.parametrize("origin", ["key", "value"])
+def test_a_batch_ends_before_what_a_deserializer_refuses(origin: str) -> None:
+    bad = [b"1", b"x", b"3"]
+    pairs = [(b"7", one) if origin == "value" else (one, b"7") for one in bad]
+    data = build_batch([Record(i, 1, *pair) for i, pair in enumerate(pairs)])
+    [batch] = taken(data)
+    error = batch.deserialize(int, int)
+    assert isinstance(error, RecordDeserializationError)
+    assert (error.origin, error.offset, error.next_offset) == (origin, 1, 2)
+    assert (error.key, error.value) == ((b"7", b"x") if origin == "value" else (b"x", b"7"))
+    assert str(error).startswith(f"t-3 at offset 1: the {origin} cannot be deserialized")
     assert isinstance(error.__cause__, ValueError)
-    seen = iter(batch)
-    assert next(seen).value == 1  # what comes before it can be had
+    assert (len(batch), batch.next_offset, batch.offsets, len(batch.timestamps_ms)) == (1, 1, [0], 1)
+    assert [(one.key, one.value) for one in batch] == [(7, 1) if origin == "value" else (1, 7)]
 
 
-async def test_a_consumer_goes_on_behind_what_its_deserializer_refuses(coordinator: Coordinator) -> None:
-    source = Source(coordinator)
-    values = [b"1", b"2", b"x", b"4"]
-    source.append(("t", 0), build_batch([Record(i, 1, b"k", value) for i, value in enumerate(values)]))
-    got: list[int] = []
-    async with consumer(coordinator, value_deserializer=int) as one:
-        while len(got) < 3:
-            [batch] = await one.getmany(timeout_s=PATIENCE_S)
-            records = iter(batch)
-            try:
-                while (record := next(records, None)) is not None:
-                    got.append(record.value)
-            except RecordDeserializationError as error:
-                one.seek(batch.topic_partition, (error.offset or 0) + 1)
-    assert got == [1, 2, 4]
+def test_a_batch_ends_before_what_cannot_be_decoded() -> None:
+    """The checksum is right, and the producer wrote nonsense: the records before it are handed out."""
+    good, bad = build_batch(some(0, 3)), malformed(3)
+    for look in LOOKS.values():
+        [batch] = taken(good + bad)
+        assert len(look(batch)) == 3
+        assert (len(batch), batch.next_offset, len(batch.headers)) == (3, 3, 3)
+    [batch] = taken(bad, at=3)
+    with pytest.raises(CorruptRecordError, match="t-3 at offset 3"):
+        len(batch.values)
 
 
 def test_a_deserializer_is_a_callable() -> None:

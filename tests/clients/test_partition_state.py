@@ -22,7 +22,7 @@ def batch(first: int, count: int, **options: Any) -> bytes:
 def positioned(offset: int = 0) -> PartitionState:
     state = PartitionState(("t", 0))
     state.set_position(offset)
-    state.suspended = False
+    state.suspended, state.begun = False, True
     return state
 
 

@@ -55,9 +55,10 @@ with made(SyncGroupMember) as member:
 """
 
 
-def run(coordinator: Coordinator, script: str) -> str:
+def run(coordinator: Coordinator, script: str, head: str = HEAD) -> str:
+    """What a process prints that runs it, and ends well."""
     ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(HEAD + script), coordinator.bootstrap],
+        [sys.executable, "-c", textwrap.dedent(head + script), coordinator.bootstrap],
         capture_output=True,
         text=True,
         timeout=60,

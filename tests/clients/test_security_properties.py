@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.server
 import json
 import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,7 +126,7 @@ def test_java_names_and_librdkafka_names() -> None:
         ({"security.protocol": "SSL", "ssl.truststore.type": "JKS"}, "ssl.truststore.type is JKS: only PEM"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/nonexistent"}, "No such file"),
         ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "no certificate can be read"),
-        ({"security.protocol": "SSL", "ssl.keystore.type": "PKCS12"}, "keytool"),
+        ({"security.protocol": "SSL", "ssl.keystore.type": "JKS"}, "keytool"),
         ({"security.protocol": "SSL", "ssl.key.pem": "x"}, "no certificate"),
     ],
 )
@@ -155,6 +160,68 @@ def test_named_authorities_replace_those_of_the_machine(certificates: Certificat
         (only,) = context.get_ca_certs()
         assert "trustme" in str(only["issuer"])
         assert (context.check_hostname, context.verify_mode) == (True, ssl.CERT_REQUIRED)
+
+
+def pkcs12_store(place: Path, certificates: Certificates, password: bytes, key: bool) -> str:
+    """A store as keytool and openssl write it: of a client, or of authorities alone."""
+    authority = pkcs12.PKCS12Certificate(
+        x509.load_pem_x509_certificate(certificates.authority.read_bytes()), b"ca"
+    )
+    how = serialization.BestAvailableEncryption(password)
+    if key:
+        pem = certificates.issued("ann").read_bytes()
+        chain = x509.load_pem_x509_certificates(pem)
+        private = serialization.load_pem_private_key(pem, None)
+        assert isinstance(private, ec.EllipticCurvePrivateKey)
+        made = pkcs12.serialize_key_and_certificates(b"ann", private, chain[0], [authority], how)
+    else:
+        made = pkcs12.serialize_java_truststore([authority], how)
+    place.write_bytes(made)
+    return str(place)
+
+
+def shown(client: ssl.SSLContext, server: ssl.SSLContext) -> str:
+    """The name in the certificate that a client shows to a server, after their handshake."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(back, there, server_hostname="localhost"),
+        server.wrap_bio(there, back, server_side=True),
+    ]
+    for end in ends * 3:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    certificate = ends[1].getpeercert()
+    assert certificate is not None
+    subject: Any = certificate["subject"]
+    return str(dict(pair for part in subject for pair in part)["commonName"])
+
+
+def test_stores_of_pkcs12(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust = pkcs12_store(tmp_path / "trust.p12", certificates, b"s3cret", key=False)
+    keys = pkcs12_store(tmp_path / "keys.p12", certificates, b"s3cret", key=True)
+    for kind in ({}, {"ssl_truststore_type": "pkcs12", "ssl_keystore_type": "PKCS12"}):
+        context = tls(
+            ssl_truststore_location=trust,
+            ssl_truststore_password="s3cret",
+            ssl_keystore_location=keys,
+            ssl_keystore_password="s3cret",
+            **kind,
+        )
+        (only,) = context.get_ca_certs()
+        assert "trustme" in str(only["issuer"])
+        assert shown(context, certificates.server_tls(ask=True)) == "ann"
+    for wrong in (
+        {"ssl.truststore.location": trust},
+        {"ssl.truststore.location": trust, "ssl.truststore.password": "other"},
+        {"ssl.keystore.location": keys, "ssl.keystore.password": "other"},
+    ):
+        with pytest.raises(ValueError, match=r"store\.password is missing or wrong"):
+            security_from_properties({"security.protocol": "SSL", **wrong})
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    with pytest.raises(ValueError, match="the package cryptography, which is not installed"):
+        tls(ssl_truststore_location=trust, ssl_truststore_password="s3cret")
 
 
 def test_checks_are_switched_off_on_request_only() -> None:

@@ -82,7 +82,7 @@ def security_from_properties(properties: Mapping[str, str]) -> ClientSecurity:
     """What Kafka's clients make of these properties, in the names of the Java clients or of librdkafka.
 
     Read are `security.protocol`, `sasl.*` and `ssl.*`; everything else is passed over. Keys and certificates
-    have to be PEM. Raises ValueError: one sentence that names the property, and never holds a secret.
+    are PEM or PKCS12. Raises ValueError: one sentence that names the property, and never holds a secret.
     """
     protocol = properties.get("security.protocol", "").strip().upper()
     if not protocol:

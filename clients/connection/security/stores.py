@@ -1,4 +1,4 @@
-"""TLS contexts from Kafka's property names: trust and keys in PEM files, or in the properties themselves."""
+"""TLS contexts from Kafka's property names: trust and keys in PEM files, PKCS12 stores, or the properties."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ MAX_PEM_BYTES = 16 * 1024 * 1024
 """All of a machine's authorities are a few hundred KiB."""
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 PEM_BEGIN = b"-----BEGIN "
+_DER = b"\x30\x82"
+"""The first bytes of a PKCS12 store above 256 bytes."""
 CONVERT = (
-    "only PEM is read: convert with `keytool -importkeystore -deststoretype PKCS12` and `openssl pkcs12 -in "
-    "STORE -out FILE.pem`, and set the type to PEM"
+    "only PEM and PKCS12 are read: convert with `keytool -importkeystore -deststoretype PKCS12`, and set the "
+    "type to PKCS12"
 )
 
 
@@ -77,6 +79,8 @@ def _trusting(properties: Mapping[str, str]) -> ssl.SSLContext:
     _check_type(properties, "ssl.truststore")
     name, pem = _first(properties, "ssl.truststore.certificates", "ssl.ca.pem")
     if not pem:
+        name, pem = _pkcs12(properties, "ssl.truststore")
+    if not pem:
         directory = properties.get("ssl.ca.location", "")
         if directory and Path(directory).is_dir():
             return ssl.create_default_context(capath=directory)
@@ -101,6 +105,8 @@ def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     chain_name, chain = _first(properties, "ssl.keystore.certificate.chain", "ssl.certificate.pem")
     key_name, key = _first(properties, "ssl.keystore.key", "ssl.key.pem")
     if not chain:
+        chain_name, chain = _pkcs12(properties, "ssl.keystore")
+    if not chain:
         places = ("ssl.keystore.location", "ssl.certificate.location")
         chain_name, chain = _first_file(properties, *places)
     if not key:
@@ -113,7 +119,7 @@ def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _load_key(context: ssl.SSLContext, names: str, pem: bytes, properties: Mapping[str, str]) -> None:
-    password = properties.get("ssl.key.password") or properties.get("ssl.keystore.password") or ""
+    password = _key_password(properties)
     asked: list[bool] = []
 
     def secret() -> str:  # without this OpenSSL would ask on the terminal
@@ -153,18 +159,67 @@ def _first_file(properties: Mapping[str, str], *names: str) -> tuple[str, bytes]
 
 def _check_type(properties: Mapping[str, str], store: str) -> None:
     kind = properties.get(f"{store}.type", "PEM").strip().upper()
-    if kind != "PEM":
+    if kind not in ("PEM", "PKCS12"):
         raise ValueError(f"{store}.type is {kind}: {CONVERT}")
 
 
-def _read(name: str, path: Path) -> bytes:
+def _key_password(properties: Mapping[str, str]) -> str:
+    return properties.get("ssl.key.password") or properties.get("ssl.keystore.password") or ""
+
+
+def _pkcs12(properties: Mapping[str, str], store: str) -> tuple[str, bytes]:
+    """A PKCS12 store as PEM, its key encrypted with the key's password; empty for other stores.
+    librdkafka takes `ssl.keystore.location` for one without being told its type."""
+    name, path = f"{store}.location", properties.get(f"{store}.location")
+    if not path:
+        return "", b""
+    raw = _bytes(name, Path(path))
+    given = properties.get(f"{store}.type", "").strip().upper()
+    if given == "PEM" or (given != "PKCS12" and not raw.startswith(_DER)):
+        return "", b""
     try:
-        with path.open("rb") as stream:
-            pem = stream.read(MAX_PEM_BYTES + 1)
-    except OSError as error:
-        raise ValueError(f"{name}: {error.strerror}: {path}") from None
-    if len(pem) > MAX_PEM_BYTES:
-        raise ValueError(f"{name}: {path} has more than {MAX_PEM_BYTES} bytes")
+        from cryptography.hazmat.primitives.serialization import (
+            BestAvailableEncryption,
+            Encoding,
+            KeySerializationEncryption,
+            NoEncryption,
+            PrivateFormat,
+            pkcs12,
+        )
+    except ImportError:
+        raise ValueError(
+            f"{name}: PKCS12 is read with the package cryptography, which is not installed: install it, or "
+            "convert to PEM with `openssl pkcs12 -in STORE -out FILE.pem`"
+        ) from None
+    try:
+        found = pkcs12.load_pkcs12(raw, properties.get(f"{store}.password", "").encode() or None)
+    except ValueError:
+        raise ValueError(f"{name}: {path} is not PKCS12, or {store}.password is missing or wrong") from None
+    parts: list[bytes] = []
+    if found.key is not None and store == "ssl.keystore":
+        password = _key_password(properties).encode()
+        how: KeySerializationEncryption = BestAvailableEncryption(password) if password else NoEncryption()
+        parts.append(found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how))
+    certificates = [found.cert] if found.cert is not None else []
+    parts += [one.certificate.public_bytes(Encoding.PEM) for one in certificates + found.additional_certs]
+    if not parts:
+        raise ValueError(f"{name}: {path} holds no certificate")
+    return name, b"".join(parts)
+
+
+def _read(name: str, path: Path) -> bytes:
+    pem = _bytes(name, path)
     if PEM_BEGIN not in pem:
         raise ValueError(f"{name}: {path} is not PEM: {CONVERT}")
     return pem
+
+
+def _bytes(name: str, path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            found = stream.read(MAX_PEM_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"{name}: {error.strerror}: {path}") from None
+    if len(found) > MAX_PEM_BYTES:
+        raise ValueError(f"{name}: {path} has more than {MAX_PEM_BYTES} bytes")
+    return found

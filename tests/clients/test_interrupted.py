@@ -1,0 +1,373 @@
+"""Applications that are interrupted, exit, raise, or commit from elsewhere: every record is accounted for.
+
+The rule: none is skipped, and none is committed before the application has asked for the next ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from ringleader import CallbackFailedError, OffsetAndMetadata, SyncGroupConsumer, TopicPartition
+from ringleader.clients.fetch.model import Batch
+from ringleader.testing.coordinator import Coordinator
+from tests.clients.test_process_ends import run
+from tests.support.consuming import PATIENCE_S, QUICK, Sink, Source, consumer
+
+TOTAL = 200
+
+
+class InterruptedByTestError(Exception):
+    """What a signal handler raises."""
+
+
+class Ledger:
+    """What the application has: records that it got, and those that it has asked past."""
+
+    def __init__(self) -> None:
+        self.sink = Sink()
+        self.passed: dict[TopicPartition, int] = {}
+        self._hand: dict[TopicPartition, int] = {}
+
+    def asks(self) -> None:
+        """The next records are asked for: those in hand are processed."""
+        self.passed |= self._hand
+        self._hand = {}
+
+    def got(self, batches: list[Batch]) -> None:
+        for batch in batches:
+            self.sink.add(batch)
+            self._hand[batch.topic_partition] = batch.next_offset
+
+    def check(self, committed: dict[TopicPartition, OffsetAndMetadata], also_in_hand: bool = False) -> None:
+        most = self.passed | (self._hand if also_in_hand else {})
+        for partition, at in committed.items():
+            assert at.offset <= most.get(partition, 0), partition
+
+
+@pytest.fixture
+def source(coordinator: Coordinator) -> Source:
+    made = Source(coordinator)
+    made.fill(batches=5, count=10)
+    return made
+
+
+def sync_consumer(coordinator: Coordinator, **options: Any) -> SyncGroupConsumer:
+    return SyncGroupConsumer(coordinator.bootstrap, "g", ["t"], **(QUICK | {"max_poll_records": 7} | options))
+
+
+@contextmanager
+def interrupts(chance: random.Random, rate: float) -> Iterator[None]:
+    """Raise where Python runs signal handlers in this thread: when a function begins, and when one that is
+    written in C has ended. Only inside of calls of the consumer."""
+
+    def tell(frame: FrameType, event: str, _argument: object) -> None:
+        if event in ("call", "c_return") and chance.random() < rate and _inside(frame):
+            raise InterruptedByTestError
+
+    sys.setprofile(tell)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def _inside(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("clients/consumer/sync.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@pytest.mark.parametrize("seed", range(4), indirect=True)
+def test_wherever_a_blocking_application_is_interrupted_no_record_is_lost(
+    coordinator: Coordinator, source: Source, seed: int
+) -> None:
+    chance, ledger, interrupted = random.Random(seed), Ledger(), 0
+    with sync_consumer(coordinator, auto_commit_interval_ms=5) as one:
+        one.wait_assigned(PATIENCE_S)
+        while ledger.sink.total < TOTAL:
+            ledger.asks()
+            limit = chance.choice((1, 3, 10, None))
+            try:
+                with interrupts(chance, chance.choice((0.01, 0.03, 0.1))):
+                    batches = one.getmany(limit, timeout_s=PATIENCE_S)
+            except InterruptedByTestError:
+                interrupted += 1
+                if chance.random() < 0.3:
+                    ledger.check(one.committed())
+                continue
+            assert sum(map(len, batches)) <= (7 if limit is None else limit)
+            ledger.got(batches)
+            ledger.check(one.committed())
+            if chance.random() < 0.2:
+                one.commit()
+                ledger.check(one.committed(), also_in_hand=True)
+        ledger.sink.exactly(source)
+        assert interrupted
+        assert one.getmany(timeout_s=0) == []
+        one.commit()
+        assert {at.offset for at in one.committed().values()} == {TOTAL // 4}
+
+
+@pytest.mark.parametrize("seed", range(2), indirect=True)
+def test_signals_that_raise_lose_no_record(coordinator: Coordinator, source: Source, seed: int) -> None:
+    """The same with real ones, at moments that are drawn."""
+    chance, ledger, interrupted, armed = random.Random(seed), Ledger(), 0, False
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        if armed:
+            raise InterruptedByTestError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with sync_consumer(coordinator, auto_commit_interval_ms=5) as one:
+            one.wait_assigned(PATIENCE_S)
+            while ledger.sink.total < TOTAL:
+                ledger.asks()
+                batches: list[Batch] | None = None
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.002))
+                    armed = True
+                    batches = one.getmany(chance.choice((1, 5)), timeout_s=PATIENCE_S)
+                    armed = False
+                except InterruptedByTestError:
+                    interrupted += 1
+                armed = False
+                if batches is not None:
+                    ledger.got(batches)
+                ledger.check(one.committed())
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            ledger.sink.exactly(source)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+
+
+def offset_of(committed: dict[TopicPartition, OffsetAndMetadata], place: TopicPartition) -> int:
+    return committed[place].offset if place in committed else 0
+
+
+def test_a_commit_of_another_thread_leaves_out_what_is_worked_on(
+    coordinator: Coordinator, source: Source
+) -> None:
+    ledger = Ledger()
+    with sync_consumer(coordinator, auto_commit=False) as one:
+        for _ in range(3):
+            ledger.asks()
+            ledger.got(one.getmany(timeout_s=PATIENCE_S))
+            other = threading.Thread(target=one.commit)
+            other.start()
+            other.join()
+            committed = one.committed()
+            ledger.check(committed)
+            assert {at: to for at, to in ledger.passed.items() if offset_of(committed, at) != to} == {}
+        one.commit()
+        ledger.asks()
+        assert {at: offset.offset for at, offset in one.committed().items() if offset.offset} == ledger.passed
+
+
+@pytest.mark.parametrize("way", ["wait_for", "task", "another task", "timer"])
+async def test_a_commit_of_another_task_leaves_out_what_is_worked_on(
+    coordinator: Coordinator, source: Source, way: str
+) -> None:
+    """The task that called has the records in hand. One in whose place another task called does not."""
+    ledger = Ledger()
+    async with consumer(coordinator, auto_commit=False, max_poll_records=10) as one:
+
+        async def ask() -> list[Batch]:
+            return await one.getmany(timeout_s=PATIENCE_S)
+
+        async def commit() -> None:
+            await one.commit()
+
+        for _ in range(3):
+            ledger.asks()
+            if way == "wait_for":
+                ledger.got(await asyncio.wait_for(one.getmany(), PATIENCE_S))
+                await one.commit()
+            elif way == "task":
+                ledger.got(await asyncio.create_task(ask()))
+                await one.commit()
+            elif way == "another task":
+                ledger.got(await ask())
+                await asyncio.create_task(commit())
+            else:
+                ledger.got(await ask())
+                loop = asyncio.get_running_loop()
+                done: asyncio.Future[Any] = loop.create_future()
+                if ledger.passed:  # else there is nothing to commit, and nothing to hear of
+                    loop.call_soon(partial(one.commit_nowait, on_done=done.set_result))
+                    await done
+            ledger.check(await one.committed(), also_in_hand=way == "wait_for")
+        if way == "wait_for":
+            ledger.asks()
+        committed = {at: to.offset for at, to in (await one.committed()).items() if to.offset}
+        assert committed == ledger.passed
+
+
+EXITS: list[type[BaseException]] = [
+    ValueError,
+    SystemExit,
+    KeyboardInterrupt,
+    GeneratorExit,
+    asyncio.CancelledError,
+    StopIteration,
+]
+
+
+@pytest.mark.parametrize("exit_", EXITS)
+@pytest.mark.parametrize("kind", ["plain", "coroutine"])
+async def test_a_callback_that_raises_ends_the_next_call(
+    coordinator: Coordinator, source: Source, exit_: type[BaseException], kind: str
+) -> None:
+    """Nothing of its partitions is read or committed before the application has heard of it."""
+    raised: list[str] = []
+
+    def end(name: str) -> None:
+        if name not in raised:
+            raised.append(name)
+            raise exit_(f"of {name}")
+
+    async def end_later(name: str) -> None:
+        await asyncio.sleep(0)
+        end(name)
+
+    def callback(name: str) -> Callable[[list[TopicPartition]], Any]:
+        return lambda _partitions: end(name) if kind == "plain" else end_later(name)
+
+    callbacks: dict[str, Any] = {name: callback(name) for name in ("on_assigned", "on_revoked")}
+    async with asyncio.timeout(PATIENCE_S):
+        async with consumer(coordinator, auto_commit_interval_ms=5, **callbacks) as one:
+            with pytest.raises(CallbackFailedError, match="the callback on_assigned raised") as found:
+                await one.getmany()
+            assert found.value.callback == "on_assigned"
+            cause = found.value.__cause__
+            assert isinstance(cause, exit_) or isinstance(cause and cause.__cause__, exit_)
+            assert await one.committed() == {}
+            sink = Sink()
+            while sink.total < TOTAL:
+                for batch in await one.getmany():
+                    sink.add(batch)
+            sink.exactly(source)
+            await one.subscribe(["u"])
+            with pytest.raises(CallbackFailedError, match="the callback on_revoked raised"):
+                await one.getmany()
+    assert raised == ["on_assigned", "on_revoked"]
+
+
+@pytest.mark.parametrize("exit_", EXITS)
+def test_a_callback_that_exits_does_not_hang_a_blocking_consumer(
+    coordinator: Coordinator, source: Source, exit_: type[BaseException]
+) -> None:
+    raised: list[int] = []
+
+    def assigned(_partitions: list[TopicPartition]) -> None:
+        if not raised:
+            raised.append(1)
+            raise exit_("of the callback")
+
+    heard = threading.Event()
+
+    def done(_error: object) -> None:
+        heard.set()
+        raise exit_("of on_done")
+
+    with sync_consumer(coordinator, on_assigned=assigned) as one:
+        with pytest.raises(CallbackFailedError, match="the callback on_assigned raised"):
+            one.getmany(timeout_s=PATIENCE_S)
+        sink = Sink()
+        for batch in one.getmany(timeout_s=PATIENCE_S):
+            sink.add(batch)
+        one.commit_nowait(on_done=done)
+        assert heard.wait(PATIENCE_S)
+        with pytest.raises(CallbackFailedError, match="the callback on_done raised"):
+            one.getmany(timeout_s=PATIENCE_S)
+        while sink.total < TOTAL:
+            for batch in one.getmany(timeout_s=PATIENCE_S):
+                sink.add(batch)
+        sink.exactly(source)
+
+
+FORK = """
+import asyncio, json, os, sys, time
+from ringleader import ClientError, GroupConsumer, SyncGroupConsumer
+
+where = sys.argv[1]
+options = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 50, "auto_offset_reset": "earliest"}
+CALLS = {
+    "getmany": lambda one: one.getmany(timeout_s=1),
+    "getone": lambda one: one.getone(1),
+    "commit": lambda one: one.commit(timeout_s=1),
+    "commit_nowait": lambda one: one.commit_nowait(),
+    "committed": lambda one: one.committed(timeout_s=1),
+    "position": lambda one: one.position(("t", 0), timeout_s=1),
+    "seek": lambda one: one.seek(("t", 0), 1),
+    "lag": lambda one: one.lag(timeout_s=1),
+    "assignment": lambda one: one.assignment(),
+    "wait_assigned": lambda one: one.wait_assigned(1),
+    "subscribe": lambda one: one.subscribe(["u"]),
+    "start": lambda one: one.start(timeout_s=1),
+    "stop": lambda one: one.stop(timeout_s=1),
+}
+
+async def result(found):
+    return await found if asyncio.iscoroutine(found) else found
+
+def tell(name, error):
+    os.write(1, f"{name}: {type(error).__name__}: {error}\\n".encode())
+
+def blocking():
+    with SyncGroupConsumer(where, "g", ["t"], **options) as one:
+        one.wait_assigned(20)
+        if (child := os.fork()) == 0:
+            for name, call in CALLS.items():
+                try:
+                    call(one)
+                    os.write(1, f"{name} went through\\n".encode())
+                except ClientError as error:
+                    tell(name, error)
+            os._exit(0)
+        os.waitpid(child, 0)
+        one.getmany(timeout_s=0)
+        os.write(1, b"the parent goes on\\n")
+
+async def looping():
+    async with GroupConsumer(where, "g", ["t"], **options) as one:
+        await one.wait_assigned(20)
+        if (child := os.fork()) == 0:
+            for name, call in CALLS.items():
+                try:
+                    await result(call(one))
+                    os.write(1, f"{name} went through\\n".encode())
+                except ClientError as error:
+                    tell(name, error)
+            os._exit(0)
+        os.waitpid(child, 0)
+        await one.getmany(timeout_s=0)
+        os.write(1, b"the parent goes on\\n")
+
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("kind", ["blocking()", "asyncio.run(looping())"])
+def test_in_a_copy_of_the_process_every_call_says_so_at_once(coordinator: Coordinator, kind: str) -> None:
+    lines = run(coordinator, textwrap.dedent(FORK) + kind, head="").splitlines()
+    assert lines.pop() == "the parent goes on"
+    assert len(lines) == 13
+    assert all("a copy of it (fork): make a new consumer here" in line for line in lines), lines

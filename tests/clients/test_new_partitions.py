@@ -1,0 +1,190 @@
+"""With `latest` a consumer reads what is new while it runs from its beginning: nothing in it is old."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ringleader import Admin, GroupConsumer, PartitionConsumer
+from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
+from ringleader.clients.fetch.baseline import Baseline
+from ringleader.protocol.errors import ErrorCode
+from ringleader.testing.coordinator import Coordinator
+from tests.support.consuming import PATIENCE_S, Source, consumer, read_count, until
+
+COUNT = 50
+LATEST: dict[str, Any] = {"auto_offset_reset": "latest", "metadata_max_age_ms": 50}
+
+
+@pytest.fixture
+def source(coordinator: Coordinator) -> Source:
+    return Source(coordinator)
+
+
+async def grown(
+    admin: Admin, source: Source, one: GroupConsumer | PartitionConsumer
+) -> dict[tuple[str, int], int]:
+    await admin.create_partitions("t", 6)
+    source.put(("t", 4), COUNT)
+    source.put(("t", 5), COUNT)
+    return {("t", 4): COUNT, ("t", 5): COUNT}
+
+
+async def made_again(
+    admin: Admin, source: Source, one: GroupConsumer | PartitionConsumer
+) -> dict[tuple[str, int], int]:
+    """With more records than before, or fewer: the position is inside of the new log, or outside."""
+    await admin.delete_topics(["t"])
+    await admin.create_topic("t", 4)
+    source.counts.clear()
+    source.put(("t", 0), COUNT)
+    source.put(("t", 1), 5)
+    return {("t", 0): COUNT, ("t", 1): 5}
+
+
+async def made_again_later(
+    admin: Admin, source: Source, one: GroupConsumer | PartitionConsumer
+) -> dict[tuple[str, int], int]:
+    """The group has heard that it was gone."""
+    await admin.delete_topics(["t"])
+    await until(lambda: not one.assignment())
+    await admin.create_topic("t", 4)
+    source.counts.clear()
+    source.put(("t", 0), COUNT)
+    return {("t", 0): COUNT}
+
+
+async def appeared(
+    admin: Admin, source: Source, one: GroupConsumer | PartitionConsumer
+) -> dict[tuple[str, int], int]:
+    await admin.create_topic("t-later", 2)
+    source.put(("t-later", 1), COUNT)
+    return {("t-later", 1): COUNT}
+
+
+EVENTS = {
+    "grown": grown,
+    "made again": made_again,
+    "made again later": made_again_later,
+    "appeared": appeared,
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("by", ["names", "pattern"])
+@pytest.mark.parametrize("assignors", [("cooperative-sticky",), ("range",)])
+async def test_what_is_new_while_it_runs_is_read_from_its_beginning(
+    coordinator: Coordinator, source: Source, event: str, by: str, assignors: tuple[str, ...]
+) -> None:
+    for partition in range(4):
+        source.put(("t", partition), 10)  # old: not for this consumer
+    topics: dict[str, Any] = {"pattern": "t.*"} if by == "pattern" else {"topics": ["t", "t-later"]}
+    async with (
+        Admin(coordinator.bootstrap) as admin,
+        consumer(coordinator, assignors=assignors, **LATEST, **topics) as one,
+    ):
+        await one.wait_assigned(PATIENCE_S)
+        assert await one.position(("t", 0)) == 10
+        assert await one.getmany(timeout_s=0) == []
+        expected = await EVENTS[event](admin, source, one)
+        sink = await read_count(one, sum(expected.values()))
+        assert sink.offsets == {at: list(range(count)) for at, count in expected.items()}
+        assert await one.getmany(timeout_s=0.1) == []
+
+
+async def test_what_was_there_at_the_start_begins_at_its_end(
+    coordinator: Coordinator, source: Source
+) -> None:
+    """Also for one that joins a group later, and of a topic that it subscribes to later."""
+    coordinator.create_topic("u", 1)
+    source.put(("t", 0), 10)
+    source.put(("u", 0), 10)
+    async with consumer(coordinator, **LATEST) as one:
+        await one.wait_assigned(PATIENCE_S)
+        assert await one.position(("t", 0)) == 10
+        await one.subscribe(["t", "u", "v"])
+        await until(lambda: ("u", 0) in one.assignment())
+        assert await one.position(("u", 0)) == 10
+        source.put(("u", 0), 1)
+        coordinator.create_topic("v", 1)
+        source.put(("v", 0), COUNT)
+        sink = await read_count(one, COUNT + 1)
+        assert sink.offsets == {("u", 0): [10], ("v", 0): list(range(COUNT))}
+
+
+async def test_the_end_is_where_seek_to_end_says(coordinator: Coordinator, source: Source) -> None:
+    async with (
+        Admin(coordinator.bootstrap) as admin,
+        consumer(coordinator, **LATEST) as one,
+    ):
+        await one.wait_assigned(PATIENCE_S)
+        await grown(admin, source, one)
+        await until(lambda: ("t", 5) in one.assignment())
+        one.seek_to_end(("t", 5))
+        assert await one.position(("t", 5)) == COUNT
+        assert await one.position(("t", 4)) == 0
+
+
+async def test_partitions_without_a_group(coordinator: Coordinator, source: Source) -> None:
+    source.put(("t", 0), 10)
+    async with (
+        Admin(coordinator.bootstrap) as admin,
+        PartitionConsumer(coordinator.bootstrap, ["t"], **LATEST) as one,
+    ):
+        assert await one.position(("t", 0)) == 10
+        await grown(admin, source, one)
+        await one.assign(["t"])
+        assert [await one.position(("t", number)) for number in (0, 4, 5)] == [10, 0, 0]
+
+
+async def test_another_member_that_knew_takes_it_over_from_its_beginning(
+    coordinator: Coordinator, source: Source
+) -> None:
+    """The first owner ends before it has committed anything."""
+    async with (
+        Admin(coordinator.bootstrap) as admin,
+        consumer(coordinator, "a", auto_commit=False, **LATEST) as one,
+        consumer(coordinator, "b", auto_commit=False, **LATEST) as two,
+    ):
+        members: list[GroupConsumer] = [one, two]
+        await until(lambda: all(len(member.assignment()) == 2 for member in members))
+        await grown(admin, source, one)
+        await until(lambda: sum(len(member.assignment()) for member in members) == 6)
+        first, other = sorted(members, key=lambda member: ("t", 5) not in member.assignment())
+        assert await first.position(("t", 5)) == 0
+        await first.stop()
+        await until(lambda: ("t", 5) in other.assignment())
+        assert await other.position(("t", 5)) == 0
+
+
+def seen(*topics: TopicMetadata) -> ClusterMetadata:
+    return ClusterMetadata(0, {}, {topic.name: topic for topic in topics})
+
+
+def topic(name: str, count: int, number: int = 1, code: int = 0) -> TopicMetadata:
+    partitions = tuple(PartitionMetadata(at, 0, 0, (0,), (0,)) for at in range(count))
+    return TopicMetadata(name, bytes([number]) * 16, False, partitions, code)
+
+
+def test_only_what_was_looked_for_can_be_new() -> None:
+    here, other = b"\1" * 16, b"\2" * 16
+    baseline = Baseline()
+    assert not baseline.is_new(("a", 0), here)
+    codes = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    none, hidden = (topic(name, 0, code=code) for name, code in zip("bc", codes, strict=True))
+    baseline.note(seen(topic("a", 2), none, hidden), ["a", "b", "c"])
+    found = [("a", 1, here), ("a", 2, here), ("a", 0, other), ("b", 0, here), ("c", 0, here), ("d", 0, here)]
+    assert [baseline.is_new((name, at), number) for name, at, number in found] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    baseline.note(seen(topic("a", 9), topic("b", 9), topic("d", 1)), None)  # the first sight counts
+    assert baseline.is_new(("a", 2), here)
+    assert baseline.is_new(("b", 0), here)
+    assert baseline.is_new(("e", 0), here)
+    assert not baseline.is_new(("d", 0), here)
