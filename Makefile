@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # packages, and several have a conftest.py: --explicit-package-bases tells these apart by their paths from here.
 TYPED := bench demo tools tests
 
-.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint audit bench clean
+.PHONY: help demo cluster test test-bench mutants interop incidents chaos lint audit bench spark-versions clean
 
 help: ## Say what there is
 	@echo "make demo    a consumer group of aiokafka, kafka-python and Spark on Ringleader, live (about 3 minutes)"
@@ -92,6 +92,9 @@ lint: $(READY) ## Check style, types, arrows, generated code
 
 audit: $(READY) ## Ask whether holes are known in the packages of constraints.txt
 	@$(PY) -m tools.audit
+
+spark-versions: $(READY) ## Try format ringleader with each version of PySpark; ARGS names versions
+	@$(PY) -m tools.spark_versions $(ARGS)
 
 bench: $(READY) ## Run the benchmarks; ARGS are passed on
 	@CC="$$($(PY) -m tools.c_compiler)" && export CC && $(PY) -m bench $(ARGS)

@@ -13,7 +13,7 @@ from typing import Any
 from bench.brokers import Broker, Brokers, brokers, kfake, sync_each_commit
 from bench.build import LOAD_SOURCES, preload
 from bench.filesystem import refuse_memory
-from bench.frames import COUNTER_MARK, deal, frame, write_frames
+from bench.frames import COUNTER_MARK, Frame, deal, frame, write_frames
 from bench.heartbeats import ERROR_AT as HEARTBEAT_ERROR_AT
 from bench.heartbeats import formed, heartbeat_frames
 from bench.peers import Peer, goals_against, in_turn, summary
@@ -40,7 +40,12 @@ COUNTERS = ("fsync", "fdatasync", "sync_file_range", "msync")
 
 def commit_frames(path: Path, group: FormedGroup, connections: int) -> Path:
     """A file with a commit of one partition by each member; the offset grows with each sending."""
-    frames = [
+    return write_frames(path, deal(commits_of(group), connections))
+
+
+def commits_of(group: FormedGroup) -> list[Frame]:
+    """The same, to be dealt out."""
+    return [
         frame(
             OffsetCommitRequest(
                 group_id=group.group_id,
@@ -63,7 +68,6 @@ def commit_frames(path: Path, group: FormedGroup, connections: int) -> Path:
         )
         for member in group.members
     ]
-    return write_frames(path, deal(frames, connections))
 
 
 class SyncCounts:

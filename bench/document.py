@@ -204,7 +204,9 @@ def _spark(run: Run) -> list[str]:
         f"### Spark reads {run['records']:,} records of 1 KB ({run['spark']})",
         "",
         f"JSON: as many of {run['json_bytes']['least']} to {run['json_bytes']['most']} bytes, half of "
-        f"them up to {run['json_bytes']['median']}. The broker has Kafka's default settings: a query that is "
+        f"them up to {run['json_bytes']['median']}. Mixed: values of the same lengths that hardly compress, "
+        "from two producers in turn, of which one compresses with lz4. The broker has Kafka's default "
+        "settings: a query that is "
         "the first in its group waits 3 s for others.",
         "",
         "Medians of the rounds; the CPU seconds are those of Spark's JVM and Python workers (of the fetching "

@@ -2,33 +2,44 @@
 coordinator.
 
 Both keep groups in a topic of three replicas, two in sync, on the same brokers; one coordinator has the
-group. All servers share one processor, the load has another. A CPU second is one of all servers together: of
-three brokers, and for Ringleader of three nodes, too.
+groups: one group, or many of which each is in a partition of its own. All servers share one processor, the
+load has another. A CPU second is one of all servers together: of three brokers, and for Ringleader of three
+nodes, too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.commits import ERROR_AT, VERSION, commit_frames
+from bench.commits import ERROR_AT, VERSION, commits_of
+from bench.frames import deal, write_frames
 from bench.heartbeats import formed
 from bench.peers import PATIENCE, goals_against, summary
 from bench.plan import DEPTHS, KAFKA, RINGLEADER, TOPIC, Plan
 from bench.processes import Pins, cpu_seconds, run_load, work_dir
 from bench.report import print_goals, save, say, table
+from ringleader.coordinator.config import Settings
+from ringleader.coordinator.groups.routing import partition_for
 from tests.chaos import asking
 from tests.chaos.targets import KAFKA_DEFAULTS, REPLICAS, ringleader_nodes
 from tests.interop.kafka import BENCH_JVM
 from tests.interop.kafka import VERSION as KAFKA_VERSION
 from tests.interop.kafka_cluster import KafkaCluster
+from tests.interop.maven import InteropError
 from tests.support.rawclient import Address, address_of
 
 GROUP = "commits"
+SPREAD = 16
+"""Groups of one coordinator, each in another partition: of 50 it has about as many."""
+PARTITIONS = int(Settings.model_fields["offsets_topic_num_partitions"].default)
+"""Of the groups' topic, there and here."""
+ONE, MANY = "one group", f"{SPREAD} groups"
 GOALS = {KAFKA: 0.5}
 PROPERTIES = {**KAFKA_DEFAULTS, "group.initial.rebalance.delay.ms": "0"}
 
@@ -43,12 +54,44 @@ class _Coordinator:
     pids: Sequence[int]
 
 
-def _coordinator(
-    name: str, address: Address, pids: Sequence[int], directory: Path, plan: Plan
-) -> _Coordinator:
-    group = formed(address, GROUP, plan.members)
-    frames = commit_frames(directory / f"frames {name}", group, plan.connections)
-    return _Coordinator(name, address, frames, pids)
+def _groups(bootstrap: str, count: int) -> tuple[int, list[str]]:
+    """A coordinator, and so many groups of it in as many partitions."""
+    names: dict[int, str] = {}
+    for number in itertools.count():
+        names.setdefault(partition_for(f"{GROUP}-{number}"), f"{GROUP}-{number}")
+        if len(names) == PARTITIONS:
+            break
+    found: dict[int, list[str]] = {}
+    for name in names.values():
+        asking.await_groups(bootstrap, [name])
+        node = asking.coordinator(bootstrap, name)
+        assert node is not None
+        found.setdefault(node, []).append(name)
+        if len(found[node]) == count:
+            return node, found[node]
+    raise InteropError(f"no coordinator has {count} of {PARTITIONS} partitions")
+
+
+def _coordinators(
+    name: str,
+    bootstrap: str,
+    addresses: Mapping[int, Address],
+    pids: Sequence[int],
+    directory: Path,
+    plan: Plan,
+) -> dict[str, _Coordinator]:
+    """By load."""
+    made = {}
+    for load, count in ((ONE, 1), (MANY, SPREAD)):
+        node, groups = _groups(bootstrap, count)
+        address = addresses[node]
+        members = max(1, plan.members // count)
+        formed_groups = [formed(address, group, members) for group in groups]
+        commits = zip(*(commits_of(group) for group in formed_groups), strict=True)
+        frames = [one for commits_of_all in commits for one in commits_of_all]
+        path = write_frames(directory / f"frames {name} {load}", deal(frames, plan.connections))
+        made[load] = _Coordinator(name, address, path, pids)
+    return made
 
 
 def _measure(one: _Coordinator, depth: int, warmup_s: float, seconds: float, pins: Pins) -> dict[str, Any]:
@@ -95,38 +138,42 @@ def run(plan: Plan) -> dict[str, Any]:
         say(f"node_commits: {KAFKA} {KAFKA_VERSION}, three brokers; {plan.members} members")
         cluster = stack.enter_context(KafkaCluster(directory / "kafka", properties=PROPERTIES, jvm=BENCH_JVM))
         asking.create_topic(cluster.bootstrap, TOPIC, plan.members, REPLICAS, 2)
-        asking.await_groups(cluster.bootstrap, [GROUP])
         nodes = stack.enter_context(ringleader_nodes(directory, cluster, range(1, 4)))
         brokers = [broker.pid for broker in cluster.brokers.values()]
         bootstrap = ",".join(node.bootstrap for node in nodes.values())
-        asking.await_groups(bootstrap, [GROUP])
-        theirs, ours = asking.coordinator(cluster.bootstrap, GROUP), asking.coordinator(bootstrap, GROUP)
-        assert theirs is not None
-        assert ours is not None
         both = [
-            _coordinator(KAFKA, address_of(cluster.brokers[theirs].bootstrap), brokers, directory, plan),
-            _coordinator(
+            _coordinators(
+                KAFKA,
+                cluster.bootstrap,
+                {number: address_of(one.bootstrap) for number, one in cluster.brokers.items()},
+                brokers,
+                directory,
+                plan,
+            ),
+            _coordinators(
                 RINGLEADER,
-                address_of(nodes[ours].bootstrap),
-                [*brokers, *(node.pid for node in nodes.values())],
+                bootstrap,
+                {number: address_of(one.bootstrap) for number, one in nodes.items()},
+                [*brokers, *(one.pid for one in nodes.values())],
                 directory,
                 plan,
             ),
         ]
         stack.enter_context(pins.aside())
-        for one in both:
-            _warm_up(one, plan, pins)
-        for depth in DEPTHS:
-            rounds: dict[str, list[dict[str, Any]]] = {one.name: [] for one in both}
+        for server in both:
+            _warm_up(server[ONE], plan, pins)
+        for load, depth in itertools.product((ONE, MANY), DEPTHS):
+            rounds: dict[str, list[dict[str, Any]]] = {KAFKA: [], RINGLEADER: []}
             for number in range(plan.rounds):
-                for one in both:
+                for one in (server[load] for server in both):
                     measured = _measure(one, depth, plan.warmup_s, plan.seconds, pins)
                     rounds[one.name].append(measured)
                     say(
-                        f"  depth {depth}, round {number + 1}, {one.name}: {measured['per_s']:,.0f}/s, "
-                        f"{measured['per_cpu_s']:,.0f} per CPU second, p99 {measured['p99_us']:,.0f} us"
+                        f"  {load}, depth {depth}, round {number + 1}, {one.name}: "
+                        f"{measured['per_s']:,.0f}/s, {measured['per_cpu_s']:,.0f} per CPU second, "
+                        f"p99 {measured['p99_us']:,.0f} us"
                     )
-            results[f"depth {depth}"] = {
+            results[f"{load}, depth {depth}"] = {
                 "medians": {name: summary(found) for name, found in rounds.items()},
                 "rounds": rounds,
             }

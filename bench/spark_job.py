@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 import json
@@ -12,8 +13,10 @@ import os
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ EMPTY_ROWS = f"{EMPTY}, 1 row a slice"
 NAMES = (CONNECTOR, OURS)
 _CORES = 2
 _TIMEOUT_S = 300
+_LOOK_S = 0.1
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 Job = dict[str, Any]
@@ -98,7 +102,8 @@ def stream(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
             options["maxOffsetsPerTrigger"] = str(job["rows_per_batch"])
             frame = spark.readStream.format(_format(name)).options(**options).load()
             meter = _Meter(spark)
-            progress = _available_now(frame, work / f"stream-{_format(name)}-{topic}-{number}")
+            with meter.watched():
+                progress = _available_now(frame, work / f"stream-{_format(name)}-{topic}-{number}")
             rows = sum(one["numInputRows"] for one in progress)
             if rows != job["records"]:
                 raise RuntimeError(f"{name} read {rows} of {job['records']} records")
@@ -108,7 +113,19 @@ def stream(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
                 "kind": kind,
                 "batch_ms": [spent["triggerExecution"] for spent in whole],
                 "add_batch_ms": [spent["addBatch"] for spent in whole],
+                **_warm(meter, progress[1 : len(whole)]),
             }
+
+
+def _warm(meter: _Meter, batches: list[Job]) -> Job:
+    """Rows per second of micro-batches that follow each other: of their tasks by the clock, and of all that
+    Spark's processes do from the first one's start to the last one's end by CPU time."""
+    first, last = batches[0], batches[-1]
+    begin_s, end_s = (datetime.fromisoformat(one["timestamp"]).timestamp() for one in (first, last))
+    cpu_s = meter.cpu_s_at(end_s + last["durationMs"]["triggerExecution"] / 1000) - meter.cpu_s_at(begin_s)
+    rows = sum(one["numInputRows"] for one in batches)
+    tasks_s = sum(one["durationMs"]["addBatch"] for one in batches) / 1000
+    return {"warm_rows_per_s": rows / tasks_s, "warm_rows_per_cpu_s": rows / cpu_s}
 
 
 class _Meter:
@@ -120,6 +137,31 @@ class _Meter:
         self._cpu_s = _tree_cpu_s(self._root)
         self._jvm_cpu_s = _times()[self._root][1] / _TICKS_PER_S
         self._begin = time.monotonic()
+        self._looks = [(time.time(), 0.0)]
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Look at the CPU time every now and then, for `cpu_s_at`."""
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.wait(_LOOK_S):
+                self._looks.append((time.time(), self.cpu_s))
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            self._looks.append((time.time(), self.cpu_s))
+
+    def cpu_s_at(self, unix_s: float) -> float:
+        """The CPU time since the start at a moment that was watched, from the looks before and after it."""
+        after = min(bisect.bisect(self._looks, (unix_s,)), len(self._looks) - 1)
+        (before_s, less), (after_s, more) = self._looks[after - 1], self._looks[after]
+        return less + (more - less) * min(1.0, (unix_s - before_s) / (after_s - before_s))
 
     @property
     def seconds(self) -> float:

@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import (
 
 from ringleader.spark_bridge.batch.document import empty
 from ringleader.spark_bridge.batch.slices import Slice
-from ringleader.spark_bridge.errors import OptionsError, SourceError
+from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.fetching.settings import FetchSettings
 from ringleader.spark_bridge.settings import StreamSettings
 
@@ -150,40 +150,6 @@ class RingleaderStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow
             raise SystemExit(128 + signum)
 
         self._previous_handler = signal.signal(signal.SIGTERM, leave) or signal.SIG_DFL
-
-
-class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Stands for a stream that cannot be: its first call raises OptionsError with the reasons."""
-
-    def __init__(self, reasons: str) -> None:
-        self._reasons = reasons
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Raises OptionsError."""
-        self._refuse()
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Raises OptionsError."""
-        self._refuse()
-
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Raises OptionsError."""
-        self._refuse()
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Raises OptionsError."""
-        self._refuse()
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Raises OptionsError."""
-        self._refuse()
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Raises OptionsError."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise OptionsError(self._reasons)
 
 
 def _log_to_stderr() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,9 +12,13 @@ if TYPE_CHECKING:
 CREATE_TIME = 0
 LOG_APPEND_TIME = 1
 
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+"""All that rows can have, in their order."""
 
-def spark_schema(include_headers: bool) -> StructType:
-    """The schema as Spark sees it. Built by hand: parsing DDL needs a JVM, and planner workers have none."""
+
+def spark_schema(include_headers: bool, columns: Collection[str] = COLUMNS) -> StructType:
+    """The schema as Spark sees it, cut to ``columns``. Built by hand: parsing DDL needs a JVM, and planner
+    workers have none."""
     from pyspark.sql import types as t
 
     schema = t.StructType()
@@ -23,7 +28,7 @@ def spark_schema(include_headers: bool) -> StructType:
     if include_headers:
         entry = t.StructType().add("key", t.StringType()).add("value", t.BinaryType())
         schema.add("headers", t.ArrayType(entry))
-    return schema
+    return t.StructType([field for field in schema.fields if field.name in columns])
 
 
 def arrow_schema(include_headers: bool) -> Any:

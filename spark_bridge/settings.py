@@ -19,6 +19,7 @@ _DERIVED = (
     "coordinators",
     "endpoint",
     "member_count",
+    "row_columns",
     "security",
     "strategy",
     "subscription",

@@ -46,7 +46,7 @@ class RingleaderDataSource(DataSource):
         # Spark builds this for sources and sinks alike, so the options are looked at by what it is used for.
         super().__init__(options)
         self._given = dict(options)
-        self._checked: tuple[bool, StreamSettings | None] | None = None
+        self._checked: tuple[tuple[str, ...], StreamSettings | None] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -56,8 +56,8 @@ class RingleaderDataSource(DataSource):
     @_sentence_only
     def schema(self) -> StructType:
         """The rows of Spark's Kafka connector. Raises OptionsError for what no source could use."""
-        include_headers, _ = self._check()
-        return spark_schema(include_headers)
+        columns, _ = self._check()
+        return spark_schema("headers" in columns, columns)
 
     @_sentence_only
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -70,12 +70,15 @@ class RingleaderDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """A streaming read. For wrong options a reader that says so when it is used: what this method raises,
         Spark hides behind an error of its own."""
+        from ringleader.spark_bridge.refused import RefusedStreamReader
+
         try:
-            from ringleader.spark_bridge.reader import RefusedStreamReader, RingleaderStreamReader
+            from ringleader.spark_bridge.reader import RingleaderStreamReader
         except ImportError as error:
-            raise RuntimeError(
-                f"format ringleader streams with PySpark 4.2 or newer and pyarrow: {error}"
-            ) from error
+            return RefusedStreamReader(
+                f"a stream of format ringleader needs PySpark 4.2 or newer, and pyarrow: {error}. spark.read "
+                "works with PySpark 4.0 and newer."
+            )
         try:
             self._refuse_other(schema)
             _, settings = self._check()
@@ -93,11 +96,17 @@ class RingleaderDataSource(DataSource):
     @_sentence_only
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """A stream of rows into topics; ``overwrite`` is complete mode: the whole result each time."""
-        from ringleader.spark_bridge.writer import RingleaderStreamWriter
+        try:
+            from ringleader.spark_bridge.stream_writer import RingleaderStreamWriter
+        except ImportError as error:
+            raise OptionsError(
+                f"a streaming sink of format ringleader needs PySpark 4.1 or newer: {error}. With "
+                "PySpark 4.0 use foreachBatch, and df.write in it."
+            ) from None
 
         return RingleaderStreamWriter(self._given, schema)
 
-    def _check(self) -> tuple[bool, StreamSettings | None]:
+    def _check(self) -> tuple[tuple[str, ...], StreamSettings | None]:
         """As the function, once: Spark pickles this object after ``schema``."""
         if self._checked is None:
             self._checked = _check(self._given)
@@ -115,19 +124,19 @@ def _columns(schema: StructType) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 
-def _check(options: dict[str, str]) -> tuple[bool, StreamSettings | None]:
+def _check(options: dict[str, str]) -> tuple[tuple[str, ...], StreamSettings | None]:
     """Refuse at load() what neither a stream nor a batch read could use.
 
-    Whether headers are asked for, and what a stream needs to know if these are options for one.
+    The columns of the rows, and what a stream needs to know if these are options for one.
     """
     from ringleader.spark_bridge.options import batch_options, stream_options
 
     try:
         found = stream_options(options)
-        return found.include_headers, StreamSettings(found)
+        return found.row_columns, StreamSettings(found)
     except OptionsError as error:
         try:
-            return batch_options(options).include_headers, None
+            return batch_options(options).row_columns, None
         except OptionsError:
             if any(name.lower() == "kafka.group.id" for name in options):
                 raise error from None

@@ -1,4 +1,4 @@
-"""``df.write`` and ``df.writeStream`` with format ``ringleader``: rows into topics, at least once.
+"""``df.write`` with format ``ringleader``: rows into topics, at least once.
 
 A task is done when brokers have acknowledged all its rows. What Spark does after a failure, a task or a
 micro-batch again, writes its rows again: Spark gives a sink no point where all tasks could commit together.
@@ -11,11 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from ringleader.spark_bridge.options.build import OptionsError
 from ringleader.spark_bridge.options.sink import sink_options
@@ -36,7 +32,7 @@ class Written(WriterCommitMessage):
     bytes: int
 
 
-class _Writer:
+class Writer:
     """What both kinds of sink do."""
 
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
@@ -57,36 +53,27 @@ class _Writer:
         return Written(producer.rows, producer.bytes)
 
 
-class RingleaderWriter(_Writer, DataSourceArrowWriter):
+class RingleaderWriter(Writer, DataSourceArrowWriter):
     """A batch of rows into topics."""
 
     def __init__(self, options: dict[str, str], schema: StructType, overwrite: bool) -> None:
         if overwrite:
-            raise OptionsError("a topic cannot be overwritten: use mode('append').")
+            raise OptionsError(
+                'a topic cannot be overwritten: set .mode("append") next to .format("ringleader").'
+            )
         super().__init__(options, schema)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Nothing is left to do: every row is in its topic already."""
-        logger.info("wrote %s", _sum(messages))
+        logger.info("wrote %s", total(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """What has been written stays in its topics, as they take nothing back."""
-        logger.warning("a write failed; %s of finished tasks stay in their topics", _sum(messages))
+        logger.warning("a write failed; %s of finished tasks stay in their topics", total(messages))
 
 
-class RingleaderStreamWriter(_Writer, DataSourceStreamArrowWriter):
-    """A streaming query's rows into topics. In complete mode each batch writes the whole result again."""
-
-    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Nothing is left to do: every row is in its topic already."""
-        logger.info("batch %d wrote %s", batchId, _sum(messages))
-
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """What has been written stays in its topics, and comes again when Spark runs the batch again."""
-        logger.warning("batch %d failed; %s of finished tasks stay in their topics", batchId, _sum(messages))
-
-
-def _sum(messages: Sequence[WriterCommitMessage | None]) -> str:
+def total(messages: Sequence[WriterCommitMessage | None]) -> str:
+    """What finished tasks have written, in words."""
     written = [found for found in messages if isinstance(found, Written)]
     rows, size = sum(found.rows for found in written), sum(found.bytes for found in written)
     return f"{rows} rows ({size} bytes of batches) in {len(written)} tasks"

@@ -235,7 +235,7 @@ CONSUMER_SETTINGS = (
             (
                 "kafka.metadata.max.age.ms",
                 "300000",
-                "New partitions of a topic by name are looked for at each trigger.",
+                "The query itself looks for new topics and partitions at each trigger.",
             ),
             ("kafka.check.crcs", "true", "Every batch is checked."),
             ("kafka.auto.commit.interval.ms", "5000", "Commits follow Spark's batches, never a timer."),
@@ -296,7 +296,7 @@ SECURITY = (
         "Kafka's",
         "",
         "In the names of the Java clients or of librdkafka; keys and "
-        "certificates have to be PEM. Kerberos (GSSAPI) and delegation tokens are not known.",
+        "certificates are PEM or PKCS12, not JKS. Kerberos (GSSAPI) and delegation tokens are not known.",
     ),
 )
 
@@ -341,6 +341,9 @@ def render() -> str:
         *_table(SOURCE_OPTIONS, {"stream": STREAM, "batch read": BATCH}),
         "",
         "## Writing",
+        "",
+        '`df.write` needs `.mode("append")` next to its options. The connector takes Spark\'s default mode, '
+        "`errorifexists`, too; for a source in Python Spark itself refuses it.",
         "",
         *_table(SINK_OPTIONS, {"sink": SINK}),
         "",

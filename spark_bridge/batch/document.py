@@ -77,6 +77,12 @@ class OffsetDocument:
         """
         if not isinstance(document, dict):
             raise OffsetDocumentError(f"the offset document is not an object: {document!r:.200}")
+        if _of_the_connector(document):
+            raise OffsetDocumentError(
+                "the checkpoint is that of Spark's own Kafka connector. To go on where that query stopped, "
+                "set a new checkpointLocation, and startingOffsets to what `ringleader-spark-offsets "
+                "OLD_CHECKPOINT` prints (docs/spark-moving.md)"
+            )
         if document.get("v") != DOCUMENT_VERSION:
             raise OffsetDocumentError(
                 f"the checkpoint holds offsets of version {document.get('v')!r}; this release reads version "
@@ -101,6 +107,15 @@ class OffsetDocument:
 def empty(group: str) -> OffsetDocument:
     """The constant document before the first batch; the real start is resolved and pinned later."""
     return OffsetDocument(group)
+
+
+def _of_the_connector(document: dict[str, Any]) -> bool:
+    """Whether these are topics with offsets of partitions, which is all that the connector writes."""
+    return bool(document) and all(
+        isinstance(partitions, dict)
+        and all(name.isdecimal() and isinstance(offset, int) for name, offset in partitions.items())
+        for partitions in document.values()
+    )
 
 
 def _flat(document: dict[str, Any], key: str) -> list[tuple[TopicPartition, Any]]:

@@ -69,13 +69,14 @@ class Rows:
 def record_batches(
     data: bytes, from_offset: int, to_offset: int, aborted: Sequence[tuple[int, int]] | None = None
 ) -> Iterator[list[BatchRecords]]:
-    """The batches with records of the range, control batches left out, at least one at a time and as many as
-    are worth while: in one buffer, or inflated all. Arguments as of `decode_columns`. Raises UnfitError."""
+    """The batches with records of the range, whatever their codecs, control batches left out, at least one at
+    a time and as many as `MOST_INFLATED_BYTES` allows: a producer leaves a batch uncompressed that does not
+    shrink, so codecs change from batch to batch. Arguments as of `decode_columns`. Raises UnfitError."""
     skip = AbortedTransactions(aborted) if aborted else None
     whole = memoryview(data)
     unpack = _HEADER.unpack_from
     found: list[BatchRecords] = []
-    inflated_bytes, last_codec = 0, 0
+    inflated_bytes = 0
     start, end = 0, len(data)
     if end > MOST_BYTES:
         raise UnfitError
@@ -96,10 +97,9 @@ def record_batches(
         if attributes & _CONTROL or base_offset + last_delta < from_offset or not count:
             continue
         codec = attributes & _COMPRESSED
-        if found and (codec != last_codec or inflated_bytes > MOST_INFLATED_BYTES):
+        if inflated_bytes > MOST_INFLATED_BYTES:
             yield found
             found, inflated_bytes = [], 0
-        last_codec = codec
         if codec:
             buffer, at, stop = _inflated(codec, whole[begin + HEADER_BYTES : stop])
             inflated_bytes += stop

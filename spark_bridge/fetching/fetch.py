@@ -90,7 +90,7 @@ def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterato
         part, data = answer.part, answer.data
         aborted = [(found.producer_id, found.first_offset) for found in data.aborted_transactions or ()]
         try:
-            yield from answer_batches(
+            batches = answer_batches(
                 part.topic,
                 part.partition,
                 data.records or b"",
@@ -99,6 +99,8 @@ def read_slice(settings: FetchSettings, ranges: Sequence[SliceRange]) -> Iterato
                 include_headers=settings.include_headers,
                 aborted=aborted if settings.read_committed else None,
             )
+            wanted = settings.columns
+            yield from batches if wanted is None else (batch.select(wanted) for batch in batches)
         except CorruptBatchError as error:
             raise FetchError(
                 f"{part.topic}-{part.partition} holds records that cannot be read, from offset "

@@ -61,20 +61,22 @@ def rows(found: Sequence[BatchRecords], from_offset: int, to_offset: int, with_h
 
 
 def _together(found: Sequence[BatchRecords]) -> RecordBatches:
-    """Finds where the records begin. Those of an answer lie in one buffer, inflated ones each in its own."""
+    """Finds where the records begin. Uncompressed batches of an answer lie in one buffer; where some are
+    inflated, each in a buffer of its own, the records of all are copied together."""
     batches = RecordBatches()
-    buffers = [one.buffer for one in found]
-    inflated = any(buffer is not buffers[0] for buffer in buffers)
+    apart = any(one.buffer is not found[0].buffer for one in found)
     base = 0
     for one in found:
-        _add(batches, one.buffer, one.start, one.stop, one.records, base)
+        # Where the first byte of the batch's own buffer would be in the common one.
+        _add(batches, one.buffer, one.start, one.stop, one.records, base - one.start if apart else 0)
         batches.base_offsets.append(one.base_offset)
         batches.last_deltas.append(one.last_delta)
         batches.timestamps_ms.append(one.timestamp_ms)
         batches.append_time.append(int(one.append_time))
-        base += len(one.buffer) if inflated else 0
+        base += one.stop - one.start
     if found:
-        batches.buffer = b"".join(buffers) if inflated else buffers[0]
+        parts = (memoryview(one.buffer)[one.start : one.stop] for one in found)
+        batches.buffer = b"".join(parts) if apart else found[0].buffer
     if len(batches.buffer) > MOST_BYTES:
         raise UnfitError
     return batches

@@ -27,6 +27,8 @@ class FetchSettings:
     fetch_max_bytes: int = 8 * 1024 * 1024
     partition_max_bytes: int = 4 * 1024 * 1024
     fetch_max_wait_ms: int = 500
+    columns: tuple[str, ...] | None = None
+    """Of the rows; None: all."""
 
     @classmethod
     def of(cls, options: StreamOptions | BatchOptions | StreamSettings) -> FetchSettings:
@@ -35,9 +37,10 @@ class FetchSettings:
             options.endpoint,
             options.poll_timeout_ms,
             options.isolation_level == "read_committed",
-            options.include_headers,
+            "headers" in options.row_columns,
             options.fail_on_data_loss,
             options.fetch_max_bytes,
             options.partition_max_bytes,
             options.fetch_max_wait_ms,
+            None if options.columns is None else options.row_columns,
         )

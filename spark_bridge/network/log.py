@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +21,8 @@ from ringleader.spark_bridge.network.clusters import SourceCluster
 if TYPE_CHECKING:
     from ringleader.spark_bridge.options.common import Reading
 
+logger = logging.getLogger("ringleader.spark")
+
 _NOT_ALLOWED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 RETRY_PAUSE_S = 0.1
 DEFAULT_TIMEOUT_S = 60.0
@@ -32,11 +36,16 @@ class _Patience:
         self._timeout_s = timeout_s
         self._left = retries
         self._pause_s = pause_s
+        self._warned = False
         self._began_s = time.monotonic()
         self._deadline_s = self._began_s + timeout_s
 
-    def pause(self, why: str) -> None:
-        """Wait before the next try. Raises SourceError with ``why`` when there is none."""
+    def pause(self, why: str, warn: bool = True) -> None:
+        """Wait before the next try; the first ``warn`` is a line in the log. Raises SourceError with ``why``
+        when there is none."""
+        if warn and not self._warned:
+            self._warned = True
+            logger.warning("topics and offsets cannot be had now, trying on: %s", why)
         if time.monotonic() < self._deadline_s:
             time.sleep(RETRY_PAUSE_S)
             return
@@ -130,11 +139,12 @@ class KafkaLog:
         patience = _Patience(*self._bounds)
         left = dict(wanted)
         found: dict[TopicPartition, int] = {}
-        while True:
+        for tries in itertools.count():
             why = self._try_list(left, committed_only, found)
             if not left:
-                return found
-            patience.pause(why)
+                break
+            # The leaders may only not have been asked for yet.
+            patience.pause(why, warn=tries > 0)
             try:
                 self._refresh({topic for topic, _ in left})
             except ConnectionLostError as error:
@@ -143,6 +153,7 @@ class KafkaLog:
             known = set(self._cluster.partitions({topic for topic, _ in left}))
             for tp in [tp for tp in left if tp not in known]:
                 del left[tp]
+        return found
 
     def _try_list(
         self, left: dict[TopicPartition, int], committed_only: bool, found: dict[TopicPartition, int]

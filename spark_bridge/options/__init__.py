@@ -189,9 +189,8 @@ class StreamOptions(Reading):
     metadata_max_age_ms: Millis = Field(
         30_000,
         alias="kafka.metadata.max.age.ms",
-        description="How often members look for topics that match `subscribePattern`, and for partitions "
-        "where other members of the group lead. New partitions of topics in `subscribe` are looked for at "
-        "each trigger.",
+        description="How often members look for topics and partitions by themselves. The query looks for "
+        "those of `subscribe` and `subscribePattern` at each trigger.",
     )
     heartbeat_interval_ms: Millis = Field(
         3_000, alias="kafka.heartbeat.interval.ms", description="Time between heartbeats."

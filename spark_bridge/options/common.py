@@ -12,6 +12,7 @@ from ringleader.clients.model import TopicPartition
 from ringleader.spark_bridge.options.build import SECURITY_FIELD
 from ringleader.spark_bridge.options.cores import spark_cores
 from ringleader.spark_bridge.options.values import (
+    Columns,
     FetchBytes,
     Millis,
     Partitions,
@@ -25,6 +26,7 @@ from ringleader.spark_bridge.options.values import (
     Timestamps,
     Topics,
 )
+from ringleader.spark_bridge.rows import COLUMNS
 from ringleader.spark_bridge.values import Subscription
 
 
@@ -133,6 +135,13 @@ class Reading(Connecting):
         alias="includeHeaders",
         description="Whether rows have a column `headers`, null when a record has none.",
     )
+    columns: Columns | None = Field(
+        None,
+        alias="columns",
+        description="Which columns rows have, comma separated; by default all, and `headers` with "
+        "`includeHeaders`. Spark does not let a source in Python know what a query uses, so even `count()` "
+        "has every value sent to it: leave out what is not needed, `columns=offset` say.",
+    )
     min_partitions: Rows | None = Field(
         None,
         alias="minPartitions",
@@ -238,6 +247,19 @@ class Reading(Connecting):
             security_from_properties(dict(self.coordinators.security))
         except ValueError as error:
             raise ValueError(f"ringleader.security.protocol: {error}") from None
+        return self
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """The columns of a row, in their order."""
+        if self.columns is not None:
+            return self.columns
+        return COLUMNS if self.include_headers else COLUMNS[:-1]
+
+    @model_validator(mode="after")
+    def _headers_wanted(self) -> Reading:
+        if self.include_headers and self.columns is not None and "headers" not in self.columns:
+            raise ValueError("includeHeaders=true needs headers among columns")
         return self
 
     @property

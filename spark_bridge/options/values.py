@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from ringleader.clients.model import EARLIEST, TopicPartition
+from ringleader.spark_bridge.rows import COLUMNS
 from ringleader.spark_bridge.values import MAX_OFFSET
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
@@ -43,7 +44,22 @@ def _topic(value: Any) -> Any:
 def _topics(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    return tuple(sorted({topic_name(name.strip()) for name in value.split(",")}))
+    names = {name for part in value.split(",") if (name := part.strip())}
+    if not names:
+        raise ValueError("names no topic")
+    return tuple(sorted(map(topic_name, names)))
+
+
+def _columns(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    known = {name.lower(): name for name in COLUMNS}
+    wanted = {name for part in value.split(",") if (name := part.strip().lower())}
+    if strange := sorted(wanted - known.keys()):
+        raise ValueError(f"holds {strange[0]!r}, which is none of {', '.join(COLUMNS)}")
+    if not wanted:
+        raise ValueError("names no column")
+    return tuple(name for name in COLUMNS if name.lower() in wanted)
 
 
 def _pattern(value: Any) -> Any:
@@ -190,6 +206,7 @@ Timestamp: TypeAlias = Annotated[int, Field(ge=0, le=MAX_OFFSET)]
 Duration: TypeAlias = Annotated[Millis, BeforeValidator(_duration_ms)]
 Topic: TypeAlias = Annotated[str, BeforeValidator(_topic)]
 Topics: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_topics)]
+Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_columns)]
 Pattern: TypeAlias = Annotated[str, BeforeValidator(_pattern)]
 Servers: TypeAlias = Annotated[tuple[tuple[str, int], ...], BeforeValidator(_servers)]
 Partitions: TypeAlias = Annotated[tuple[TopicPartition, ...], BeforeValidator(_json_assignment)]

@@ -11,6 +11,7 @@ from bench import spark, spark_job
 from bench.document import numbers
 from bench.plan import RINGLEADER
 from bench.report import save
+from ringleader.protocol.compression import Compression, compress
 
 
 def measurements(factor: float) -> list[dict[str, Any]]:
@@ -27,8 +28,8 @@ def measurements(factor: float) -> list[dict[str, Any]]:
             }
             one = {"name": name, "round": number}
             found.append({"what": f"batch{kind}", **one, **rates})
-            add_batch = {"add_batch_ms": [500 / speed, 400 / speed]}
-            found.append({"what": f"stream{kind}", **one, **rates, **add_batch})
+            warm = {"warm_rows_per_s": 500e3 * speed, "warm_rows_per_cpu_s": 250e3 * speed}
+            found.append({"what": f"stream{kind}", **one, **rates, **warm})
         for name in (spark.EMPTY, spark.EMPTY_ROWS, spark.CONNECTOR, RINGLEADER):
             one = {"name": name, "round": number}
             stages = {"addBatch": 80 / factor, "latestOffset": 500}
@@ -57,6 +58,8 @@ def test_medians_goals_and_the_document(tmp_path: Path) -> None:
     assert "receive 0.40, columns 0.60" in written
     assert "rows/s of a batch read | Spark's connector | 1.500 | at least 1.5 | reached" in written
     assert "| batch read, JSON, ringleader | 450,000 |" in written
+    assert "| streaming, AvailableNow, mixed, warm micro-batches, ringleader | 750,000 | 375,000 |" in written
+    assert "rows/CPU second of a warm micro-batch, mixed | Spark's connector | 1.500 | at least 1 " in written
     assert "rows/s of a whole AvailableNow query, JSON | Spark's connector | 1.500 | at least 1.1" in written
 
 
@@ -68,8 +71,16 @@ def test_payloads_are_json_of_various_lengths_and_the_same_in_every_run(tmp_path
     lines = one.read_text().splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == spark.PAYLOADS
     sizes = spark.json_bytes(one)
-    assert (sizes["least"], sizes["most"]) == (spark.LEAST_JSON_BYTES, spark.MOST_JSON_BYTES)
+    assert (sizes["least"], sizes["most"]) == (spark.LEAST_BYTES, spark.MOST_BYTES)
     assert 950 < sizes["median"] < 1_100
+
+
+def test_mixed_values_hardly_compress_but_enough_that_a_producer_compresses_them() -> None:
+    values = spark.hardly_compressible()
+    assert values == spark.hardly_compressible()
+    assert {len(value) for value in values} <= set(range(spark.LEAST_BYTES, spark.MOST_BYTES + 1))
+    whole = b"".join(values)
+    assert 0.9 * len(whole) < len(compress(Compression.LZ4, whole)) < len(whole)
 
 
 def test_both_processes_call_things_by_the_same_names() -> None:

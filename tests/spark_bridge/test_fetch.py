@@ -85,6 +85,14 @@ def test_rows_have_every_column() -> None:
     assert (rows[2]["key"], rows[2]["value"]) == (b"", b"")
 
 
+def test_columns_that_are_not_wanted_are_not_sent() -> None:
+    with Broker(one_partition(batch(0, 1, 2))) as broker:
+        wanted = settings(broker, columns=("offset", "timestampType"))
+        (found,) = read_slice(wanted, [SliceRange("t", 0, 0, 3)])
+    assert found.schema.names == ["offset", "timestampType"]
+    assert found.to_pydict() == {"offset": [0, 1, 2], "timestampType": [0, 0, 0]}
+
+
 def test_a_range_is_read_exactly_though_batches_reach_beyond_it() -> None:
     with Broker(one_partition(batch(0, 1, 2, 3), batch(4, 5, 6, 7), batch(8, 9))) as broker:
         assert offsets(settings(broker), ("t", 0, 2, 6)) == {("t", 0): [2, 3, 4, 5]}

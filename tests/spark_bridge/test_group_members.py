@@ -126,9 +126,8 @@ def test_a_static_query_is_back_without_a_rebalance(coordinator: Coordinator) ->
     produce(coordinator, 40)
     static = {"kafka.group.instance.id": "etl", "members": "2"}
     with SparkLike(coordinator, **static) as query:
-        assert query.plan()
-        until(query, query.reader._driver._group.stable, "both members in one generation")
         until(query, lambda: sum(committed(coordinator).values()) == 40, "everything committed")
+        until(query, query.reader._driver._group.stable, "both members in one generation")
         before = generation(query)
         checkpoint = query.start
     assert member_count(coordinator) == 2

@@ -37,12 +37,16 @@ def log_of(broker: Broker, read_committed: bool = False, timeout_s: float = 10.0
     return KafkaLog(Endpoint(((broker.host, broker.port),)), read_committed, timeout_s)
 
 
-def test_partitions_starts_and_ends(broker: Broker) -> None:
+def test_partitions_starts_and_ends(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    fresh = log_of(broker)
+    assert fresh.ends([("t", 0)]) == {("t", 0): 9}, "leaders that are not known yet are asked for"
+    fresh.close()
     log = log_of(broker)
     assert log.partitions(("t", "u", "nowhere")) == [("t", 0), ("t", 1), ("u", 0)]
     assert log.offsets({("t", 0): EARLIEST, ("t", 1): LATEST}) == {("t", 0): 3, ("t", 1): 4}
     assert log.ends([("t", 0), ("u", 0)]) == {("t", 0): 9, ("u", 0): 2}
     log.close()
+    assert caplog.messages == []
 
 
 def test_topics_that_are_not_for_this_client_are_told_from_those_that_do_not_exist(broker: Broker) -> None:
@@ -145,3 +149,22 @@ def test_a_look_up_is_tried_again_as_often_as_said(broker: Broker) -> None:
     with pytest.raises(SourceError, match="could not be had"):
         again.partitions(("t",))
     assert len(asked) - first == 4 * first
+
+
+def test_brokers_that_cannot_be_reached_are_reported_after_the_first_try(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    log, reported = log_of(broker), []
+
+    def refuses(request: Message) -> bool:
+        reported.append([record.getMessage() for record in caplog.records])
+        return len(reported) > 3
+
+    broker.script = refuses
+    assert log.partitions(("t",)) == [("t", 0), ("t", 1)]
+    log.close()
+    first, *later = reported
+    assert first == []
+    warnings = {tuple(found) for found in later}
+    assert len(warnings) == 1, "one line for one look-up"
+    assert "cannot be had now, trying on" in next(iter(warnings))[0]

@@ -17,6 +17,7 @@ def test_defaults_are_those_of_the_connector_and_the_java_client() -> None:
     assert options.bootstrap == "a:9092,[::1]:9093"
     assert options.bootstrap_servers == (("a", 9092), ("::1", 9093))
     assert options.subscribe == ("a", "b")
+    assert stream_options(GOOD | {"subscribe": "b,, a, "}).subscribe == ("a", "b")
     assert options.starting_offsets == "latest"
     assert options.fail_on_data_loss
     assert not options.include_headers
@@ -132,7 +133,11 @@ def test_the_protocol_is_up_to_a_query_that_asks_for_nothing_of_the_classic_one(
         ({"startingOffsets": '{"a":{"0":1},"b":{"0":1},"c":{"0":1}}'}, "names c"),
         ({"startingOffsets": '{"a":{"0":1}}'}, "b is missing"),
         ({"subscribe": "a b"}, "name of a topic"),
-        ({"subscribe": ""}, "name of a topic"),
+        ({"subscribe": ""}, "names no topic"),
+        ({"subscribe": " , "}, "names no topic"),
+        ({"columns": "offset,values"}, "'values', which is none of key, value"),
+        ({"columns": ","}, "names no column"),
+        ({"columns": "offset", "includeHeaders": "true"}, "needs headers among columns"),
         ({"subscribe": ".."}, "name of a topic"),
         ({"kafka.bootstrap.servers": "a"}, "host:port"),
         ({"kafka.bootstrap.servers": "a:70000"}, "host:port"),

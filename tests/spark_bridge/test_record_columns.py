@@ -147,6 +147,36 @@ def test_large_answers_come_together_in_batches_of_spark_s_size(monkeypatch: pyt
     assert [row["offset"] for row in as_rows(found)] == list(range(12_000))
 
 
+@pytest.mark.parametrize("seed", range(5), indirect=True)
+def test_codecs_that_change_from_batch_to_batch_cost_no_arrow_batches(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A producer leaves a batch uncompressed that does not shrink, so such answers are the usual ones."""
+    monkeypatch.setattr(columns, "decode_columns", None)
+    chance = random.Random(seed)
+    written: list[Record] = []
+    data = b""
+    while len(written) < 12_000:
+        base, count = len(written), min(chance.randint(1, 200), 12_000 - len(written))
+        made = [
+            Record(
+                base + i,
+                STAMP_MS + chance.randint(-9, 9),
+                chance.choice([None, b"", b"key"]),
+                chance.choice([None, chance.randbytes(chance.randint(0, 400))]),
+            )
+            for i in range(count)
+        ]
+        written += made
+        data += build_batch(made, compression=chance.choice(list(Compression)))
+    found = list(answer_batches("t", 3, data, 0, ALL, include_headers=False))
+    assert [batch.num_rows for batch in found] == [5000, 5000, 2000]
+    assert [
+        (row["offset"], round(row["timestamp"].timestamp() * 1000), row["key"], row["value"])
+        for row in as_rows(found)
+    ] == [(one.offset, one.timestamp_ms, one.key, one.value) for one in written]
+
+
 def test_much_that_inflates_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk, "MOST_INFLATED_BYTES", 100_000)
     batch = [build_batch(records(base, 50, 1000), compression=Compression.ZSTD) for base in range(0, 500, 50)]

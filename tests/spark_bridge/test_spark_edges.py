@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 
 from ringleader.clients.admin import Admin
+from ringleader.spark_bridge.moving import starting_offsets
 from ringleader.testing.coordinator import Coordinator
+from tests.spark_bridge.test_moving import checkpoint
 from tests.spark_bridge.test_spark_streams import (
     PARTITIONS,
     PATIENCE_S,
@@ -273,3 +276,20 @@ def test_assigned_partitions_are_committed_for_a_group_without_members(
             return {tp[1]: at.offset for tp, at in (await admin.group_offsets("g")).items()}
 
     assert asyncio.run(ask()) == {1: 20, 3: 20}
+
+
+def test_a_query_of_the_connector_moves_in(spark: Any, coordinator: Coordinator, tmp_path: Path) -> None:
+    coordinator.create_topic("t", PARTITIONS)
+    produce(coordinator, 0, 80)
+    ended = json.dumps({"t": {str(number): number for number in range(PARTITIONS)}})
+    # What Spark's own connector would have left, in Spark's files.
+    old = checkpoint(tmp_path / "old", "{}", ended, finished=2)
+    (old / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    said = failure(Query(spark, coordinator, "g", old))
+    assert "that of Spark's own Kafka connector" in said
+    assert "ringleader-spark-offsets" in said
+    offsets, _ = starting_offsets(old)
+    query = Query(spark, coordinator, "g", tmp_path / "new", startingOffsets=offsets, availableNow="true")
+    with query:
+        assert query.handle.awaitTermination(PATIENCE_S)
+    assert query.rows.seen == Counter(row for row in every_row(80) if row[1] >= row[0])

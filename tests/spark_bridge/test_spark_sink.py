@@ -110,7 +110,7 @@ def test_what_a_sink_cannot_do_is_refused_when_the_query_is_planned(
     with pytest.raises(PySparkException, match="Did you mean 'headers'"):
         writer(frame.selectExpr("'' as value", "id as header"), coordinator, topic="out-a").save()
     values = frame.selectExpr("cast(id as string) as value")
-    with pytest.raises(PySparkException, match=r"use mode\('append'\)"):
+    with pytest.raises(PySparkException, match=r'set \.mode\("append"\)'):
         writer(values, coordinator, topic="out-a").mode("overwrite").save()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,28 @@ def test_a_batch_read_gives_every_column(spark: Any) -> None:
     assert seventh["headers"] == [{"key": "h", "value": b"x"}]
     assert rows[6].headers is None
     assert (rows[30].key, rows[30].value) == (None, None)
+
+
+def test_rows_have_the_columns_that_are_asked_for(spark: Any, tmp_path: Path) -> None:
+    with Coordinator() as coordinator:
+        coordinator.create_topic("t", 1)
+        coordinator.produce("t", b"a", b"b", b"c")
+        given = {"kafka.bootstrap.servers": coordinator.bootstrap, "startingOffsets": "earliest", **READS}
+        reader = spark.read.format("ringleader").options(**given)
+        numbers = reader.option("columns", "Offset").load()
+        assert numbers.schema.simpleString() == "struct<offset:bigint>"
+        assert numbers.count() == 3
+        assert sorted(row.offset for row in numbers.collect()) == [0, 1, 2]
+        with_headers = reader.option("columns", "headers, value").load()
+        assert with_headers.columns == ["value", "headers"]
+        assert sorted(with_headers.collect()) == [(b"a", None), (b"b", None), (b"c", None)]
+        stream = spark.readStream.format("ringleader").options(**given, columns="partition,value").load()
+        found: list[Any] = []
+        writer = stream.writeStream.option("checkpointLocation", str(tmp_path))
+        writer = writer.foreachBatch(lambda batch, _: found.extend(batch.collect()))
+        query = writer.trigger(availableNow=True).start()
+        assert query.awaitTermination(60)
+        assert sorted(found) == [(b"a", 0), (b"b", 0), (b"c", 0)]
 
 
 def test_a_batch_read_with_nothing_to_read_has_no_rows(spark: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +29,8 @@ from ringleader.spark_bridge.sink import produce
 from ringleader.spark_bridge.sink.produce import SinkSettings
 from ringleader.spark_bridge.sink.rows import check_schema
 from ringleader.spark_bridge.source import RingleaderDataSource
-from ringleader.spark_bridge.writer import RingleaderStreamWriter, RingleaderWriter, Written
+from ringleader.spark_bridge.stream_writer import RingleaderStreamWriter
+from ringleader.spark_bridge.writer import RingleaderWriter, Written
 from ringleader.testing.coordinator import Coordinator
 
 GOOD = {"kafka.bootstrap.servers": "a:9092", "topic": "t"}
@@ -186,3 +188,17 @@ def test_a_task_that_fails_closes_what_it_opened(coordinator: Coordinator) -> No
     assert writer.write(iter([good])).rows == 10
     # Nothing of the failed task had filled a batch.
     assert [row["value"] for row in read(coordinator)] == [b"a"] * 10
+
+
+def test_older_versions_of_pyspark_are_told_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark 4.0 has neither the calls of the stream nor the base class of its sink."""
+    for module in ("reader", "stream_writer"):
+        monkeypatch.setitem(sys.modules, f"ringleader.spark_bridge.{module}", None)
+    source = RingleaderDataSource(GOOD)
+    with pytest.raises(OptionsError, match=r"needs PySpark 4\.1 or newer.*foreachBatch"):
+        source.streamWriter(ROW, False)
+    assert isinstance(source.writer(ROW, False), RingleaderWriter)
+    reader = RingleaderDataSource({"kafka.bootstrap.servers": "x:1"}).streamReader(ROW)
+    # What `streamReader` raises, Spark hides behind an error of its own.
+    with pytest.raises(OptionsError, match=r"needs PySpark 4\.2 or newer.*spark\.read works"):
+        reader.initialOffset()
