@@ -12,6 +12,7 @@ import structlog
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.runtime import GroupRuntime, TransactionRuntime
+from ringleader.coordinator.security.acls import AllowAll
 from ringleader.coordinator.server.call import Call
 from ringleader.coordinator.server.commits import CommitCache
 from ringleader.coordinator.server.connection import Connection
@@ -231,6 +232,7 @@ class SimulatedWorld:
         await self._transactions.start()
         topics: Any = self._catalogue
         services = LocalServices(
+            authorizer=AllowAll(),
             settings=settings,
             runtime=self.runtime,
             topics=topics,
@@ -241,8 +243,8 @@ class SimulatedWorld:
             now_ms=now_ms,
             wall_ms=wall_ms,
         )
-        self._server = Server(settings, self.runtime, now_ms=now_ms, log=log)
-        self._server.commits = CommitCache(self.runtime, topics)
+        self._server = Server(settings, self.runtime, now_ms=now_ms, log=log, authorizer=AllowAll())
+        self._server.commits = CommitCache(self.runtime, topics, AllowAll())
         self._server.routes = build_routes(build(services), settings)
 
     async def stop(self) -> None:

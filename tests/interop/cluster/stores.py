@@ -34,10 +34,15 @@ class Nodes:
 
     async def node(self, node_id: int, bootstrap: str = "", **settings: Any) -> KafkaStorage:
         """The store of a node, started. `bootstrap`: default all brokers."""
+        store = self.make(node_id, bootstrap, **settings)
+        await store.start()
+        return store
+
+    def make(self, node_id: int, bootstrap: str = "", **settings: Any) -> KafkaStorage:
+        """Likewise, not started."""
         claim = Claim(node_id, f"node-{node_id}", 9092, "1.0")
         store = KafkaStorage(bootstrap or self.brokers.bootstrap, claim, **{**self._settings, **settings})
         self._stores.append(store)
-        await store.start()
         return store
 
     async def close(self) -> None:

@@ -10,10 +10,13 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from ringleader.clients.admin import Admin
-from ringleader.coordinator.storage.base import Failure, StorageError
+from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.storage.kafka import KafkaStorage
+from ringleader.protocol.errors import ErrorCode
 from tests.interop.cluster.stores import PARTITIONS, nodes, rows
 from tests.interop.kafka_cluster import KafkaCluster
+from tests.support.groupclient import Member, form
+from tests.support.served import Client, serving
 
 
 async def leader(brokers: KafkaCluster, topic: str, partition: int) -> int:
@@ -114,29 +117,36 @@ async def test_a_leader_hangs(three_brokers: KafkaCluster) -> None:
         await at_work.more(30)
 
 
-async def test_too_few_replicas_in_sync_end_a_partition_and_nothing_is_lost(
-    three_brokers: KafkaCluster,
-) -> None:
-    async with nodes(three_brokers) as cluster, Admin(three_brokers.bootstrap) as admin:
-        store = await cluster.node(1, timeout_ms=4_000)
-        await admin.alter_topic_configs(cluster.topic, {"min.insync.replicas": "3"})
-        epoch = await store.open(0, 0)
-        await store.append([(0, epoch, [(b"a", b"1")])])
-        away = (await leader(three_brokers, cluster.topic, 0)) % 3 + 1
-        three_brokers.kill(away)
+async def test_members_stay_members_while_too_few_replicas_are_in_sync(three_brokers: KafkaCluster) -> None:
+    async with (
+        nodes(three_brokers, partitions=50) as cluster,
+        Admin(three_brokers.bootstrap) as admin,
+        asyncio.timeout(120),
+    ):
+        partition = partition_for("g", 50)
+        async with (
+            serving(cluster.make(1), acquired=[partition], storage_timeout_ms=2_000) as server,
+            server.connect() as client,
+        ):
+            server.runtime.vouch = lambda _partition: True
+            await admin.alter_topic_configs(cluster.topic, {"min.insync.replicas": "3"})
+            member = await form(client, "g")
+            assert await committed(client, member, 1) == ErrorCode.NONE
+            away = (await leader(three_brokers, cluster.topic, partition)) % 3 + 1
+            three_brokers.kill(away)
+            while (code := await committed(client, member, 2)) == ErrorCode.NONE:
+                pass  # until the cluster knows that a replica is missing
+            assert code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert server.runtime.late == {partition}
+            assert (await client.call(member.heartbeat(), 4)).error_code == ErrorCode.NONE
+            await asyncio.to_thread(three_brokers.restart, away)
+            while await committed(client, member, 3) != ErrorCode.NONE:
+                pass
+            assert (await client.call(member.heartbeat(), 4)).error_code == ErrorCode.NONE
+            assert not server.runtime.late
 
-        async def append_for_ever() -> None:
-            while True:  # until the cluster knows that a replica is missing
-                await store.append([(0, epoch, [(b"b", b"2")])])
 
-        with pytest.raises(StorageError) as refused:
-            await asyncio.wait_for(append_for_ever(), 60)
-        assert refused.value.failure is Failure.AWAY
-        await asyncio.to_thread(three_brokers.restart, away)
-        async with asyncio.timeout(60):
-            while True:
-                with contextlib.suppress(StorageError):
-                    epoch = await store.open(0, 0)
-                    break
-        assert (await rows(store, 0))[0] == (b"a", b"1")
-        await store.append([(0, epoch, [(b"c", b"3")])])
+async def committed(client: Client, member: Member, offset: int) -> int:
+    """The error code of a commit."""
+    answer = await client.call(member.commit(offset), 8)
+    return int(answer.topics[0].partitions[0].error_code)

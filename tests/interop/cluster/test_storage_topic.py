@@ -23,6 +23,8 @@ FIT = {
     "min.insync.replicas": "1",
     "unclean.leader.election.enable": "false",
     "max.message.bytes": str(2 * RECORD_BYTES),
+    "message.timestamp.type": "LogAppendTime",
+    "delete.retention.ms": "86400000",
 }
 
 
@@ -59,6 +61,8 @@ async def unfit(cluster: Nodes) -> bool:
             {"max.message.bytes": "1048588"},
             r"max.message.bytes=1048588, .* set it to 1131072 \(group.max.record.bytes .*\), or lower",
         ),
+        ({"message.timestamp.type": "CreateTime"}, "message.timestamp.type=CreateTime, .* set it to LogApp"),
+        ({"delete.retention.ms": "1000"}, "delete.retention.ms=1000, .* set it to 86400000"),
         ({"min.insync.replicas": "2"}, "min.insync.replicas=2 and 1 replicas, .* give it more"),
     ],
 )
@@ -102,6 +106,22 @@ async def test_a_cluster_that_is_not_there_is_waited_for_and_named() -> None:
     with pytest.raises(StorageError, match=r"127\.0\.0\.1:1: Connection refused") as away:
         await store.start()
     assert away.value.failure is Failure.AWAY
+
+
+async def test_nothing_is_acknowledged_that_goes_into_a_topic_made_anew(one_broker: KafkaCluster) -> None:
+    async with nodes(one_broker) as cluster, Admin(one_broker.bootstrap) as admin:
+        failures: list[Exception] = []
+        store = await cluster.node(1, on_failed=failures.append)
+        epoch = await store.open(0, 0)
+        await store.append([(0, epoch, [(b"a", b"1")])])
+        await admin.delete_topics([cluster.topic])
+        await admin.create_topic(cluster.topic, PARTITIONS, configs=FIT)
+        with pytest.raises(StorageError, match=r"what was acknowledged is gone|was deleted and made anew"):
+            await store.append([(0, epoch, [(b"a", b"2")])])
+        with pytest.raises(StorageError, match="was deleted and made anew") as refused:
+            await store.open(0, 0)
+        assert refused.value.failure is Failure.UNFIT
+        assert failures == [refused.value]
 
 
 async def test_a_topic_that_takes_less_than_it_did_ends_the_partition(one_broker: KafkaCluster) -> None:
