@@ -75,10 +75,13 @@ class _Call(Generic[T]):
 
     async def _run(self) -> None:
         try:
-            self.result = await self.work()
+            # Not kept: it knows the question before, and that the one before it.
+            work, self.work = self.work, _over
+            self.result = await work()
         except BaseException as error:  # the loop has to go on, whatever it is
             self.error = error
         finally:
+            self.task = None  # freed here: a signal handler that raised in its finalizer would be swallowed
             self._ended.release()
 
     def cancel(self) -> None:
@@ -99,6 +102,10 @@ class _Call(Generic[T]):
                 loop.call_soon_threadsafe(self.cancel)
             raise
         return True
+
+
+async def _over() -> Any:
+    raise AssertionError("a call is made once")
 
 
 class _SyncConsumer(Generic[C]):
@@ -242,6 +249,7 @@ class _SyncConsumer(Generic[C]):
                 lambda: consumer._fetched(limit, timeout_s, several, question, given)
             )
             found = cast("list[Batch]", self._made(question, partial(self._begin, question)).result)
+            question.result = None
             # Here, as a deserializer may take long, or care which thread it is in.
             batches, refused = deserialized(found, consumer.settings)
             if refused:

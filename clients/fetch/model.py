@@ -266,7 +266,7 @@ class Batch:
         self._parts = before
         self._end_at(sum(part.length for part in before), error)
         if handed is not None:
-            handed.offset = offset
+            handed.unreadable_at = offset
 
     def _end_at(self, count: int, error: PartitionError) -> None:
         """Only so many of its records are handed out: the one behind them has that error."""

@@ -25,13 +25,15 @@ class Handed:
     """Records that are handed out together: where they begin, and what a look at them has met. The looks may
     be in another thread than the partition's."""
 
-    __slots__ = ("epoch", "error", "looked", "offset", "position_id", "state")
+    __slots__ = ("epoch", "error", "looked", "offset", "position_id", "state", "unreadable_at")
 
     def __init__(self, state: PartitionState, offset: int, epoch: int) -> None:
         self.state = state
         self.position_id = state.position_id
         self.offset = offset
-        """Of the first record; of the first one that cannot be read, if the look met one."""
+        """Of the first record."""
+        self.unreadable_at: int | None = None
+        """Of the first one that cannot be read, if a look met one behind it."""
         self.epoch = epoch
         """Leader epoch of the last record before it."""
         self.error: PartitionError | None = None

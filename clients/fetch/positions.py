@@ -208,6 +208,9 @@ class PositionLookup:
         for tp, (offset, _, epoch) in found.items():
             state, position_id = asked[tp]
             wish, topic_id = wishes[tp]
+            now = self._leaders.topic_id(tp)
+            if now not in (None, topic_id):
+                continue  # the answer may be of a topic that is gone
             if self._still(state, position_id) and state.reset_to == wish:
                 state.set_position(offset, epoch)
                 state.topic_id = topic_id

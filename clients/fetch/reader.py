@@ -143,7 +143,7 @@ class Reader:
         """The application has come back: what it had in hand is processed, as far as it could be read. If
         some of it could not, what the application has not looked at was not reached either: it comes
         again."""
-        if self.in_hand:
+        if self._handed:
             if any(one.error is not None for one in self._handed):
                 self._put_back([one for one in self._handed if one.error is not None or not one.looked])
             for state in self.in_hand.values():
@@ -152,18 +152,24 @@ class Reader:
 
     def take_back(self) -> None:
         """Nothing that was handed out since the application came back has reached it: it comes again."""
+        for one in self._handed:
+            one.error = None
         self._put_back(self._handed)
         self._empty_hands()
 
     def refuse(self, batch: Batch, error: PartitionError) -> None:
         """The batch was not handed out from there on: the application is told that error, until `seek`."""
-        handed = [one for one in self._handed if one.state.topic_partition == batch.topic_partition]
+        handed = [
+            one for one in self._handed if one.state.topic_partition == batch.topic_partition and one.stands
+        ]
         state = handed[0].state if handed else None
-        if state is None or not handed[0].stands or self.states.get(state.topic_partition) is not state:
+        if state is None or self.states.get(state.topic_partition) is not state:
             return  # it has moved on meanwhile
         assert error.offset is not None
         in_hand = error.offset > handed[0].offset
         self._set_back(state, error.offset, state.epoch if in_hand else handed[0].epoch, error, in_hand)
+        for one in handed:  # it can still be taken back as a whole
+            one.position_id, one.error = state.position_id, None
         if not in_hand:
             self.in_hand.pop(state.topic_partition, None)
             self._tell_put_down()
@@ -174,7 +180,8 @@ class Reader:
             if one.stands and self.states.get(one.state.topic_partition) is one.state:
                 first.setdefault(one.state.topic_partition, one)
         for one in first.values():
-            self._set_back(one.state, one.offset, one.epoch, one.error, in_hand=False)
+            at = one.offset if one.error is None or one.unreadable_at is None else one.unreadable_at
+            self._set_back(one.state, at, one.epoch, one.error, in_hand=False)
 
     def _set_back(
         self, state: PartitionState, offset: int, epoch: int, error: PartitionError | None, in_hand: bool

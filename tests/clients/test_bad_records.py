@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -98,6 +99,49 @@ class Reads:
 
 
 KINDS = ["GroupConsumer", "SyncGroupConsumer", "PartitionConsumer", "SyncPartitionConsumer"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [{0}, {0, 1}, {0, 3}, {3, 4, 5}, {19}], ids=str)
+async def test_each_record_that_is_refused_is_skipped_alone(
+    coordinator: Coordinator, kind: str, bad: set[int]
+) -> None:
+    count = 20
+    records = [Record(i, 1, b"k", b"x" if i in bad else b"%d" % i) for i in range(count)]
+    Source(coordinator).append(("t", 0), build_batch(records))
+    reads = Reads(kind, coordinator, value_deserializer=int)
+    await reads.call("start")
+    try:
+        got: list[int] = []
+        refused = set()
+        async with asyncio.timeout(PATIENCE_S):
+            while len(got) + len(refused) < count:
+                try:
+                    got += await reads.ask()
+                except RecordDeserializationError as error:
+                    refused.add(error.offset)
+                    await reads.call("skip", error)
+        assert (got, refused) == ([i for i in range(count) if i not in bad], bad)
+        if reads.in_group:
+            await reads.call("commit")
+            assert await reads.committed() == count
+    finally:
+        await reads.call("stop")
+
+
+@pytest.mark.parametrize("kind", ["SyncGroupConsumer", "SyncPartitionConsumer"])
+async def test_what_was_handed_out_and_put_down_is_not_kept(coordinator: Coordinator, kind: str) -> None:
+    source = Source(coordinator)
+    source.put(("t", 0), 100)
+    reads = Reads(kind, coordinator)
+    await reads.call("start")
+    try:
+        for _ in range(20):
+            assert len(await reads.call("getmany", 5, PATIENCE_S)) == 1
+        gc.collect()
+        assert sum(isinstance(one, Batch) for one in gc.get_objects()) <= 2
+    finally:
+        await reads.call("stop")
 
 
 @pytest.mark.parametrize("kind", KINDS)
