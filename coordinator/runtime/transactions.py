@@ -88,8 +88,8 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
     async def _end_orphans(self) -> None:
         """Records and offsets that wait for a marker which nobody is about to write would hold back readers
         for ever: a crash of the machine took the marker, the end of a file is gone, or the store of
-        transactions is another one. They are committed if the last that the store knows of their producer is
-        a commit, else aborted."""
+        transactions is another one. They are committed if all that the store knows of their producer's epoch
+        are commits, else aborted. Offsets of groups do not know their epoch: it has to be the first."""
         known = {found for shard in self.shards for found in shard.open()}
         epochs = dict(found for shard in self.shards for found in shard.committed())
         orphans = [
@@ -102,7 +102,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         ]
         for partition, producer_id, epoch in orphans:
             if (producer_id, partition) not in known:
-                committed = producer_id in epochs and epoch in (NO_EPOCH, epochs[producer_id])
+                committed = epochs.get(producer_id) == (0 if epoch == NO_EPOCH else epoch)
                 self._log.warning(
                     f"a transaction without an end is {'committed' if committed else 'aborted'}",
                     topic=partition[0],

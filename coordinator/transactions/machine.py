@@ -326,6 +326,7 @@ class TransactionShard:
             state=COMPLETE[latest.state],
             partitions=frozenset(),
             updated_ms=self._unix_time.stamp_ms(now_ms),
+            aborted=latest.aborted or latest.state == State.PREPARE_ABORT,
         )
         self._write(transactional_id, after, now_ms)
 
@@ -363,10 +364,11 @@ class TransactionShard:
                     yield entry.latest.producer_id, partition
 
     def committed(self) -> Iterator[Producer]:
-        """Producers whose last transaction was committed, and none was begun since."""
+        """Producers all of whose transactions of their epoch were committed, and none is begun."""
         for entry in self._entries.values():
-            if entry.latest is not None and entry.latest.state == State.COMPLETE_COMMIT:
-                yield Producer(entry.latest.producer_id, entry.latest.epoch)
+            latest = entry.latest
+            if latest is not None and latest.state == State.COMPLETE_COMMIT and not latest.aborted:
+                yield Producer(latest.producer_id, latest.epoch)
 
     def find(self, transactional_id: str) -> Transaction | None:
         """What is durable of a transactional id."""

@@ -28,6 +28,10 @@ def encode_key(transactional_id: str) -> bytes:
     return _VERSION.pack(KEY_VERSION) + TransactionLogKey(transactional_id).encode(KEY_VERSION)
 
 
+_ABORTED = TransactionLogValuePartitionsSchema("", [])
+"""Ours: a transaction of this epoch was aborted. Who does not know it sees a topic without partitions."""
+
+
 def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
     """The topics with their partitions, both sorted. Of many partitions that is faster than to sort them."""
     topics: dict[str, list[int]] = {}
@@ -45,7 +49,10 @@ def encode_value(transaction: Transaction) -> bytes:
         transaction_status=transaction.state,
         transaction_partitions=None
         if transaction.state == State.EMPTY
-        else [TransactionLogValuePartitionsSchema(*entry) for entry in by_topic(transaction.partitions)],
+        else [
+            *([_ABORTED] if transaction.aborted else ()),
+            *(TransactionLogValuePartitionsSchema(*entry) for entry in by_topic(transaction.partitions)),
+        ],
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.started_ms,
     )
@@ -87,6 +94,7 @@ def decode_value(value: bytes) -> Transaction:
         ),
         started_ms=found.transaction_start_timestamp_ms,
         updated_ms=found.transaction_last_update_timestamp_ms,
+        aborted=_ABORTED in (found.transaction_partitions or ()),
     )
 
 

@@ -58,3 +58,5 @@ class Transaction:
     """Unix time when the first partition was added."""
     updated_ms: int = -1
     """Unix time of the last change."""
+    aborted: bool = False
+    """Whether a transaction of this epoch was aborted."""

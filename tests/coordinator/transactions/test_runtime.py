@@ -290,6 +290,27 @@ async def test_a_marker_that_is_gone_is_written_again_as_the_store_knows_it(comm
         assert groups.markers == [(3, 41, committed), (3, 7, False)]
 
 
+@pytest.mark.parametrize("order", [(False, True), (True, False, True)])
+async def test_a_marker_that_is_gone_aborts_when_its_epoch_had_an_abort(order: tuple[bool, ...]) -> None:
+    """The one that lost it may be that one. Starts in between do not make it forgotten."""
+    storage = MemoryStorage()
+    async with coordinator(storage) as world:
+        error, producer_id, epoch = await world.init()
+        assert error == 0
+    producer = Producer(producer_id, epoch)
+    for committed in order:
+        async with coordinator(storage) as world:
+            assert await world.ask("add_partitions", "t", producer, [("a", 0)]) == 0
+            assert await world.ask("end", "t", producer, committed) == 0
+            await world.settled()
+    log, groups = Log(), Groups()
+    log.orphans = [("a", 0, 41, 0)]
+    groups.orphans = [(3, 41)]
+    async with coordinator(storage, log, groups):
+        assert log.markers == [("a", 0, 41, 0, False)]
+        assert groups.markers == [(3, 41, False)]
+
+
 async def test_a_marker_that_is_gone_aborts_when_its_producer_has_begun_again() -> None:
     async with coordinator() as world:
         producer = await world.begin()
