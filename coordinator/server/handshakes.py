@@ -214,10 +214,10 @@ class Handshakes:
         self._per_address[arrival.address] -= 1
         if not self._per_address[arrival.address]:
             del self._per_address[arrival.address]
-        self._over(arrival)
         self.server.strangers.leave(arrival)
         if not arrival.begun:
             arrival.said.socket.close()
+        self._over(arrival)
 
     async def _later(self, arrival: Arrival, delay: Delay) -> None:
         """Who came too fast."""
@@ -286,7 +286,8 @@ class Handshakes:
                 self._waiting[address] = arrivals  # behind those of all others
             if not turn.done():
                 self._begin(arrival)
-                turn.set_result(None)
+                if not turn.done():  # it may have had to go for what it takes
+                    turn.set_result(None)
 
     # ---- log ----
 

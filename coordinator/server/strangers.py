@@ -2,7 +2,8 @@
 
 They cost each other, never the clients that have logged in: when the pool is full, or the node has no room
 for one more connection, one of them is closed. It is one of the address that holds most, and of these one
-that holds most, the oldest first: a client on its way through a login holds little, and not for long.
+that holds most, the oldest first. All that a login can take counts as the same: a client on its way through
+one is not closed before silent peers that came earlier.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ CONNECTION_BYTES: Final = 8_192
 """What a connection takes in memory besides what it has sent, roughly."""
 HANDSHAKE_BYTES: Final = 65_536
 """Likewise with TLS, from the ClientHello on."""
+LOGIN_BYTES: Final = 524_287
+"""What a peer may hold while it logs in: handshake, TLS, messages of SASL. Below it nobody counts as holding
+more than another."""
 LOG_INTERVAL_S = 5.0
 """One line reports a peer that was closed; those within this time after it are counted in the next."""
 
@@ -34,20 +38,21 @@ T = TypeVar("T")
 
 
 class _Ranked(Generic[T]):
-    """Things by what they hold, to a factor of two; within that the oldest first."""
+    """Things by what they hold above `floor`, to a factor of two; within that the oldest first."""
 
-    __slots__ = ("_by_rank", "held")
+    __slots__ = ("_by_rank", "_floor", "held")
 
-    def __init__(self) -> None:
+    def __init__(self, floor: int) -> None:
+        self._floor = floor
         self.held: dict[T, int] = {}
         self._by_rank: dict[int, dict[T, None]] = {}
 
     def put(self, one: T, held: int) -> None:
         before = self.held.get(one)
         self.held[one] = held
-        rank = held.bit_length()
+        rank = self._rank(held)
         if before is not None:
-            if before.bit_length() == rank:
+            if self._rank(before) == rank:
                 return
             self._take(one, before)
         self._by_rank.setdefault(rank, {})[one] = None
@@ -61,8 +66,11 @@ class _Ranked(Generic[T]):
     def most(self) -> T:
         return next(iter(self._by_rank[max(self._by_rank)]))
 
+    def _rank(self, held: int) -> int:
+        return max(held, self._floor).bit_length()
+
     def _take(self, one: T, held: int) -> None:
-        rank = held.bit_length()
+        rank = self._rank(held)
         del self._by_rank[rank][one]
         if not self._by_rank[rank]:
             del self._by_rank[rank]
@@ -75,7 +83,8 @@ class Strangers:
         self._most = most_bytes
         self._now_ms = now_ms
         self._log = log
-        self._addresses: _Ranked[str] = _Ranked()
+        self._floor = min(LOGIN_BYTES, most_bytes // 2)
+        self._addresses: _Ranked[str] = _Ranked(self._floor)
         self._at: dict[str, _Ranked[Stranger]] = {}
         self.held_bytes = 0
         """What all of them hold."""
@@ -116,7 +125,7 @@ class Strangers:
     def _weigh(self, one: Stranger, held: int) -> None:
         at = self._at.get(one.address)
         if at is None:
-            at = self._at[one.address] = _Ranked()
+            at = self._at[one.address] = _Ranked(self._floor)
         before = at.held.get(one, 0)
         at.put(one, held)
         self._changed(one.address, held - before)

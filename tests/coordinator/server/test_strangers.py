@@ -309,6 +309,59 @@ def test_the_pool_is_never_above_its_bound(seed: int) -> None:
     assert (len(pool), pool.held_bytes) == (0, 0)
 
 
+@pytest.mark.parametrize("addresses", [1, 150])
+def test_who_is_logging_in_is_not_closed_for_who_came_before_and_is_silent(addresses: int) -> None:
+    closed: list[Peer] = []
+    pool = Strangers(1_048_576, monotonic_ms, get_log())
+    for number in range(150):
+        pool.enter(Peer(f"10.0.0.{number % addresses}", closed), CONNECTION_BYTES)
+    honest = Peer("10.0.0.0" if addresses == 1 else "10.0.1.0", closed)
+    pool.enter(honest, CONNECTION_BYTES)
+    pool.enter(honest, HANDSHAKE_BYTES)
+    pool.weigh(honest, 4_000)
+    for number in range(20):
+        pool.enter(Peer(f"10.0.2.{number}" if addresses > 1 else "10.0.0.0", closed), CONNECTION_BYTES)
+    assert pool.make_room("too many connections")
+    assert len(closed) > 40
+    assert pool.has(honest)
+
+
+async def test_a_handshake_that_is_closed_as_its_turn_comes_harms_no_other(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    """It takes more from then on, and the pool is full."""
+    pool = 1_048_576
+    more = {"connections_unauthenticated_max_bytes": pool, "tls_max_handshakes": 1}
+    async with asking(tmp_path, certificates, **more) as served:
+        address, held = served.server.listeners[0].address, served.server.strangers
+        unhandled: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(str(context)))
+        with contextlib.ExitStack() as stack:
+
+            def come(source: str, says: bytes = b"") -> socket.socket:
+                made = stack.enter_context(socket.socket())
+                made.bind((source, 0))
+                made.connect(address)
+                made.sendall(says)
+                return made
+
+            for _ in range(3):
+                first = come("127.0.0.2", client_hello())
+                await until(lambda: served.server.handshakes._busy == 1)
+                count = len(held)
+                second = come("127.0.0.1", client_hello())
+                await until(lambda: len(held) > count)  # noqa: B023 - awaited here
+                while held.held_bytes + CONNECTION_BYTES <= pool:
+                    count = len(held)
+                    come("127.0.0.1")
+                    await until(lambda: len(held) > count)  # noqa: B023 - likewise
+                first.close()
+                await until(lambda: served.server.handshakes._busy == 0 or held.closed > 0)
+                second.close()
+        await until(lambda: len(served.server.handshakes) == 0)
+        assert (len(held), held.held_bytes, unhandled) == (0, 0, [])
+
+
 def test_the_address_that_holds_most_pays() -> None:
     closed: list[Peer] = []
     pool = Strangers(100_000, monotonic_ms, get_log())
