@@ -234,7 +234,7 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         30_000,
         ge=1_000,
         le=INT32_MAX,
-        description="A node whose disk does not answer in this time stops, with exit code 1. Of several nodes: "
+        description="A node whose disk does not answer in this time stops, with exit code 1. Several nodes: "
         "after five sixths of this time, an append that the cluster does not acknowledge counts as late.",
     )
     shutdown_grace_ms: int = Field(

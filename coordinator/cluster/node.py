@@ -167,7 +167,7 @@ class ClusterNode(ServingNode):
             lambda: self._membership.map_silence_s(),
             self._contact.doubt_s,
         )
-        self.reach = Reach(self._cluster, settings.cluster_groups_topic)
+        self.reach = Reach(self._cluster, settings.cluster_groups_topic, self.log)
         self._membership = Membership(
             settings,
             self._cluster,

@@ -13,6 +13,8 @@ from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import plain
 from ringleader.clients.errors import ClientError
 from ringleader.clients.model import Node
+from ringleader.coordinator.clock import monotonic_ms
+from ringleader.coordinator.logs import Failures, Log
 from ringleader.coordinator.storage.kafka.leaders import Leaders
 from ringleader.protocol.messages import ApiVersionsRequest
 
@@ -28,9 +30,10 @@ PURPOSE = "reach"
 class Reach:
     """`start` it and `stop` it in one event loop, whose clock all times are of."""
 
-    def __init__(self, cluster: Cluster, topic: str) -> None:
+    def __init__(self, cluster: Cluster, topic: str, log: Log) -> None:
         """`topic`: that of the groups."""
         self._cluster = cluster
+        self._failures = Failures(log, monotonic_ms)
         self._leaders = Leaders(cluster, topic, self._follow)
         self._asking: dict[Node, asyncio.Task[None]] = {}
         self._unanswered_s: dict[Node, float] = {}
@@ -104,4 +107,8 @@ class Reach:
                 del self._unanswered_s[node]
             except ClientError:
                 pass  # for how long, `silence_s` tells
+            except Exception:
+                # An error of our own says nothing of the broker.
+                self._unanswered_s.pop(node, None)
+                self._failures.tell("broker not asked", broker=node.node_id)
             await asyncio.sleep(max(0.0, began_s + ASK_INTERVAL_S - loop.time()))

@@ -265,6 +265,8 @@ class KafkaStorage:
                 if now_s - told_s >= TOLD_AGAIN_S and self._failed is None:
                     told_s = now_s
                     self._log.error("the groups' topic is not as it has to be", reason=str(error))
+            except Exception:
+                self._log.exception("the groups' topic was not looked at")
             else:
                 told_s = float("-inf")
 

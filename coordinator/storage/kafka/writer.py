@@ -116,8 +116,8 @@ class Writer:
         self.ended: StorageError | None = None
         self.trouble = ""
         """What was the matter last."""
-        self._began: int | None = None
-        """The offset of the first record: all others come later."""
+        self._acknowledged_to: int | None = None
+        """The offset up to which all is acknowledged: what comes is later."""
         self._sequence = 0
         self._waiting: deque[Append] = deque()
         self._batches: deque[Batch] = deque()
@@ -194,11 +194,14 @@ class Writer:
         self._back(batch)
         if self.ended is not None:
             return
-        if self._began is not None and base_offset <= self._began:
-            self.end(Failure.AWAY, f"what was acknowledged is gone: {base_offset} comes after {self._began}")
+        if self._acknowledged_to is not None and base_offset <= self._acknowledged_to:
+            self.end(
+                Failure.AWAY,
+                f"what was acknowledged is gone: {base_offset} comes after {self._acknowledged_to}",
+            )
             return
-        if self._began is None and self.is_first(batch):
-            self._began = base_offset
+        if self.is_first(batch):
+            self._acknowledged_to = base_offset + sum(len(append.records) for append in batch.appends) - 1
         self._batches.remove(batch)
         self._backoff.reset()
         self.known_s = uptime_s()

@@ -120,12 +120,13 @@ async def test_what_comes_in_one_turn_is_one_request_and_what_waits_is_one_batch
         assert log.taken[0] == [(n, b"%d" % (n + 1)) for n in range(19)]
 
 
-async def test_a_log_that_begins_anew_acknowledges_nothing() -> None:
+@pytest.mark.parametrize("offset", [0, 1, 2])
+async def test_a_log_that_begins_anew_acknowledges_nothing(offset: int) -> None:
     log = Log()
     async with sending(log) as (sender, writers):
-        for value in (b"1", b"2"):
+        for value in (b"1", b"2", b"3"):
             await append(sender, writers[0], value)
-        log.offset_of = lambda sequence: sequence - 2  # made anew, it takes what comes
+        log.offset_of = lambda _sequence: offset  # made anew, it takes what comes
         failed = await failure(append(sender, writers[0], b"3"))
         assert failed.failure is Failure.AWAY
         assert "what was acknowledged is gone" in str(failed)

@@ -127,7 +127,7 @@ class CutNode(Node):
             self._map_silence_s,
             self.contact.doubt_s,
         )
-        self.reach = Reach(cast(Any, self.link), TOPIC)
+        self.reach = Reach(cast(Any, self.link), TOPIC, self.runtime._log)
         self.reach.start()
         self.started = True
         while True:
