@@ -86,10 +86,17 @@ class Topics:
             return frozenset()
         before, self.partitions = self.partitions, frozenset(self.ask())
         self._looked_s = time.monotonic()
-        self._rest_s = max(LOOK_S, REST * (self._looked_s - now_s))
+        self._rest_s = self._rest_after(self._looked_s - now_s)
         gone = dict.fromkeys(before, now_s) | self._gone_since
         self._gone_since = {tp: since_s for tp, since_s in gone.items() if tp not in self.partitions}
         return self.partitions - before
+
+    def _rest_after(self, took_s: float) -> float:
+        """Until the next look. By name it is cheap; a pattern lists all topics, so that is done less often
+        where it takes long, but no less often than members do."""
+        if self._options.subscribe_pattern is None:
+            return LOOK_S
+        return max(LOOK_S, min(REST * took_s, self._options.metadata_max_age_ms / 1000))
 
     def remembered(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Those of partitions that are there, or may only be unknown for a moment."""

@@ -31,9 +31,34 @@ def test_a_topic_that_comes_to_match_a_pattern_is_seen_at_the_next_trigger(
     world.plan()
     assert world.group.rebalanced == ["u-0 came into being"]
     # Where looking takes long, it takes a twentieth of the time at most.
-    took_s[0] = 2.0
+    took_s[0] = 1.0
     asked.clear()
-    for _ in range(2 * (2 * topics.REST + 2)):
+    for _ in range(2 * (topics.REST + 2)):
         clock[0] += 1.0
         world.plan()
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize(("named", "rest_s"), [(True, topics.LOOK_S), (False, 30.0)])
+def test_a_look_in_an_outage_does_not_put_off_the_next_one_for_long(
+    monkeypatch: pytest.MonkeyPatch, named: bool, rest_s: float
+) -> None:
+    clock = [1_000.0]
+    monkeypatch.setattr(topics, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    world = World(10) if named else World(10, subscribe="", subscribePattern="t|u")
+    world.assign(0)
+    world.plan()
+    ask = topics.Topics.ask
+
+    def slow(self: topics.Topics) -> list[tuple[str, int]]:
+        clock[0] += 50.0
+        return ask(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(topics.Topics, "ask", slow)
+        clock[0] += topics.LOOK_S
+        world.plan()
+    world.log.end["t", 1] = 5
+    clock[0] += rest_s
+    world.plan()
+    assert world.group.rebalanced == ["t-1 came into being"]
