@@ -166,8 +166,10 @@ class GroupRuntime(MovingShards[Shard]):
         """`Shard.heartbeat` was called past this class, and raised: what to answer. When it answers an error,
         `touch` the partition: while a group rebalances, it may have armed a deadline; in all other cases it
         moves one later at most."""
-        self.fault(partition, "Heartbeat", group_id)
-        return ErrorCode.NOT_COORDINATOR
+        shard = self.shards[partition]
+        self.failed(partition, shard, self._touched[partition], "Heartbeat", group_id)
+        unharmed = self.shards[partition] is shard
+        return ErrorCode.UNKNOWN_SERVER_ERROR if unharmed else ErrorCode.NOT_COORDINATOR
 
     def fetch_offsets(
         self, group_id: str, wanted: Wanted | None, require_stable: bool, ticket: Ticket

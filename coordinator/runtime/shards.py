@@ -121,6 +121,8 @@ class ShardRuntime(ABC, Generic[M]):
         self._late: set[int] = set()
         """Partitions of which an append takes too long, and is waited for: see `MovingShards`."""
         self._loaded = [False] * partitions
+        self._touched = [0] * partitions
+        """By partition: `changes` of its shard at the last `touch`."""
         self._faulted_ms: dict[int, int] = {}
         """By partition: when its machine failed last."""
         self._dirty: dict[int, None] = {}
@@ -372,7 +374,9 @@ class ShardRuntime(ABC, Generic[M]):
 
     def touch(self, partition: int) -> None:
         """After a call of the shard: see to its outbox and its deadline."""
-        if not self.shards[partition].dirty:
+        shard = self.shards[partition]
+        self._touched[partition] = shard.changes
+        if not shard.dirty:
             self._watch(partition)
             return
         self._dirty[partition] = None
@@ -534,12 +538,14 @@ class ShardRuntime(ABC, Generic[M]):
 
     def _ticks(self) -> Slices:
         """Everything that is due, with other work in between; then wait for what is due next."""
-        for partition in range(self.partitions):
-            while self._tick(partition):
-                yield
-                if not self._serving:
-                    return
-        self._ticking = False
+        try:
+            for partition in range(self.partitions):
+                while self._tick(partition):
+                    yield
+                    if not self._serving:
+                        return
+        finally:
+            self._ticking = False
         for partition in range(self.partitions):
             self._watch(partition)
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, Protocol
 
 from ringleader.coordinator.groups.routing import partition_for
+from ringleader.coordinator.logs import Seldom
 from ringleader.coordinator.machine import Notice
 from ringleader.coordinator.run_queue import gather_some
 from ringleader.coordinator.runtime.shards import ShardRuntime
@@ -68,6 +69,7 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         self._finishing: dict[str, asyncio.Task[None]] = {}
         """By transactional id."""
         super().__init__(storage, STORE_PARTITIONS, **more)
+        self._no_ids = Seldom(self._log.error, self._now_ms)
 
     def _make(self, partition: int) -> TransactionShard:
         return TransactionShard(self._settings, self._count_ids, self._unix_time)
@@ -127,22 +129,26 @@ class TransactionRuntime(ShardRuntime[TransactionShard]):
         """See `TransactionShard.init_producer_id`. COORDINATOR_NOT_AVAILABLE when no producer id can be
         had."""
         partition, fresh_id = self.partition_of(transactional_id), -1
-        shard = self.shards[partition]
-        changes = shard.changes
-        try:
-            while (
-                fresh_id < 0
-                and not self.shards[partition].check_init(transactional_id, timeout_ms)
-                and self.shards[partition].needs_producer_id(transactional_id)
-            ):
+        while fresh_id < 0:
+            shard = self.shards[partition]
+            changes = shard.changes
+            try:
+                refused = shard.check_init(transactional_id, timeout_ms)
+                if refused or not shard.needs_producer_id(transactional_id):
+                    break
+            except Exception:
+                self.failed(partition, shard, changes, "InitProducerId", transactional_id, ticket)
+                return
+            try:
                 fresh_id = await self._topics.new_producer_id()
-        except KafkaError as error:
-            self._log.error("no producer id", reason=str(error))
-            ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            return
-        except Exception:
-            self.failed(partition, shard, changes, "InitProducerId", transactional_id, ticket)
-            return
+            except KafkaError as error:
+                self._no_ids.tell("", event="no producer id", reason=str(error))
+                ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                return
+            except Exception:
+                self._failures.tell("no producer id")
+                ticket.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+                return
         self.call_for(
             transactional_id,
             "InitProducerId",

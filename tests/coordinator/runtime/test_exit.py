@@ -11,7 +11,7 @@ import pytest
 
 from ringleader.protocol.errors import ErrorCode
 from tests.support.daemon import Daemon
-from tests.support.groupclient import JOIN_VERSION, form, join_request
+from tests.support.groupclient import JOIN_VERSION, Member, form, join_request
 from tests.support.served import Client, connected
 
 _SERVE = """
@@ -33,6 +33,12 @@ def fail(self, request, ticket, now_ms):
         raise RuntimeError("a bug")
     return handle(self, request, ticket, now_ms)
 Shard.handle = fail
+heartbeat = Shard.heartbeat
+def fail_to_beat(self, group_id, *more):
+    if group_id == "beat":
+        raise RuntimeError("an early bug")
+    return heartbeat(self, group_id, *more)
+Shard.heartbeat = fail_to_beat
 """
 
 _A_DISK_THAT_DOES_NOT_ANSWER = """
@@ -58,6 +64,12 @@ async def join(client: Client, group_id: str) -> int:
     return int((await client.call(join_request(group_id), JOIN_VERSION)).error_code)
 
 
+async def commit(client: Client, member: Member) -> int:
+    """The error code of a commit."""
+    answer = await client.call(member.commit(1), 7)
+    return int(answer.topics[0].partitions[0].error_code)
+
+
 async def test_a_bug_that_changes_nothing_is_no_reason_to_stop(tmp_path: Path) -> None:
     with started(tmp_path, _A_SHARD_WITH_A_BUG, "--group-initial-rebalance-delay-ms", "0") as daemon:
         async with connected("127.0.0.1", daemon.port) as client:
@@ -65,6 +77,12 @@ async def test_a_bug_that_changes_nothing_is_no_reason_to_stop(tmp_path: Path) -
             for _ in range(20):
                 assert await join(client, "early") == ErrorCode.UNKNOWN_SERVER_ERROR
             assert (await client.call(member.heartbeat(), 3)).error_code == 0
+            unlucky = await form(client, "beat")
+            await client.call(unlucky.heartbeat(), 3)  # the first one of a connection takes another way
+            for _ in range(20):
+                failed = await client.call(unlucky.heartbeat(), 3)
+                assert failed.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert await commit(client, unlucky) == ErrorCode.NONE
         daemon.stop()
         assert daemon.log().count("RuntimeError: an early bug") < 5, "one line in a few seconds"
 

@@ -290,6 +290,35 @@ async def test_a_marker_that_is_gone_is_written_again_as_the_store_knows_it(comm
         assert groups.markers == [(3, 41, committed), (3, 7, False)]
 
 
+@pytest.mark.leaves("no producer id")
+async def test_an_error_where_producer_ids_come_from_ends_no_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with coordinator() as world:
+        producer = await world.begin("t")
+
+        async def broken(_log: Log) -> int:
+            assert await world.ask("end", "t", producer, True) == 0  # the shard changes meanwhile
+            raise RuntimeError("a bug")
+
+        other = next(name for name in map(str, range(1_000)) if world.same_shard(name))
+        with monkeypatch.context() as patched:
+            patched.setattr(Log, "new_producer_id", broken)
+            assert (await world.init(other)).error == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert (world.runtime.counters.faults, world.failed) == (0, [])
+        assert (await world.init(other)).error == ErrorCode.NONE
+
+
+async def test_a_store_without_room_for_producer_ids_is_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with coordinator() as world:
+        world.log.failures = [ErrorCode.KAFKA_STORAGE_ERROR] * 100
+        for number in range(100):
+            assert (await world.init(str(number))).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert [record.getMessage() for record in caplog.records if "no producer id" in record.getMessage()] == [
+        "no producer id reason='KAFKA_STORAGE_ERROR' left_out_before=0"
+    ]
+
+
 @pytest.mark.parametrize("order", [(False, True), (True, False, True)])
 async def test_a_marker_that_is_gone_aborts_when_its_epoch_had_an_abort(order: tuple[bool, ...]) -> None:
     """The one that lost it may be that one. Starts in between do not make it forgotten."""
