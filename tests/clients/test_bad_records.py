@@ -113,7 +113,7 @@ async def test_each_record_that_is_refused_is_skipped_alone(
     await reads.call("start")
     try:
         got: list[int] = []
-        refused = set()
+        refused: set[int | None] = set()
         async with asyncio.timeout(PATIENCE_S):
             while len(got) + len(refused) < count:
                 try:
