@@ -1,13 +1,13 @@
-"""What this node cannot serve though it is one of the nodes, and when the controller has to hear of it. Pure:
+"""The partitions that this node cannot serve, and when the controller has to be told. Pure:
 no clock, no socket.
 
 A node that does not reach one broker keeps its session, but the partitions which that broker leads nobody
-serves. So it tells the controller, which places them elsewhere. What keeps that from doing harm:
+serves. So it tells the controller, which places them elsewhere. Two rules keep that from doing harm:
 
 - A broker that answers no node is Kafka's to replace: every node tells at each join what it does not reach
   as of now, sooner than it would ask for a join itself, and nothing moves to a node that does not reach it
   either.
-- Who was in trouble is given nothing more until it was well for a while, twice as long each time.
+- A node that was in trouble is given nothing more until it was well for a while, twice as long each time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOST_S = 3.0
 LATE_S = 5.0
 """So long a partition may take until the store has given it to this node; reading it comes after that."""
 REFUSED_S, REFUSED_MAX_S = 30.0, 300.0
-"""What could not be taken over is not wanted for so long, twice as long each time."""
+"""A partition that could not be taken over is not wanted for so long, twice as long each time."""
 CALM_S, CALM_MAX_S = 10.0, 300.0
 """So long all has to be well again, twice as long where trouble comes back within twice `CALM_MAX_S`."""
 AGAIN_S, AGAIN_MAX_S = 5.0, 60.0
@@ -30,7 +30,7 @@ AGAIN_S, AGAIN_MAX_S = 5.0, 60.0
 
 
 class Ability:
-    """What one node thinks of itself. All times are of one clock, in seconds."""
+    """The view of one node of itself. All times are of one clock, in seconds."""
 
     def __init__(self) -> None:
         self.unable: frozenset[int] = frozenset()
