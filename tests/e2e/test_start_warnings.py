@@ -44,6 +44,13 @@ def add_user(data: Path) -> None:
             "SSL", False, ("--ssl-client-auth", "required"), {NO_AUTHORIZER}, id="certificates of clients"
         ),
         pytest.param(
+            "SSL",
+            False,
+            ("--ssl-client-auth", "required", "--ssl-enabled-protocols", "TLSv1.2"),
+            {NO_AUTHORIZER},
+            id="certificates of clients in TLS 1.2",
+        ),
+        pytest.param(
             "SASL_SSL",
             True,
             (*ACL, *SUPER, "--advertised-listeners", "SASL_SSL://broker.elsewhere:9093"),
