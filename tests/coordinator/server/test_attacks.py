@@ -210,7 +210,7 @@ async def test_a_peer_of_tls_that_takes_no_answers_holds_no_more_than_its_bound(
         # All of them are answered once it takes them.
         for number in range(2, sent + 1):
             assert int.from_bytes((await greedy.frame())[:4], "big") == number
-        await beats(bystander, member)
+            await beats(bystander, member)
 
 
 async def _answer(client: Client, asked: DescribeGroupsRequest) -> bytes:
