@@ -96,7 +96,7 @@ class GroupConsumer(BaseConsumer):
         self._cluster: Cluster | None = None
         self._callback: object | None = None
         self._failures: list[tuple[CallbackFailedError, list[PartitionState]]] = []
-        """What callbacks raised and the application was not told, and what is not read before it is."""
+        """Errors of callbacks not yet raised to the application, and the partitions held until they are."""
         self._last_polled_s = 0.0
         rest |= {
             "rack": settings.client_rack,

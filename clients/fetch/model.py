@@ -297,7 +297,7 @@ class Batch:
     def _made(
         self, origin: Literal["key", "value"], deserializer: Deserializer | None, column: list[bytes | None]
     ) -> tuple[list[Any], RecordDeserializationError | None]:
-        """What the deserializer makes of a column, up to what it refuses."""
+        """A column after the deserializer, up to the first value that it refuses."""
         if deserializer is None:
             return column, None
         made: list[Any] = []

@@ -8,7 +8,7 @@ PROVE_INTERVAL_S = 1.0
 
 
 class Verdict(Enum):
-    """What follows from how long nobody was heard."""
+    """The consequence of the time since a broker last answered."""
 
     WELL = "the nodes' group answers"
     BACK = "it answers again, and nothing was served meanwhile"

@@ -1,4 +1,4 @@
-"""What each partition of groups costs a node, and when the controller looks whether that is uneven. Pure: no
+"""The cost of each partition of groups to a node, and when the controller compares nodes. Pure: no
 clock, no socket."""
 
 from __future__ import annotations

@@ -445,7 +445,7 @@ class ClusterNode(ServingNode):
         self.ownership.prove()
 
     def _look_at_ability(self, now_s: float) -> None:
-        """What cannot be served here others are to serve."""
+        """Have other nodes serve the partitions that this one cannot."""
         silent, lost = self.reach.silent(now_s, SILENT_S), self.reach.silent(now_s, LOST_S)
         late = self.ownership.late(now_s, LATE_S)
         wanted = self.ownership.wanted

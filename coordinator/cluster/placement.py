@@ -6,8 +6,8 @@ What can be relied on (tests/coordinator/cluster/test_placement.py):
   would do: a node that goes moves its own, one that comes gets its share, nothing moves between others.
 - Load alone moves something only if the heaviest node carries `IMBALANCE` of the mean more than the lightest:
   then `LOAD_SWAPS` partitions at most change places with as many lighter ones.
-- What its owner cannot serve goes to a node that can, if one is there, and else stays. A node that is wary is
-  given nothing unless there is no other.
+- A partition its owner cannot serve goes to a node that can, if one is there, and else stays. A node that
+  is wary is given nothing unless there is no other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOVES_AT_A_TIME = 2
 
 
 class Unfit(NamedTuple):
-    """What nodes said of themselves."""
+    """The reports of nodes about themselves."""
 
     unable: Collection[tuple[int, int]] = ()
     """Partitions, each with a node that could not serve it."""
