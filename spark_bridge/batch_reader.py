@@ -104,8 +104,7 @@ def _wanted(options: BatchOptions, log: Lookup) -> list[TopicPartition]:
 def _starts(
     options: BatchOptions, fetch: FetchSettings, known: Sequence[TopicPartition], log: Lookup
 ) -> dict[TopicPartition, int]:
-    timed = options.starting_timestamp is not None or options.starting_offsets_by_timestamp is not None
-    if timed or options.starting_offsets != "committed":
+    if options.timed_start or options.starting_offsets != "committed":
         return first_positions(options, known, log)
     timeout_s = options.api_timeout_ms / 1000
     with GroupCoordinator(options.coordinators, options.group_id or "", timeout_s) as offsets:

@@ -21,6 +21,7 @@ _DERIVED = (
     "member_count",
     "row_columns",
     "security",
+    "starts_at_earliest",
     "strategy",
     "subscription",
 )

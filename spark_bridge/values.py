@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,6 +47,18 @@ class Subscription(NamedTuple):
         if self.partitions:
             return ", ".join(f"{topic}-{number}" for topic, number in self.partitions)
         return ", ".join(self.topics) if self.pattern is None else f"topics like {self.pattern}"
+
+    def covers(self, tp: TopicPartition) -> bool:
+        """Whether a partition is one of these, wherever there is such a one."""
+        if self.partitions:
+            return tp in self.partitions
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, tp[0]) is not None
+        return tp[0] in self.topics
+
+    def ordered(self) -> Subscription:
+        """The same for whatever names the same, in whichever order."""
+        return Subscription(tuple(sorted(self.topics)), self.pattern, tuple(sorted(self.partitions)))
 
 
 class CommitToken(NamedTuple):

@@ -5,10 +5,13 @@ replayed batch gets nothing else. So the document of a batch holds the whole ran
 partition in it, not only an end: a partition gained between two batches starts at the group's
 committed offset, which no earlier document knows.
 
-``{"v": 1, "g": "<group>", "q": "<query>", "n": 7, "r": {"t": {"0": [100, 150]}}, "p": {"t": {"0": 150}}}``
+``{"v": 1, "g": "<group>", "q": "<query>", "n": 7, "r": {"t": {"0": [100, 150]}}, "p": {"t": {"0": 150}},
+"s": ["t"]}``
 
 ``r`` are the ranges of the batch, ``p`` the last known position of every partition this query has
-owned (the fallback when the group's offsets have expired). ``q`` is drawn by chance for a checkpoint and
+owned (the fallback when the group's offsets have expired), and where it would begin in those that it has
+not. ``s`` is the subscription that this holds for: what it covers and ``p`` does not know is newer than the
+query, unless the query began at earliest. ``q`` is drawn by chance for a checkpoint and
 ``n`` counts its documents: both stand in the metadata of what the query commits, see ``CommitToken``. Keys
 are sorted, topics by name and partitions by number, so that equal documents are equal text.
 """
@@ -20,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ringleader.spark_bridge.values import MAX_OFFSET, CommitToken, OffsetRange, by_topic
+from ringleader.spark_bridge.values import MAX_OFFSET, CommitToken, OffsetRange, Subscription, by_topic
 
 if TYPE_CHECKING:
     from ringleader.clients.model import TopicPartition
@@ -37,8 +40,9 @@ class OffsetDocument:
     """One position of a query, and the batch that led to it.
 
     ``group`` is the consumer group, ``ranges`` what the batch reads, ``positions`` the next offset
-    to read of every partition this query has owned. ``query`` names the checkpoint, ``number`` counts its
-    documents, 0 before the first batch.
+    to read of every partition this query has owned or begins in. ``query`` names the checkpoint, ``number``
+    counts its documents, 0 before the first batch. ``subscription``: what the query has looked at; None
+    before the first batch, and in documents of older releases.
     """
 
     group: str
@@ -46,6 +50,7 @@ class OffsetDocument:
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
     query: str = ""
     number: int = 0
+    subscription: Subscription | None = None
 
     @property
     def token(self) -> CommitToken:
@@ -55,12 +60,14 @@ class OffsetDocument:
     def to_json(self) -> dict[str, Any]:
         """The document as Spark wants it: nested dicts in one fixed order of keys."""
         number, query = ({"n": self.number}, {"q": self.query}) if self.number else ({}, {})
+        looked = {} if self.subscription is None else {"s": _said(self.subscription)}
         return {
             "g": self.group,
             **number,
             "p": by_topic(self.positions, int),
             **query,
             "r": by_topic(self.ranges, list),
+            **looked,
             "v": DOCUMENT_VERSION,
         }
 
@@ -101,7 +108,8 @@ class OffsetDocument:
             raise OffsetDocumentError(f"field 'n' of the offset document is {number!r:.40}, not a number")
         if not isinstance(query, str):
             raise OffsetDocumentError(f"field 'q' of the offset document is {query!r:.40}, not a text")
-        return cls(group, ranges, positions, query, number)
+        looked = _subscription(document["s"]) if "s" in document else None
+        return cls(group, ranges, positions, query, number, looked)
 
 
 def empty(group: str) -> OffsetDocument:
@@ -116,6 +124,30 @@ def _of_the_connector(document: dict[str, Any]) -> bool:
         and all(name.isdecimal() and isinstance(offset, int) for name, offset in partitions.items())
         for partitions in document.values()
     )
+
+
+def _said(subscription: Subscription) -> Any:
+    """Names of topics, a pattern, or numbers of partitions by topic."""
+    if subscription.partitions:
+        numbers: dict[str, list[int]] = {}
+        for topic, number in sorted(subscription.partitions):
+            numbers.setdefault(topic, []).append(number)
+        return numbers
+    return sorted(subscription.topics) if subscription.pattern is None else subscription.pattern
+
+
+def _subscription(said: Any) -> Subscription:
+    match said:
+        case str():
+            return Subscription((), said)
+        case list() if all(isinstance(topic, str) for topic in said):
+            return Subscription(tuple(said), None)
+        case dict() if all(
+            isinstance(of, list) and all(isinstance(number, int) for number in of) for of in said.values()
+        ):
+            partitions = tuple((topic, number) for topic, of in said.items() for number in of)
+            return Subscription(tuple(said), None, partitions)
+    raise OffsetDocumentError(f"field 's' of the offset document is {said!r:.40}, not a subscription")
 
 
 def _flat(document: dict[str, Any], key: str) -> list[tuple[TopicPartition, Any]]:

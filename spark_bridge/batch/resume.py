@@ -20,8 +20,9 @@ class Reason(StrEnum):
     REPAIRED = "our last batch was written but its group commit was lost"
     COMMITTED = "the group's committed offset"
     RESET = "the group's offset, which others have set behind our last batch"
-    REMEMBERED = "the group has no offset any more; position from the checkpoint"
+    REMEMBERED = "the group has no offset; position from the checkpoint"
     STARTING = "the group has no offset yet; startingOffsets"
+    NEW = "newer than the query; its beginning"
 
 
 class Resume(NamedTuple):

@@ -5,7 +5,7 @@ Precedence as in Spark's Kafka connector: one timestamp for all, timestamps for 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
@@ -30,24 +30,21 @@ def first_positions(
     options: StreamOptions | BatchOptions,
     fresh: Sequence[TopicPartition],
     log: Lookup,
-    later: Collection[TopicPartition] = (),
 ) -> dict[TopicPartition, int]:
     """Where partitions start that nothing but the options says it of.
 
-    Those in ``later`` came into being after the query had begun: they start at their beginning, as what
-    was written to them before they were seen would be lost otherwise. Partitions that do not exist are
-    left out. Raises SourceError when JSON does not name a partition, or no record is late enough.
+    Partitions that do not exist are left out. Raises SourceError when JSON does not name a partition, or no
+    record is late enough.
     """
-    asked = [tp for tp in fresh if tp not in later]
-    found = log.offsets({tp: EARLIEST for tp in fresh if tp in later}) if later else {}
     times = _times(
-        asked,
+        fresh,
         options.starting_timestamp,
         options.starting_offsets_by_timestamp,
         "startingOffsetsByTimestamp",
     )
     if times is None:
-        return found | _by_offsets(asked, options.starting_offsets, log, "startingOffsets")
+        return _by_offsets(fresh, options.starting_offsets, log, "startingOffsets")
+    found: dict[TopicPartition, int] = {}
     for tp, offset in log.offsets_for_times(times).items():
         if offset is not None:
             found[tp] = offset

@@ -67,6 +67,7 @@ class SourceDriver:
 
     def __init__(self, options: StreamOptions, group: Group, log: Log, timing: Timing | None = None) -> None:
         self._options = options
+        self._subscription = options.subscription.ordered()
         self._group = group
         self._log = log
         self._timing = timing or Timing()
@@ -127,7 +128,7 @@ class SourceDriver:
                     self._idle.over()
                     return found.to_json()
                 if self._targets is not None and self._finished_all():
-                    return start
+                    return self._remember(document) or start
             if joined:
                 self._growing_until_s = None
             left_s = max(deadline, self._growing_until_s or 0.0) - time.monotonic()
@@ -135,7 +136,7 @@ class SourceDriver:
                 self._idle.answered(time.monotonic())
                 if self._had_assignment:
                     self._all_join()
-                return start
+                return self._remember(document) or start
             poll_s = self._timing.idle_poll_s
             self._ownership.wait_change(poll_s if self._targets is not None else min(poll_s, left_s))
 
@@ -223,12 +224,21 @@ class SourceDriver:
         self._members = self._member_count()
         self._ownership = Ownership(1 if self._joins_first_alone() else self._members)
         self._build()
-        # A query that runs for the first time finds all of these; what it sees later is newer than it is.
-        self._positions.known = frozenset() if document.number else self._topics.partitions
+        self._positions.unseen = self._not_looked_at(document)
         self._positions.token = CommitToken(document.query or secrets.token_hex(8), document.number)
         self._other_members.start()
         alone = self._members == 1 and (self._targets is not None or not self._options.shared_group)
         self._group.start(self._ownership, alone)
+
+    def _not_looked_at(self, document: OffsetDocument) -> frozenset[TopicPartition]:
+        """The partitions that this run of the query is the first to look at. What comes later is newer than
+        the query."""
+        if self._options.starts_at_earliest:
+            return frozenset()
+        looked = document.subscription
+        if looked is None:
+            return frozenset() if document.number else self._topics.partitions
+        return frozenset(tp for tp in self._topics.partitions if not looked.covers(tp))
 
     def _member_count(self) -> int:
         given, partitions = self._options.member_count, len(self._topics.partitions)
@@ -278,6 +288,8 @@ class SourceDriver:
             # First call after a (re)start: the group commit of that batch may have been lost.
             self._positions.note_finished(document.ranges, document.token)
         self._seen_first = True
+        if document.subscription == self._subscription:
+            self._positions.first = {}
         if self._batch is not None and self._batch.document != document:
             logger.warning("Spark dropped a planned batch of group %s; planning it anew", document.group)
             self._batch = None
@@ -380,11 +392,41 @@ class SourceDriver:
         self._threshold.planned(_now_ms())
         finish = {tp: found.end for tp, found in ranges.items()}
         self._next_offsets = {**positions, **finish}
-        kept = {**self._topics.remembered(document.positions), **positions, **finish}
-        token = self._positions.token
-        made = OffsetDocument(document.group, ranges, kept, token.query, token.number + 1)
+        made = self._next_document(document, ranges, positions | finish)
         self._batch = PlannedBatch(made, ranges, {owned[tp]: end for tp, end in finish.items()}, _now_ms())
         return made
+
+    def _next_document(
+        self,
+        document: OffsetDocument,
+        ranges: Mapping[TopicPartition, OffsetRange],
+        positions: Mapping[TopicPartition, int],
+    ) -> OffsetDocument:
+        kept = self._topics.remembered({**self._positions.first, **document.positions})
+        token = self._positions.token
+        return OffsetDocument(
+            document.group,
+            ranges,
+            {**kept, **positions},
+            token.query,
+            token.number + 1,
+            self._subscription,
+        )
+
+    def _remember(self, document: OffsetDocument) -> Any:
+        """A batch without rows when the checkpoint does not say yet where the query began; None otherwise.
+        (Spark runs one first in any case.)"""
+        if (
+            self._options.starts_at_earliest
+            or document.subscription == self._subscription
+            or self._positions.unseen
+            or not self._had_assignment
+            or self._batch is not None
+        ):
+            return None
+        made = self._next_document(document, {}, self._next_offsets)
+        self._batch = PlannedBatch(made, {}, {}, _now_ms())
+        return made.to_json()
 
     # -- replay
 

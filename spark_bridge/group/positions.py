@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleader.clients.model import EARLIEST, LATEST, TopicPartition
@@ -60,8 +60,11 @@ class Positions:
         self._at: dict[OwnedPartition, int] = {}
         self._missing_since: dict[TopicPartition, float] = {}
         self._outage = Outage()
-        self.known: frozenset[TopicPartition] = frozenset()
-        """What there was when the query ran for the first time; other partitions start at earliest."""
+        self.unseen: frozenset[TopicPartition] = frozenset()
+        """What startingOffsets is to say it of, whoever owns it: all there was when the query began."""
+        self.first: dict[TopicPartition, int] = {}
+        """Where these begin that the group had no offset of then, until the checkpoint holds it. What is in
+        neither is newer than the query."""
         self.finished: dict[TopicPartition, Finished] = {}
         """Ranges that the sink and Spark's commit log hold, but perhaps not the group."""
         self.token = CommitToken("", 0)
@@ -78,7 +81,7 @@ class Positions:
         held = set(owned.values())
         self._at = {own: position for own, position in self._at.items() if own in held}
         gained = [own for own in owned.values() if own not in self._at]
-        if gained:
+        if gained or self.unseen:
             try:
                 self._gain(gained, document)
             except CommitRefusedError as error:
@@ -133,8 +136,9 @@ class Positions:
 
     def _gain(self, gained: Iterable[OwnedPartition], document: OffsetDocument) -> None:
         by_partition = {own.partition: own for own in gained}
-        committed = self._group.committed(frozenset(by_partition))
+        committed = self._group.committed(self.unseen | by_partition.keys())
         self.note_committed(committed)
+        self._look(committed.keys() | document.positions.keys())
         positions: dict[TopicPartition, int] = {}
         commits: dict[TopicPartition, int] = {}
         fresh: list[TopicPartition] = []
@@ -150,17 +154,26 @@ class Positions:
             if found.commit:
                 commits[tp] = found.position
             reasons.setdefault(found.reason, {})[tp] = found.position
-        later = [tp for tp in fresh if tp not in self.known]
-        first = first_positions(self._options, fresh, self._log, later) if fresh else {}
-        reasons[Reason.STARTING] = first
+        reasons[Reason.STARTING] = {tp: self.first[tp] for tp in fresh if tp in self.first}
+        if new := {tp: EARLIEST for tp in fresh if tp not in self.first}:
+            why = Reason.STARTING if self._options.starts_at_earliest else Reason.NEW
+            reasons[why] = self._log.offsets(new)
         _tell(reasons)
-        commits.update(first)
-        positions.update(first)
+        for first in (reasons[Reason.STARTING], reasons.get(Reason.NEW, {})):
+            commits.update(first)
+            positions.update(first)
         positions.update(self._within_log(positions))
         self._pin({by_partition[tp]: positions[tp] for tp in commits})
         for tp, position in positions.items():
             self._at[by_partition[tp]] = position
             self.finished.pop(tp, None)
+
+    def _look(self, known: Collection[TopicPartition]) -> None:
+        """See where the query begins, also in what others own: they may never commit, and a later look would
+        miss what has come meanwhile."""
+        unknown = sorted(tp for tp in self.unseen if tp not in known)
+        self.first |= first_positions(self._options, unknown, self._log) if unknown else {}
+        self.unseen = frozenset()
 
     def _pin(self, commits: Mapping[OwnedPartition, int]) -> None:
         """Commit first positions, so that they are resolved one time only."""

@@ -82,7 +82,8 @@ class StreamOptions(Reading):
         alias="startingOffsets",
         description="Where a partition starts for which the group has no committed offset: earliest, "
         "latest, or JSON that names every partition (-2 earliest, -1 latest). A group's committed offset "
-        "always wins. Partitions that come into being later start at earliest.",
+        "always wins, then what the checkpoint knows: it holds where a query began. Partitions that come "
+        "into being later start at earliest.",
     )
     wait_for_topics: bool = Field(
         False,
@@ -242,6 +243,11 @@ class StreamOptions(Reading):
             check_topics(self.starting_offsets, wanted, "startingOffsets")
         self.check_start(wanted)
         return self
+
+    @property
+    def starts_at_earliest(self) -> bool:
+        """Whether all partitions start at their beginning, those that come later as well."""
+        return self.starting_offsets == "earliest" and not self.timed_start
 
     def _check_members(self) -> None:
         if self.assign and (given := [name for name in _WITHOUT_ASSIGN if name in self.model_fields_set]):

@@ -268,6 +268,11 @@ class Reading(Connecting):
         topics = self.subscribe or tuple(sorted({topic for topic, _ in self.assign}))
         return Subscription(topics, self.subscribe_pattern, self.assign)
 
+    @property
+    def timed_start(self) -> bool:
+        """Whether timestamps say where to start."""
+        return self.starting_timestamp is not None or self.starting_offsets_by_timestamp is not None
+
     def check_start(self, wanted: tuple[str, ...]) -> None:
         """``wanted``: the topics known so far; () when a pattern says."""
         if wanted:

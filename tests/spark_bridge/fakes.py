@@ -171,16 +171,18 @@ class World:
         }
         if "weight" in options or "members" in options:
             del given["members"]
-        self.options = stream_options(
-            {k: v for k, v in (given | {"startingOffsets": "earliest"} | options).items() if v}
-        )
+        self._given = {k: v for k, v in (given | {"startingOffsets": "earliest"} | options).items() if v}
+        self.options = stream_options(self._given)
         self.tokens: dict[TopicPartition, tuple[int, CommitToken | None]] = {}
         self.group = FakeGroup(self.offsets, self.tokens)
         self.driver = SourceDriver(self.options, self.group, self.log, QUICK)
         self.start = OffsetDocument("g").to_json()
 
-    def restart(self, *owned: int) -> None:
-        """A new process with the same checkpoint; it will be given these partitions."""
+    def restart(self, *owned: int, **options: str) -> None:
+        """A new process with the same checkpoint, and perhaps other options; it will be given these
+        partitions."""
+        self._given |= options
+        self.options = stream_options(self._given)
         self.group = FakeGroup(self.offsets, self.tokens)
         self.driver = SourceDriver(self.options, self.group, self.log, QUICK)
         self.assign(*owned)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.spark_bridge.batch.document import OffsetDocument, OffsetDocumentError, empty
-from ringleader.spark_bridge.values import CommitToken, OffsetRange
+from ringleader.spark_bridge.values import CommitToken, OffsetRange, Subscription
 
 partitions = st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 300))
 offsets = st.integers(0, 2**63 - 1)
@@ -23,13 +23,26 @@ documents = st.builds(
     st.dictionaries(partitions, offsets),
     st.just("q"),
     st.integers(1, 2**40),
-)
+    st.none()
+    | st.builds(
+        Subscription, st.lists(st.text("abc", min_size=1), unique=True, max_size=3).map(tuple), st.none()
+    )
+    | st.builds(Subscription, st.just(()), st.text("ab.*")),
+).map(lambda found: replace(found, subscription=found.subscription and found.subscription.ordered()))
 
 
 def test_the_layout_that_checkpoints_hold() -> None:
     document = OffsetDocument(
         "g", {("b", 10): OffsetRange(1, 2), ("b", 9): OffsetRange(3, 3)}, {("b", 9): 3, ("a", 0): 7}, "x1", 7
     )
+    for looked, said in (
+        (Subscription(("a", "b"), None), '["a", "b"]'),
+        (Subscription((), "a|b"), '"a|b"'),
+        (Subscription(("a", "b"), None, (("a", 0), ("b", 9), ("b", 10))), '{"a": [0], "b": [9, 10]}'),
+    ):
+        known = replace(document, subscription=looked)
+        assert known.text() == document.text().replace(', "v"', f', "s": {said}, "v"')
+        assert OffsetDocument.from_json(json.loads(known.text()), "g") == known
     assert document.text() == (
         '{"g": "g", "n": 7, "p": {"a": {"0": 7}, "b": {"9": 3}}, "q": "x1", '
         '"r": {"b": {"9": [3, 3], "10": [1, 2]}}, "v": 1}'

@@ -59,7 +59,7 @@ def test_the_limit_holds() -> None:
 def test_latest_is_resolved_once_and_pinned_in_the_group() -> None:
     world = World(10, startingOffsets="latest")
     world.assign(0)
-    assert world.plan() is None
+    assert world.plan() == {}
     assert world.committed() == {0: 10}
     world.produce(0, 5)
     world.restart(0)

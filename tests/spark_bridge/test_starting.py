@@ -1,4 +1,4 @@
-"""Where partitions start and end: timestamps beat offsets, and later partitions start at their beginning."""
+"""Where partitions start and end: timestamps beat offsets."""
 
 from __future__ import annotations
 
@@ -76,17 +76,6 @@ def test_no_record_that_late_is_an_error_or_the_end() -> None:
         first_positions(stream(startingTimestamp="2000"), [T0], LOG)
     options = stream(startingTimestamp="2000", startingOffsetsByTimestampStrategy="latest")
     assert first_positions(options, [T0], LOG) == {T0: 90}
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{}, {"startingTimestamp": "2000"}, {"startingOffsets": '{"t":{"0":20}}'}],
-)
-def test_partitions_that_came_later_start_at_their_beginning(given: dict[str, str]) -> None:
-    given = given | {"startingOffsetsByTimestampStrategy": "latest"}
-    found = first_positions(stream(**given), [T0, T2], LOG, later=[T1, T2])
-    assert found[T2] == 10
-    assert found[T0] in (20, 90)
 
 
 def test_json_must_name_what_is_fresh() -> None:
