@@ -6,16 +6,21 @@ codes are the caller's.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable
 from typing import TypeVar
 
 from ringleader.clients.blocking.connection import Connection
 from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import Request, plain
-from ringleader.clients.errors import ConnectionLostError
+from ringleader.clients.errors import ClientError, ConnectionLostError
 from ringleader.clients.model import TopicPartition
 from ringleader.protocol.messages import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ringleader.protocol.schema import Message
+
+logger = logging.getLogger("ringleader.clients.blocking")
 
 R = TypeVar("R", bound=Message)
 
@@ -29,6 +34,7 @@ class Cluster:
         self._brokers: dict[int, tuple[str, int]] = {}
         self._bootstrap: Connection | None = None
         self._leaders: dict[TopicPartition, int] = {}
+        self._failures: dict[tuple[str, int], Failures] = {}
 
     def refresh(self, topics: Iterable[str], create: bool = False) -> dict[str, int]:
         """Ask who leads these topics' partitions; the error code of each topic that has one.
@@ -81,7 +87,16 @@ class Cluster:
 
     def open(self, host: str, port: int) -> Connection:
         """A connection of its own, which the caller closes. Raises as ``Connection`` does."""
-        return Connection(host, port, self._endpoint)
+        failures = self._failures.setdefault((host, port), Failures())
+
+        def tell(error: ClientError) -> None:
+            if (line := failures.failed(error, time.monotonic())) is not None:
+                logger.warning("%s: %s", self._endpoint.client_id, line)
+
+        found = Connection(host, port, self._endpoint, tell)
+        if failures.works():
+            logger.info("%s: connected to %s again", self._endpoint.client_id, found.name)
+        return found
 
     def drop(self, node: int) -> None:
         """Close the connection to a node, for a fresh one next time."""

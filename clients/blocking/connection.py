@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import socket
 import struct
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar, cast
 
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.clients.connection.requests import Request
-from ringleader.clients.errors import ConnectionLostError
+from ringleader.clients.errors import ClientError, ConnectionLostError, RequestTimedOutError
 from ringleader.protocol.errors import MalformedError, error_name
 from ringleader.protocol.frames import decode_response, encode_request
 from ringleader.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
@@ -27,11 +30,14 @@ MAX_FRAME_BYTES = 512 * 1024 * 1024
 # The same before the broker has answered who it is.
 MAX_GREETING_BYTES = 1024 * 1024
 CONNECT_TIMEOUT_S = 10.0
+# A broker that keeps an answer back for so long is told of; it is waited for until the request's timeout.
+SLOW_S = 5.0
 # A larger answer gets memory of its own, or it would be kept for good.
 KEPT_BYTES = 32 * 1024 * 1024
 
 _LENGTH = struct.Struct(">i")
 R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 
 class Connection:
@@ -41,8 +47,24 @@ class Connection:
     AuthenticationError too: the broker does not let this client in, or is not the one it should be.
     """
 
-    def __init__(self, host: str, port: int, endpoint: Endpoint) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        endpoint: Endpoint,
+        tell: Callable[[ClientError], None] = lambda _error: None,
+    ) -> None:
+        """``tell`` hears of a broker that cannot be connected to, and of one that keeps an answer back."""
         self.name = f"{host}:{port}"
+        self._tell = tell
+        self._timeout_s = endpoint.request_timeout_ms / 1000
+        try:
+            self._open(host, port, endpoint)
+        except ConnectionLostError as error:
+            tell(error)
+            raise
+
+    def _open(self, host: str, port: int, endpoint: Endpoint) -> None:
         self._client_id = endpoint.client_id
         self._correlation = itertools.count(1)
         self._pending: list[tuple[int, int]] = []
@@ -55,7 +77,7 @@ class Connection:
         self._limit_bytes = MAX_GREETING_BYTES
         self._use_until_s: float | None = None
         try:
-            self._set_up(endpoint.request_timeout_ms)
+            self._set_up()
             if endpoint.security:
                 self._secure(host, endpoint)
             else:
@@ -133,29 +155,38 @@ class Connection:
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    def _set_up(self, timeout_ms: int) -> None:
+    def _set_up(self) -> None:
         sock = self._socket
+        timeout_ms = int(self._timeout_s * 1000)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A kernel timeout on a blocking socket lets MSG_WAITALL fill one buffer in one call.
         sock.settimeout(None)
-        value = struct.pack("ll", timeout_ms // 1000, timeout_ms % 1000 * 1000)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, value)
+        for option, limit_ms in (
+            (socket.SO_RCVTIMEO, int(self._patience_s * 1000)),
+            (socket.SO_SNDTIMEO, timeout_ms),
+        ):
+            value = struct.pack("ll", limit_ms // 1000, limit_ms % 1000 * 1000)
+            sock.setsockopt(socket.SOL_SOCKET, option, value)
+
+    @property
+    def _patience_s(self) -> float:
+        """How long one call waits: the request's time in equal parts, none longer than SLOW_S."""
+        return self._timeout_s / max(1, math.ceil(self._timeout_s / SLOW_S))
 
     def _secure(self, host: str, endpoint: Endpoint) -> None:
         from ringleader.clients.blocking import security as secure
 
         security = secure.security_of(endpoint.security)
-        timeout_s = endpoint.request_timeout_ms / 1000
         try:
             if security.tls is not None:
                 # With TLS no call fills more than one record: the socket's own timeout serves as well.
-                self._socket.settimeout(timeout_s)
+                self._socket.settimeout(self._timeout_s)
                 self._socket = secure.encrypted(self._socket, host, security.tls, self.name)
+                self._socket.settimeout(self._patience_s)
                 self._encrypted = True
             self._versions = self._ask_versions()
             if security.sasl is not None:
-                lifetime_s = secure.authenticate(self, security.sasl, timeout_s)
+                lifetime_s = secure.authenticate(self, security.sasl, self._timeout_s)
                 if lifetime_s is not None:
                     self._use_until_s = time.monotonic() + lifetime_s
                 if MetadataRequest.API_KEY not in self._versions:
@@ -171,18 +202,33 @@ class Connection:
             raise ConnectionLostError(f"{self.name} refused ApiVersions: {error_name(answer.error_code)}")
         return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
 
+    def _wait(self, receive: Callable[[], T]) -> T:
+        """Something of the answer, waited for in patience: a broker may accept and stay silent."""
+        began_s = time.monotonic()
+        for waits in itertools.count(1):
+            try:
+                return receive()
+            except (TimeoutError, BlockingIOError):
+                if waits * self._patience_s >= self._timeout_s:
+                    raise ConnectionLostError(f"{self.name} did not answer in time") from None
+                silent_s = time.monotonic() - began_s
+                self._tell(
+                    RequestTimedOutError(
+                        f"{self.name} has not answered for {silent_s:.0f} s (of {self._timeout_s:g} s that a "
+                        "request may take)"
+                    )
+                )
+            except OSError as error:
+                raise ConnectionLostError(f"{self.name} broke the connection: {error}") from error
+        raise AssertionError
+
     def _read(self, size: int) -> bytes:
         if self._encrypted:
             return self._read_encrypted(size)
         parts: list[bytes] = []
         left = size
         while left:
-            try:
-                part = self._socket.recv(left, socket.MSG_WAITALL)
-            except BlockingIOError:
-                raise ConnectionLostError(f"{self.name} did not answer in time") from None
-            except OSError as error:
-                raise ConnectionLostError(f"{self.name} broke the connection: {error}") from error
+            part = self._wait(partial(self._socket.recv, left, socket.MSG_WAITALL))
             if not part:
                 raise ConnectionLostError(f"{self.name} closed the connection")
             left -= len(part)
@@ -207,12 +253,7 @@ class Connection:
     def _fill(self, left: memoryview) -> None:
         flags = 0 if self._encrypted else socket.MSG_WAITALL
         while left:
-            try:
-                count = self._socket.recv_into(left, 0, flags)
-            except (TimeoutError, BlockingIOError):
-                raise ConnectionLostError(f"{self.name} did not answer in time") from None
-            except OSError as error:
-                raise ConnectionLostError(f"{self.name} broke the connection: {error}") from error
+            count = self._wait(partial(self._socket.recv_into, left, 0, flags))
             if not count:
                 raise ConnectionLostError(f"{self.name} closed the connection")
             left = left[count:]

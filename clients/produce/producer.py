@@ -13,8 +13,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from ringleader.clients.blocking.cluster import Cluster
+from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import plain
-from ringleader.clients.errors import ClientError, ConnectionLostError, is_retriable
+from ringleader.clients.errors import ClientError, ConnectionLostError, RetriableError, is_retriable
 from ringleader.clients.model import TopicPartition
 from ringleader.clients.produce.batch_builder import BatchBuilder, Rows, RowSizes, RowTooLargeError
 from ringleader.clients.produce.partition_queue import Batch, PartitionQueue, Written
@@ -91,6 +92,7 @@ class Producer:
         self._waiting: dict[TopicPartition, PartitionQueue] = {}
         self._in_flight: dict[int, deque[list[Batch]]] = {}
         self._identity: tuple[int, int] | None = None
+        self._failures = Failures()
         self.rows = 0
         self.bytes = 0
 
@@ -303,6 +305,7 @@ class Producer:
         if not is_retriable(code) or code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             raise ProduceError(f"records cannot be written to {batch.name}: {why}")
         self._check_late(batch, why)
+        self._tell(RetriableError(f"{batch.name} did not take a batch, it is sent again: {why}"))
         self._cluster.forget((batch.topic, batch.partition))
         self._again(queue, batch)
         return True
@@ -322,8 +325,13 @@ class Producer:
                 queue.in_flight -= 1
                 self._again(queue, batch)
                 topics.add(batch.topic)
-        logger.info("node %d did not take batches, they are sent again: %s", node, why)
+        self._tell(ConnectionLostError(f"node {node} did not take batches, they are sent again: {why}"))
         self._refresh(topics)
+
+    def _tell(self, error: ClientError) -> None:
+        """A try has failed, and another one follows."""
+        if (line := self._failures.failed(error, time.monotonic())) is not None:
+            logger.warning("%s", line)
 
     def _check_late(self, batch: Batch, why: str) -> None:
         waited_s = time.monotonic() - batch.first_s
@@ -340,13 +348,15 @@ class Producer:
         for queue in self._waiting.values():
             self._check_late(queue.batches[0], "the partition has no leader, or no broker answers")
         self._refresh({topic for topic, _ in self._waiting})
+        if lost := [f"{topic}-{n}" for topic, n in self._waiting if self._cluster.leader((topic, n)) is None]:
+            self._tell(RetriableError(f"{lost[0]} has no leader now: its batches wait"))
 
     def _refresh(self, topics: set[str]) -> None:
         time.sleep(self._settings.retry_backoff_s)
         try:
             self._cluster.refresh(topics)
         except ConnectionLostError as error:
-            logger.info("no broker answers: %s", error)
+            self._tell(ConnectionLostError(f"no broker answers: {error}"))
 
     def _find_topic(self, topic: str) -> _Topic:
         """Partitions of a topic; asks for it to be made where brokers do that. Raises ProduceError."""
@@ -359,6 +369,7 @@ class Producer:
                     raise ProduceError(f"topic {topic} cannot be written to: {error_name(code)}")
             except ConnectionLostError as error:
                 why = f"topic {topic} cannot be looked up: {error}"
+                self._tell(ConnectionLostError(why))
             known = [partition for _, partition in self._cluster.partitions([topic])]
             if known:
                 available = [number for number in known if self._cluster.leader((topic, number)) is not None]
@@ -390,6 +401,7 @@ class Producer:
                     )
             except ConnectionLostError as error:
                 why = str(error)
+            self._tell(RetriableError(f"no producer id yet: {why}"))
             if time.monotonic() >= deadline:
                 raise ProduceError(f"no producer id could be had: {why}")
             time.sleep(self._settings.retry_backoff_s)

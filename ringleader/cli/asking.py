@@ -70,6 +70,7 @@ def connect(bootstrap: str, command_config: Path | None = None) -> Iterator[Clus
     from ringleader.clients.blocking.endpoint import Endpoint
 
     properties, _ = security_of(command_config)
+    logging.getLogger("ringleader.clients").addHandler(NOWHERE)
     cluster = Cluster(
         Endpoint(tuple(servers_of(bootstrap)), "ringleader-produce", security=tuple(properties.items()))
     )

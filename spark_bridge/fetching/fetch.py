@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringleader.clients.errors import ConnectionLostError, is_retriable
+from ringleader.clients.blocking.connection import SLOW_S
+from ringleader.clients.connection.failures import Failures
+from ringleader.clients.errors import ConnectionLostError, RetriableError, is_retriable
 from ringleader.clients.model import EARLIEST, LATEST
 from ringleader.protocol.errors import ErrorCode, error_name
 from ringleader.protocol.messages import (
@@ -121,6 +123,7 @@ class _SliceFetcher:
         self._why = "no broker answered"
         self._progress_s = time.monotonic()
         self._missing_since: dict[tuple[str, int], float] = {}
+        self._failures = Failures()
 
     def answers(self) -> Iterator[_Answer]:
         """Answers with records, until every range is read to its end."""
@@ -131,7 +134,10 @@ class _SliceFetcher:
                     answers = self._receive(node)
                     # Ask on before the caller decodes what has just come.
                     self._send()
+                    began_s = time.monotonic()
                     yield from answers
+                    # While Spark works on rows no broker keeps any back.
+                    self._progress_s += time.monotonic() - began_s
                 self._give_up_late()
         finally:
             self._cluster.drop_waiting()
@@ -312,11 +318,17 @@ class _SliceFetcher:
                 self._skip(part, part.end, said)
 
     def _give_up_late(self) -> None:
-        waited_s = time.monotonic() - self._progress_s
-        if self._parts and waited_s > self._settings.poll_timeout_ms / 1000:
-            part = self._parts[0]
-            raise FetchError(
-                f"no progress for {waited_s:.0f} s (kafkaConsumer.pollTimeoutMs) at "
-                f"{part.topic}-{part.partition} offset "
-                f"{part.position}, range up to {part.end}: {self._why}"
-            )
+        now_s = time.monotonic()
+        waited_s = now_s - self._progress_s
+        limit_s = self._settings.poll_timeout_ms / 1000
+        if not self._parts or waited_s < min(SLOW_S, limit_s):
+            return
+        part = self._parts[0]
+        said = (
+            f"no progress for {waited_s:.0f} s (kafkaConsumer.pollTimeoutMs is {limit_s:g} s) at "
+            f"{part.topic}-{part.partition} offset {part.position}, range up to {part.end}: {self._why}"
+        )
+        if waited_s > limit_s:
+            raise FetchError(said)
+        if (line := self._failures.failed(RetriableError(said), now_s)) is not None:
+            logger.warning("%s; trying on", line)

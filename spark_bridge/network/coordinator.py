@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -9,9 +10,10 @@ from typing import NamedTuple, Self, TypeVar
 
 from ringleader.clients.blocking.connection import Connection
 from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.connection.failures import Failures
 from ringleader.clients.connection.requests import Request, find_coordinator, found_coordinator, plain
 from ringleader.clients.descriptions import GroupDescription, described_consumer_group, described_group
-from ringleader.clients.errors import ConnectionLostError, is_retriable
+from ringleader.clients.errors import ConnectionLostError, RetriableError, is_retriable
 from ringleader.clients.model import Node, OffsetAndMetadata, TopicPartition
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.protocol.errors import ErrorCode, error_name
@@ -29,6 +31,8 @@ from ringleader.spark_bridge.errors import SourceError
 from ringleader.spark_bridge.network.clusters import SourceCluster
 from ringleader.spark_bridge.network.log import DEFAULT_TIMEOUT_S
 from ringleader.spark_bridge.values import Committed, CommitToken
+
+logger = logging.getLogger("ringleader.spark")
 
 RETRY_PAUSE_S = 0.1
 _MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -64,6 +68,7 @@ class GroupCoordinator:
         self._timeout_s = timeout_s
         self._cluster = SourceCluster(endpoint)
         self._coordinator: Connection | None = None
+        self._failures = Failures()
 
     def __enter__(self) -> Self:
         return self
@@ -157,11 +162,12 @@ class GroupCoordinator:
                 f"group {self._group_id} has members, so nobody else can commit for it; stop them, or commit "
                 "to a group of its own"
             )
+        asked = "" if self._coordinator is None else f"{self._coordinator.name}: "
         if code in _MOVED:
             self._drop()
         elif not is_retriable(code):
             raise SourceError(f"group {self._group_id}: {error_name(code)}")
-        self._pause(error_name(code), deadline, code)
+        self._pause(f"{asked}{error_name(code)}", deadline, code)
 
     def _drop(self) -> None:
         if self._coordinator is not None:
@@ -169,6 +175,9 @@ class GroupCoordinator:
             self._coordinator = None
 
     def _pause(self, why: str, deadline: float, code: int = 0) -> None:
+        error = RetriableError(f"the coordinator of group {self._group_id} cannot be had now: {why}")
+        if (line := self._failures.failed(error, time.monotonic())) is not None:
+            logger.warning("%s; trying on", line)
         if time.monotonic() >= deadline:
             raise CoordinatorUnavailableError(
                 f"the coordinator of group {self._group_id} could not be had within {self._timeout_s:.0f} s: "

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ringleader.spark")
 
 _NOT_ALLOWED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+NO_LEADER = "a partition has no leader"
 RETRY_PAUSE_S = 0.1
 DEFAULT_TIMEOUT_S = 60.0
 """Kafka's default.api.timeout.ms."""
@@ -144,7 +145,7 @@ class KafkaLog:
             if not left:
                 break
             # The leaders may only not have been asked for yet.
-            patience.pause(why, warn=tries > 0)
+            patience.pause(why, warn=tries > 0 or why != NO_LEADER)
             try:
                 self._refresh({topic for topic, _ in left})
             except ConnectionLostError as error:
@@ -160,7 +161,7 @@ class KafkaLog:
     ) -> str:
         """One round over all leaders. Moves what was answered from ``left`` to ``found``; why not all."""
         by_node: dict[int, list[TopicPartition]] = {}
-        why = "a partition has no leader"
+        why = NO_LEADER
         for tp in sorted(left):
             node = self._cluster.leader(tp)
             if node is not None:

@@ -167,4 +167,6 @@ def test_brokers_that_cannot_be_reached_are_reported_after_the_first_try(
     assert first == []
     warnings = {tuple(found) for found in later}
     assert len(warnings) == 1, "one line for one look-up"
-    assert "cannot be had now, trying on" in next(iter(warnings))[0]
+    ((broken, told),) = warnings
+    assert broken == f"ringleader: {broker.host}:{broker.port} closed the connection"
+    assert told.endswith(f"cannot be had now, trying on: {broker.host}:{broker.port} closed the connection")

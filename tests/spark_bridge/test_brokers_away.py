@@ -1,0 +1,223 @@
+"""A broker that is away or silent is told of after the first try, by name and reason, then seldom."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from ringleader.clients.blocking import connection
+from ringleader.clients.blocking.endpoint import Endpoint
+from ringleader.clients.produce.arrow import ArrowRows
+from ringleader.clients.produce.producer import ProduceError
+from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import FetchRequest, ListOffsetsRequest
+from ringleader.protocol.records import Record, build_batch
+from ringleader.protocol.schema import Message
+from ringleader.spark_bridge.errors import FetchError
+from ringleader.spark_bridge.fetching import fetch
+from ringleader.spark_bridge.fetching.fetch import read_slice
+from ringleader.spark_bridge.fetching.settings import FetchSettings
+from ringleader.spark_bridge.network import coordinator as coordinator_module
+from ringleader.spark_bridge.network.coordinator import CoordinatorUnavailableError, GroupCoordinator
+from ringleader.spark_bridge.network.log import KafkaLog
+from ringleader.spark_bridge.sink.produce import SinkProducer, SinkSettings, close_clusters
+from ringleader.spark_bridge.values import SliceRange
+from ringleader.testing.coordinator import Coordinator
+from tests.spark_bridge.broker import Broker, Partition
+from tests.spark_bridge.sink_broker import SinkBroker
+from tests.support.certificates import Certificates
+
+ROWS = 4
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(fetch, "RETRY_PAUSE_S", 0.001)
+    monkeypatch.setattr(coordinator_module, "RETRY_PAUSE_S", 0.001)
+    yield
+    fetch.close_clusters()
+    close_clusters()
+
+
+def topics() -> dict[str, dict[int, Partition]]:
+    batches = [build_batch([Record(offset, 1, None, b"v")]) for offset in range(ROWS)]
+    return {"t": {0: Partition(*batches)}}
+
+
+def read(endpoint: Endpoint, poll_timeout_ms: int = 60_000) -> list[int]:
+    settings = FetchSettings(endpoint, poll_timeout_ms=poll_timeout_ms)
+    batches = read_slice(settings, [SliceRange("t", 0, 0, ROWS)])
+    return [offset for batch in batches for offset in batch["offset"].to_pylist()]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def few(told: list[str], name: str) -> bool:
+    """Said of this address at once, and again only after a second and after ten."""
+    return bool(told) and name in told[0] and len([line for line in told if "cannot connect" in line]) <= 3
+
+
+def test_a_task_tells_of_a_broker_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(topics()) as broker:
+        endpoint = Endpoint(((broker.host, broker.port),))
+    with pytest.raises(FetchError):
+        read(endpoint, poll_timeout_ms=200)
+    assert few(warnings(caplog), f"cannot connect to {broker.host}:{broker.port}")
+    assert "refused" in warnings(caplog)[0]
+
+
+class Released(logging.Handler):
+    """Lets a silent broker go on as soon as somebody has told of it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.told = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "has not answered for" in record.getMessage():
+            self.told.set()
+
+
+@pytest.fixture
+def released(monkeypatch: pytest.MonkeyPatch) -> Iterator[Released]:
+    monkeypatch.setattr(connection, "SLOW_S", 0.01)
+    handler = Released()
+    logger = logging.getLogger("ringleader.clients.blocking")
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+def silent_at(kind: type[Message], released: Released) -> Callable[[Message], bool]:
+    return lambda request: not isinstance(request, kind) or released.told.wait(60)
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_silent_broker_is_told_of_and_still_waited_for(
+    released: Released, secured: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates = Certificates(tmp_path)
+    tls = certificates.server_tls() if secured else None
+    security = (("security.protocol", "SSL"), ("ssl.ca.location", str(certificates.authority)))
+    with Broker(topics(), tls=tls) as broker:
+        broker.script = silent_at(FetchRequest, released)
+        endpoint = Endpoint(((broker.host, broker.port),), security=security if secured else ())
+        assert read(endpoint) == list(range(ROWS))
+        connections = broker.connections
+    assert connections == 2, "one for metadata and one for the leader: nobody gave up"
+    assert f"{broker.host}:{broker.port} has not answered for" in warnings(caplog)[0]
+    assert "of 30 s that a request may take" in warnings(caplog)[0]
+
+
+def test_a_look_up_tells_of_a_silent_broker(released: Released) -> None:
+    with Broker(topics()) as broker:
+        broker.script = silent_at(ListOffsetsRequest, released)
+        log = KafkaLog(Endpoint(((broker.host, broker.port),)), False)
+        assert log.ends([("t", 0)]) == {("t", 0): ROWS}
+        log.close()
+
+
+def test_a_broker_that_stays_silent_is_given_up_in_the_time_of_a_request(released: Released) -> None:
+    with Broker(topics()) as broker:
+        gone = threading.Event()
+        broker.script = lambda request: not isinstance(request, FetchRequest) or gone.wait(60)
+        endpoint = Endpoint(((broker.host, broker.port),), request_timeout_ms=50)
+        with pytest.raises(FetchError, match="did not answer in time"):
+            read(endpoint, poll_timeout_ms=100)
+        gone.set()
+    assert released.told.is_set()
+
+
+def test_a_task_without_progress_tells_why(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def second_try(request: Message) -> bool:
+        if isinstance(request, FetchRequest) and broker.fetches:
+            monkeypatch.setattr(fetch, "SLOW_S", 0.0)
+        return True
+
+    with Broker(topics()) as broker:
+        broker.script = second_try
+        broker.topics["t"][0].errors = [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+        assert read(Endpoint(((broker.host, broker.port),))) == list(range(ROWS))
+    (told,) = warnings(caplog)
+    assert "no progress for 0 s" in told
+    assert "t-0: KAFKA_STORAGE_ERROR" in told
+
+
+def test_the_time_that_spark_takes_for_rows_is_no_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    late_s = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late_s, sleep=time.sleep)
+    monkeypatch.setattr(fetch, "time", clock)
+    with Broker(topics()) as broker:
+        settings = FetchSettings(Endpoint(((broker.host, broker.port),)), fetch_max_bytes=1)
+        batches = read_slice(settings, [SliceRange("t", 0, 0, ROWS)])
+        for expected in range(ROWS):
+            assert next(batches)["offset"].to_pylist() == [expected]
+            late_s += 1_000.0
+
+
+def sink(broker: SinkBroker) -> SinkProducer:
+    return SinkProducer(
+        SinkSettings(
+            endpoint=Endpoint(((broker.host, broker.port),), request_timeout_ms=5_000),
+            topic="t",
+            delivery_timeout_s=0.3,
+            max_block_s=0.3,
+            retry_backoff_s=0.001,
+        )
+    )
+
+
+def one_row() -> ArrowRows:
+    return ArrowRows(pa.array([b"v"], pa.binary()), None, None, None, None)
+
+
+def test_the_sink_tells_of_a_broker_that_goes_away(caplog: pytest.LogCaptureFixture) -> None:
+    with SinkBroker({"t": {0: Partition()}}) as broker:
+        producer = sink(broker)
+        producer.write_rows(one_row())
+        producer.flush()
+    producer.write_rows(one_row())
+    with pytest.raises(ProduceError):
+        producer.flush()
+    told = warnings(caplog)
+    assert any("node 0 did not take batches, they are sent again" in line for line in told)
+    assert len([line for line in told if f"cannot connect to {broker.host}:{broker.port}" in line]) <= 8
+    producer.close()
+
+
+def test_the_sink_tells_of_a_batch_that_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    with SinkBroker({"t": {0: Partition()}}) as broker:
+        refused = iter([ErrorCode.NOT_ENOUGH_REPLICAS] * 50)
+        broker.refuse = lambda topic, partition, header: next(refused, 0)
+        producer = sink(broker)
+        producer.write_rows(one_row())
+        producer.flush()
+        producer.close()
+    (told,) = warnings(caplog)
+    assert told == "t-0 did not take a batch, it is sent again: NOT_ENOUGH_REPLICAS"
+
+
+def test_a_read_of_committed_offsets_tells_of_brokers_that_are_away(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with Coordinator() as found:
+        host, port = found.bootstrap.split(":")
+    with (
+        GroupCoordinator(Endpoint(((host, int(port)),)), "g", 0.2) as group,
+        pytest.raises(CoordinatorUnavailableError),
+    ):
+        group.fetch([("t", 0)])
+    told = warnings(caplog)
+    assert few(told, f"cannot connect to {found.bootstrap}")
+    assert any("the coordinator of group g cannot be had now" in line for line in told)
