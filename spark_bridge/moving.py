@@ -2,7 +2,9 @@
 
 A streaming query's checkpoint has a file in ``offsets`` for each batch that was begun, and one in ``commits``
 for each that was finished. A file of offsets has its version, a line on the query, and one line for each
-source. The connector's is JSON in the form of ``startingOffsets``. (Spark's ``OffsetSeqLog``, version 1.)
+source. The connector's is JSON in the form of ``startingOffsets``. (Spark's ``OffsetSeqLog``. In version 1 a
+source is its place; in version 2, see ``spark.sql.streaming.offsetLog.formatVersion``, its line begins with
+its number or name.)
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ class MovingError(Exception):
     """The offsets cannot be had; the text says why, and what to do."""
 
 
-def starting_offsets(checkpoint: Path, source: int | None = None) -> tuple[str, str]:
+def starting_offsets(checkpoint: Path, source: str | None = None) -> tuple[str, str]:
     """The offsets after the last finished batch of a checkpoint, or those of one file of offsets, as they are
-    written there; and what to know of them ("": nothing). ``source``: which of a query's sources, from 0; by
-    default the only one that is the connector's. Raises MovingError."""
+    written there; and what to know of them ("": nothing). ``source``: which of a query's sources, by number
+    from 0 or by name; by default the only one that is the connector's. Raises MovingError."""
     note = ""
     if checkpoint.is_dir():
         finished, begun = _newest(checkpoint / "commits"), _newest(checkpoint / "offsets")
@@ -42,12 +44,22 @@ def starting_offsets(checkpoint: Path, source: int | None = None) -> tuple[str, 
         if begun is not None and begun > finished:
             note = f"batch {begun} was begun and not finished: its records will be read again"
         checkpoint = checkpoint / "offsets" / str(finished)
-    version, *lines = _lines(checkpoint)
-    if version != "v1" or len(lines) < 2:
+    return _chosen(sources(checkpoint), source, checkpoint), note
+
+
+def sources(file: Path) -> dict[str, str]:
+    """What a file of offsets says of each source. Raises MovingError."""
+    version, *lines = _lines(file)
+    found: dict[str, str] = {}
+    if version == "v1":
+        found = {str(number): line for number, line in enumerate(lines[1:])}
+    elif version == "v2":
+        found = {name: said for name, _, said in (line.partition(":") for line in lines[1:])}
+    if not found:
         raise MovingError(
-            f"{checkpoint} is no file of offsets of version v1: its first line is {version!r:.40}"
+            f"{file} is no file of offsets of version v1 or v2: its first line is {version!r:.40}"
         )
-    return _chosen(lines[1:], source, checkpoint), note
+    return found
 
 
 def _newest(folder: Path) -> int | None:
@@ -72,14 +84,14 @@ def _lines(file: Path) -> list[str]:
         raise MovingError(f"{file} is not text") from None
 
 
-def _chosen(lines: Sequence[str], source: int | None, file: Path) -> str:
+def _chosen(lines: dict[str, str], source: str | None, file: Path) -> str:
     if source is not None:
-        if not 0 <= source < len(lines):
-            raise MovingError(f"{file} has {len(lines)} sources: --source is 0 to {len(lines) - 1}")
+        if source not in lines:
+            raise MovingError(f"{file} has {len(lines)} sources: --source is one of {', '.join(lines)}")
         if lines[source] == NOTHING or not connectors(lines[source]):
             raise MovingError(f"source {source} of {file} has no offsets of Kafka: {lines[source]!r:.80}")
         return lines[source]
-    found = [number for number, line in enumerate(lines) if connectors(line)]
+    found = [name for name, line in lines.items() if connectors(line)]
     if not found:
         raise MovingError(f"no source of {file} has offsets of Spark's Kafka connector")
     if len(found) > 1:
@@ -107,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "checkpoint", type=Path, help="its checkpointLocation, or one file of the folder offsets in there"
     )
     parser.add_argument(
-        "--source", type=int, help="which source of the query, from 0, if several are Kafka's"
+        "--source", help="which source of the query, by number from 0 or by name, if several are Kafka's"
     )
     given = parser.parse_args(arguments)
     try:

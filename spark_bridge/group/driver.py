@@ -225,6 +225,8 @@ class SourceDriver:
         self._ownership = Ownership(1 if self._joins_first_alone() else self._members)
         self._build()
         self._positions.unseen = self._not_looked_at(document)
+        if document.number and not self._positions.unseen:
+            self._tell_passed_over()
         self._positions.token = CommitToken(document.query or secrets.token_hex(8), document.number)
         self._other_members.start()
         alone = self._members == 1 and (self._targets is not None or not self._options.shared_group)
@@ -239,6 +241,19 @@ class SourceDriver:
         if looked is None:
             return frozenset() if document.number else self._topics.partitions
         return frozenset(tp for tp in self._topics.partitions if not looked.covers(tp))
+
+    def _tell_passed_over(self) -> None:
+        """A start that somebody has worked out for each partition has no effect on a query that goes on."""
+        for name, given in (
+            ("startingOffsets", self._options.starting_offsets),
+            ("startingOffsetsByTimestamp", self._options.starting_offsets_by_timestamp),
+        ):
+            if isinstance(given, Mapping):
+                logger.warning(
+                    "%s is passed over: the checkpoint says where this query goes on. To start anew, set a "
+                    "new checkpointLocation and a kafka.group.id without offsets",
+                    name,
+                )
 
     def _member_count(self) -> int:
         given, partitions = self._options.member_count, len(self._topics.partitions)

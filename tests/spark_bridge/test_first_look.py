@@ -106,6 +106,30 @@ def test_at_earliest_there_is_nothing_to_remember() -> None:
     assert world.plan() == {1: (4, 10)}
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("startingOffsets", '{"t":{"0":4}}'),
+        ("startingOffsetsByTimestamp", '{"t":{"0":4}}'),
+        ("", "earliest"),
+        ("", "latest"),
+    ],
+)
+def test_a_start_for_each_partition_that_a_checkpoint_makes_vain_is_told(
+    name: str, given: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {name or "startingOffsets": given}
+    world = World(10, offsets=None, **options)
+    world.assign(0)
+    world.plan()
+    assert "passed over" not in caplog.text
+    world.restart(0)
+    world.produce(0, 1)
+    assert world.plan() is not None
+    told = [line for line in caplog.messages if "passed over" in line]
+    assert [line.split()[0] for line in told] == ([name] if name else [])
+
+
 def test_available_now_remembers_and_ends() -> None:
     world = World(10, 10, startingOffsets="latest")
     world.driver.prepare_available_now()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ringleader.spark_bridge.moving import MovingError, main, starting_offsets
+from ringleader.spark_bridge.moving import MovingError, main, sources, starting_offsets
 
 HEAD = 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1700000000000,"conf":{}}\n'
 
@@ -46,15 +49,50 @@ def test_one_of_several_sources(tmp_path: Path) -> None:
     two = checkpoint(tmp_path / "two", lines + '\n{"u":{"0":2}}', finished=1)
     with pytest.raises(MovingError, match=r"several sources .* --source 1"):
         starting_offsets(two)
-    assert starting_offsets(two, 3) == ('{"u":{"0":2}}', "")
+    assert starting_offsets(two, "3") == ('{"u":{"0":2}}', "")
     for wrong, why in (
-        (0, "no offsets of Kafka"),
-        (2, "no offsets of Kafka"),
-        (4, "4 sources"),
-        (-1, "4 sources"),
+        ("0", "no offsets of Kafka"),
+        ("2", "no offsets of Kafka"),
+        ("4", "4 sources: --source is one of 0, 1, 2, 3"),
+        ("-1", "4 sources"),
     ):
         with pytest.raises(MovingError, match=why):
             starting_offsets(two, wrong)
+
+
+def test_the_second_version_of_sparks_file_names_each_source(tmp_path: Path) -> None:
+    file = tmp_path / "7"
+    head = HEAD.replace("v1", "v2")
+    file.write_text(head + '1:{"logOffset":3}\n0:{"t":{"0":1}}\n2:-')
+    assert starting_offsets(file) == ('{"t":{"0":1}}', "")
+    file.write_text(head + 'clicks:{"t":{"0":1}}\nviews:{"u":{"0":2}}')
+    with pytest.raises(MovingError, match=r"several sources .* --source clicks"):
+        starting_offsets(file)
+    assert starting_offsets(file, "views") == ('{"u":{"0":2}}', "")
+    with pytest.raises(MovingError, match="2 sources: --source is one of clicks, views"):
+        starting_offsets(file, "0")
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_spark_writes_its_second_version_so(spark: Any, tmp_path: Path) -> None:
+    setting = "spark.sql.streaming.offsetLog.formatVersion"
+    spark.conf.set(setting, "2")
+    try:
+        rates = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "1").load()
+        query = rates.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+        try:
+            deadline_s = time.monotonic() + 60
+            while not (tmp_path / "commits" / "0").exists():
+                assert time.monotonic() < deadline_s
+                query.awaitTermination(0.1)
+        finally:
+            query.stop()
+    finally:
+        spark.conf.unset(setting)
+    found = sources(tmp_path / "offsets" / "0")
+    assert found.keys() == {"0"}
+    assert json.loads(found["0"]).keys() == {"offset", "timestamp"}
 
 
 def test_what_is_no_checkpoint_of_the_connector_is_a_sentence(
