@@ -59,7 +59,7 @@ class Connecting(BaseModel):
         repr=False,
         description="Kafka's settings for TLS and SASL: `sasl.mechanism` (PLAIN, SCRAM-SHA-256, "
         "SCRAM-SHA-512, OAUTHBEARER), `sasl.jaas.config` or `sasl.username` and `sasl.password`, "
-        "`ssl.truststore.*` and `ssl.keystore.*` (PEM), or `ssl.ca.location`, "
+        "`ssl.truststore.*` and `ssl.keystore.*` (PEM or PKCS12), or `ssl.ca.location`, "
         "`ssl.certificate.location`, `ssl.key.location`. Files must be readable where the query's "
         "driver and its tasks run.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import datetime
 import http.server
 import json
 import ssl
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from hypothesis import given
@@ -222,6 +223,32 @@ def test_stores_of_pkcs12(
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
     with pytest.raises(ValueError, match="the package cryptography, which is not installed"):
         tls(ssl_truststore_location=trust, ssl_truststore_password="s3cret")
+
+
+@pytest.mark.filterwarnings("ignore:PKCS#12 bundle could not be parsed as DER")
+@pytest.mark.parametrize("size_bytes", [100, 70_000, 17 * 2**16])
+def test_a_store_of_pkcs12_is_known_whatever_its_size(tmp_path: Path, size_bytes: int) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "large")])
+    now = datetime.datetime.now(datetime.UTC)
+    extension = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"x" * size_bytes)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(extension, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    how = serialization.BestAvailableEncryption(b"s3cret")
+    store = pkcs12.serialize_java_truststore([pkcs12.PKCS12Certificate(certificate, b"ca")], how)
+    place = tmp_path / "trust.p12"
+    length_bytes = store[1] - 0x80
+    open_end = b"\x30\x80" + store[2 + length_bytes :] + b"\0\0"
+    for written in (store, open_end):
+        place.write_bytes(written)
+        context = tls(ssl_truststore_location=str(place), ssl_truststore_password="s3cret")
+        (only,) = context.get_ca_certs()
+        assert "large" in str(only["subject"])
+    assert length_bytes == (2 if size_bytes < 2**16 else 3)
 
 
 def test_checks_are_switched_off_on_request_only() -> None:

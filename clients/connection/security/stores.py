@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import tempfile
 from collections.abc import Mapping
@@ -14,8 +15,9 @@ MAX_PEM_BYTES = 16 * 1024 * 1024
 """All of a machine's authorities are a few hundred KiB."""
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 PEM_BEGIN = b"-----BEGIN "
-_DER = b"\x30\x82"
-"""The first bytes of a PKCS12 store above 256 bytes."""
+_DER = re.compile(rb"\x30[\x80-\x84]")
+"""The first bytes of a PKCS12 store: a sequence, and how its length is written (not at all, or in 1 to 4
+bytes)."""
 CONVERT = (
     "only PEM and PKCS12 are read: convert with `keytool -importkeystore -deststoretype PKCS12`, and set the "
     "type to PKCS12"
@@ -175,7 +177,7 @@ def _pkcs12(properties: Mapping[str, str], store: str) -> tuple[str, bytes]:
         return "", b""
     raw = _bytes(name, Path(path))
     given = properties.get(f"{store}.type", "").strip().upper()
-    if given == "PEM" or (given != "PKCS12" and not raw.startswith(_DER)):
+    if given == "PEM" or (given != "PKCS12" and _DER.match(raw) is None):
         return "", b""
     try:
         from cryptography.hazmat.primitives.serialization import (
