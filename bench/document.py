@@ -1,11 +1,16 @@
-"""``python -m bench.document``: writes the last runs' numbers (bench/out/*.json) into docs/performance.md."""
+"""``python -m bench.document``: writes the last runs' numbers (bench/out/*.json) into docs/performance.md.
+
+A section without a new run stays as it is, with its goals.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +34,11 @@ def _median(rounds: Iterable[Run], key: str) -> float:
     return statistics.median(float(one[key]) for one in rounds)
 
 
-def _goals(runs: dict[str, Run]) -> list[str]:
+_GOAL = ("goal, as a ratio to a peer in the same run", "peer", "measured", "wanted", "")
+_GOALS_HEAD = "\n".join(_table(_GOAL, []))
+
+
+def _goals(run: Run) -> list[str]:
     rows = [
         [
             goal["name"],
@@ -38,10 +47,9 @@ def _goals(runs: dict[str, Run]) -> list[str]:
             goal["wanted"],
             "reached" if goal["reached"] else "**missed**",
         ]
-        for run in runs.values()
         for goal in run["goals"]
     ]
-    return _table(["goal, as a ratio to a peer in the same run", "peer", "measured", "wanted", ""], rows)
+    return [line for line in _table(_GOAL, rows)[2:] if line]
 
 
 def _peers(runs: dict[str, Run]) -> list[str]:
@@ -322,21 +330,86 @@ SECTIONS = {
 }
 
 
-def numbers(runs: dict[str, Run]) -> str:
-    """The part between the marks, from the content of the JSON files by name."""
-    machine = next(iter(runs.values()))["machine"]
-    loads = [run["machine"]["load_average_after"] for run in runs.values()]
-    lines = [
-        f"{machine['cpus']} CPUs ({machine['cpu']}), {machine['kernel']}, {machine['python']}, "
-        f"{machine['compiler']}. Load average at the end of the runs: {min(loads):.1f} to {max(loads):.1f}; "
-        "the benchmark itself makes about 2, all above is other work on the machine, which lowers every rate "
-        "and raises every time and latency; ratios per CPU second suffer least, those by the clock more.",
-        "",
-        *_peers(runs),
-        *_goals(runs),
+@dataclass(frozen=True)
+class _Section:
+    """One benchmark in the document. ``about``: its name, machine, load averages, and how many goals it has.
+    It stands as a comment before the section's text, for the run that measures other things."""
+
+    about: Run
+    goals: list[str]
+    text: list[str]
+
+    @classmethod
+    def of(cls, name: str, run: Run) -> _Section:
+        machine, goals = run["machine"], _goals(run)
+        load = machine["load_average_after"]
+        about = {
+            "name": name,
+            "machine": f"{machine['cpus']} CPUs ({machine['cpu']}), {machine['kernel']}, "
+            f"{machine['python']}, {machine['compiler']}",
+            "load": [load, load],
+            "goals": len(goals),
+        }
+        return cls(about, goals, SECTIONS[name](run))
+
+    @property
+    def name(self) -> str:
+        return str(self.about["name"])
+
+    def lines(self) -> list[str]:
+        return [f"<!-- section: {json.dumps(self.about)} -->", "", *self.text]
+
+
+def _written(before: str) -> list[_Section]:
+    """The sections that a document has. Raises ValueError when its goals are not those of its sections."""
+    head, *parts = re.split(r"^<!-- section: (.*) -->\n\n", before, flags=re.MULTILINE)
+    rows = head.partition(_GOALS_HEAD)[2].strip().splitlines()
+    found = []
+    for about, text in zip(map(json.loads, parts[::2]), parts[1::2], strict=True):
+        goals, rows = rows[: about["goals"]], rows[about["goals"] :]
+        found.append(_Section(about, goals, [*text.strip("\n").split("\n"), ""]))
+    if rows:
+        raise ValueError(f"{len(rows)} goals are of no section")
+    return found
+
+
+def _machines(sections: Sequence[_Section]) -> list[str]:
+    """Where it ran, and beside how much else."""
+    found: dict[str, list[_Section]] = {}
+    for section in sections:
+        found.setdefault(section.about["machine"], []).append(section)
+    lines = []
+    for machine, there in found.items():
+        loads = [load for section in there for load in section.about["load"]]
+        which = f" ({', '.join(section.name for section in there)})" if len(found) > 1 else ""
+        lines += [
+            f"{machine}{which}. Load average at the end of the runs: {min(loads):.1f} to {max(loads):.1f}; "
+            "the benchmark itself makes about 2, all above is other work on the machine, which lowers every "
+            "rate and raises every time and latency; ratios per CPU second suffer least, those by the clock "
+            "more.",
+            "",
+        ]
+    return lines
+
+
+def numbers(runs: dict[str, Run], before: str = "") -> str:
+    """The part between the marks, from the content of the JSON files by name. What is between them now and
+    has no newer run stays. Raises ValueError when that cannot be read."""
+    sections = {section.name: section for section in _written(before)}
+    sections |= {name: _Section.of(name, run) for name, run in runs.items()}
+    ordered = [sections[name] for name in SECTIONS if name in sections]
+    peers = _peers(runs)
+    told = {line.split(":")[0].split(" was **")[0] for line in peers}
+    head = before.partition(_GOALS_HEAD)[0].splitlines()
+    kept = [
+        line for line in head if line.startswith("- ") and line.split(":")[0].split(" was **")[0] not in told
     ]
-    for name, run in runs.items():
-        lines += SECTIONS[name](run)
+    lines = [*_machines(ordered), *kept, *peers]
+    if kept and not peers:
+        lines.append("")
+    lines += [_GOALS_HEAD.rstrip("\n"), *(goal for section in ordered for goal in section.goals), ""]
+    for section in ordered:
+        lines += section.lines()
     return "\n".join(lines)
 
 
@@ -351,11 +424,11 @@ def main() -> int:
         print("There are no results in bench/out: run python -m bench first.", file=sys.stderr)
         return 1
     before, begin, rest = DOCUMENT.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
+    between, end, after = rest.partition(END)
     if not begin or not end:
         print(f"{DOCUMENT} has lost its marks.", file=sys.stderr)
         return 1
-    DOCUMENT.write_text(f"{before}{begin}\n{numbers(runs)}{end}{after}")
+    DOCUMENT.write_text(f"{before}{begin}\n{numbers(runs, between)}{end}{after}")
     return 0
 
 
