@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from bench.build import OUT
 
@@ -13,6 +14,7 @@ RINGLEADER, YARDSTICK, KAFKA, KFAKE = "ringleader", "C server", "Apache Kafka", 
 MEMBERS = 200
 CONNECTIONS = 64
 DEPTHS = (1, 16)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +98,9 @@ def quick_plan(data_dir: Path | None = None, out_dir: Path = OUT / "quick") -> P
         data_dir=data_dir,
         out_dir=out_dir,
     )
+
+
+def in_turn(names: Sequence[T], number: int) -> Sequence[T]:
+    """As they are to be measured in a round: who comes second finds the caches of the first, so that is each
+    in every other round."""
+    return names if number % 2 else names[::-1]

@@ -45,7 +45,8 @@ EMPTY, EMPTY_ROWS = "empty Python source, no rows", "empty Python source, 1 row 
 MIXED = ", mixed"
 KINDS = ("", ", JSON", MIXED)
 """Of records: of 1 KB all, JSON of various lengths, and two producers' with batches of two codecs."""
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+BOTH = "lz4 and none"
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd", BOTH)
 VALUE_BYTES = 1024
 LEAST_BYTES, MOST_BYTES = 256, 1792
 """Of a value of various lengths: about 1 KB in the middle."""
@@ -70,13 +71,16 @@ def run(plan: Plan) -> Result:
         broker = KafkaBroker(directory / "kafka", jvm=BENCH_JVM, properties=KAFKA_DEFAULTS)
         stack.enter_context(broker)
         address = broker.host, broker.port
-        topics = {codec: f"codec-{codec}" for codec in CODECS}
+        topics = {codec: f"codec-{codec.replace(' ', '-')}" for codec in CODECS}
         payloads(directory / "payloads.json")
         fill(broker.bootstrap, "large", plan.spark_records, "none")
         fill(broker.bootstrap, "json", plan.spark_records, "none", directory / "payloads.json")
         fill_mixed(broker.bootstrap, "mixed", plan.spark_records)
         for codec, topic in topics.items():
-            fill(broker.bootstrap, topic, plan.spark_records // 10, codec)
+            if codec == BOTH:
+                fill_mixed(broker.bootstrap, topic, plan.spark_records // 10)
+            else:
+                fill(broker.bootstrap, topic, plan.spark_records // 10, codec)
         fill_evenly(broker.bootstrap, "small", plan.spark_small_batches + 1)
         say("  fetching without Spark")
         ends = {codec: (topic, _ends(address, topic)) for codec, topic in topics.items()}
@@ -385,7 +389,8 @@ def _rate_row(title: str, one: Result, of: str) -> list[object]:
     if "jvm_cpu_s" in one and not of:
         jvm_us = f"{one['jvm_cpu_s'] / one['cpu_s'] * 1e6 / one['rows_per_cpu_s']:.2f}"
     by_clock, by_cpu = (one[f"{of}{key}"] for key in ("rows_per_s", "rows_per_cpu_s"))
-    return [title, f"{by_clock:,.0f}", f"{by_cpu:,.0f}", f"{1e6 / by_cpu:.2f}", jvm_us]
+    batch_ms = f"{one['batch_ms']:,.0f}" if "batch_ms" in one and not of else ""
+    return [title, f"{by_clock:,.0f}", f"{by_cpu:,.0f}", f"{1e6 / by_cpu:.2f}", jvm_us, batch_ms]
 
 
 def cost_rows(results: Result) -> Iterator[list[object]]:
@@ -401,7 +406,7 @@ def cost_rows(results: Result) -> Iterator[list[object]]:
         ]
 
 
-RATES = ("", "rows/s", "rows per CPU second", "CPU us a row", "of which the JVM")
+RATES = ("", "rows/s", "rows per CPU second", "CPU us a row", "of which the JVM", "micro-batch ms")
 COSTS = ("", "micro-batch ms", "of which tasks", "start to first rows s", "of which the first latestOffset")
 
 

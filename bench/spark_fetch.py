@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
 
-from bench.plan import RINGLEADER
+from bench.plan import RINGLEADER, in_turn
 from ringleader.clients.blocking.endpoint import Endpoint
 from ringleader.spark_bridge.fetching import fetch
 from ringleader.spark_bridge.fetching.batches import record_batches
@@ -114,7 +114,7 @@ def measure(address: tuple[str, int], topics: dict[str, tuple[str, list[int]]], 
     found: list[Job] = []
     for number in range(-1, rounds):
         for codec, (topic, ends) in topics.items():
-            for name, way in WAYS.items():
+            for name, way in in_turn(tuple(WAYS.items()), number):
                 begin_s, begin_cpu_s = time.monotonic(), time.process_time()
                 rows = sum(batch.num_rows for batch in way(address, topic, ends))
                 seconds, cpu_s = time.monotonic() - begin_s, time.process_time() - begin_cpu_s

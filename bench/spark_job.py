@@ -22,6 +22,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.plan import in_turn
 from bench.spark_empty import EmptySource
 from tests.support.spark_session import worker_python
 
@@ -86,7 +87,7 @@ def _format(name: str) -> str:
 def batch(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
     """A whole topic of each kind by `spark.read`, into the noop sink."""
     for number in range(-job["warmups"], job["rounds"]):
-        for (kind, topic), name in itertools.product(job["topics"].items(), NAMES):
+        for (kind, topic), name in itertools.product(job["topics"].items(), in_turn(NAMES, number)):
             reader = spark.read.format(_format(name))
             frame = reader.options(**_options(job, name, topic, f"batch-{number}-{os.getpid()}")).load()
             meter = _Meter(spark)
@@ -97,7 +98,7 @@ def batch(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
 def stream(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
     """A whole topic of each kind by AvailableNow, a quarter in each micro-batch, into the noop sink."""
     for number in range(-job["warmups"], job["rounds"]):
-        for (kind, topic), name in itertools.product(job["topics"].items(), NAMES):
+        for (kind, topic), name in itertools.product(job["topics"].items(), in_turn(NAMES, number)):
             options = _options(job, name, topic, f"stream-{topic}-{number}-{os.getpid()}")
             options["maxOffsetsPerTrigger"] = str(job["rows_per_batch"])
             frame = spark.readStream.format(_format(name)).options(**options).load()
@@ -224,7 +225,7 @@ def fixed(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
         *((name, name, {}) for name in NAMES),
     ]
     for number in range(-1, job["rounds"]):
-        for label, name, more in shapes:
+        for label, name, more in in_turn(shapes, number):
             if name == EMPTY:
                 options = more | {"batches": str(job["small_batches"])}
             else:
@@ -252,7 +253,8 @@ def fixed(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
 def start(spark: SparkSession, job: Job, work: Path) -> Iterator[Job]:
     """From `load` of a new query in a warm session until its first rows are in the sink."""
     for number in range(-1, job["rounds"]):
-        for label, name, more in [(EMPTY_ROWS, EMPTY, {"rows": "1"})] + [(name, name, {}) for name in NAMES]:
+        shapes = [(EMPTY_ROWS, EMPTY, {"rows": "1"}), *((name, name, {}) for name in NAMES)]
+        for label, name, more in in_turn(shapes, number):
             meter = _Meter(spark)
             options = (
                 more
