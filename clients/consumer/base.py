@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,8 +34,6 @@ START_TIMEOUT_S = 10.0
 LOOKUP_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 
-Asker = asyncio.Task[Any] | None
-
 
 class BaseConsumer(ABC):
     """Reads what `_reader` is given. Belongs to the event loop that called `start`.
@@ -60,8 +58,8 @@ class BaseConsumer(ABC):
         self._baseline = Baseline()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
-        self._asker: Asker = None
-        """The task that has the records in hand; None: nobody in particular."""
+        self._asker: asyncio.Task[Any] | None = None
+        """The task that was given what is in hand; None: nobody was."""
         self._question: object = None
         """The question whose answer is in hand."""
         self._process = 0
@@ -158,31 +156,23 @@ class BaseConsumer(ABC):
     def __aiter__(self) -> Self:
         return self
 
-    def __anext__(self) -> Coroutine[Any, Any, Batch]:
+    async def __anext__(self) -> Batch:
         """The next batch of one partition, up to `max_poll_records`; partitions take turns. The batch before
         counts as processed. Ends when the consumer is stopped; raises what `getmany` raises."""
-        return self._next(current_task())
-
-    async def _next(self, asker: Asker) -> Batch:
-        batches = await self._ask(asker, self.settings.max_poll_records, None, several=False)
+        batches = await self._ask(self.settings.max_poll_records, None, several=False)
         if not batches:
             raise StopAsyncIteration
         return batches[0]
 
-    def getone(self, timeout_s: float | None = None) -> Coroutine[Any, Any, Batch | None]:
+    async def getone(self, timeout_s: float | None = None) -> Batch | None:
         """A batch of one record (`batch.record`); None when time is over. What was handed out before counts
         as processed. Raises what `getmany` raises."""
-        return self._getone(current_task(), timeout_s)
-
-    async def _getone(self, asker: Asker, timeout_s: float | None) -> Batch | None:
-        batches = await self._ask(asker, 1, timeout_s, several=False)
+        batches = await self._ask(1, timeout_s, several=False)
         if not batches and self._stopping:
             raise self._closed()
         return batches[0] if batches else None
 
-    def getmany(
-        self, max_records: int | None = None, timeout_s: float | None = None
-    ) -> Coroutine[Any, Any, list[Batch]]:
+    async def getmany(self, max_records: int | None = None, timeout_s: float | None = None) -> list[Batch]:
         """Batches of several partitions with up to `max_records` (`max_poll_records`) together, as soon as
         there are any; [] when time is over (None: waits as long as it takes; 0: what is there). What was
         handed out before counts as processed.
@@ -192,18 +182,13 @@ class BaseConsumer(ABC):
         the membership is over, ConsumerClosedError; RuntimeError in another event loop than that of `start`,
         in a callback, and while another task asks.
         """
-        return self._getmany(current_task(), max_records, timeout_s)
-
-    async def _getmany(self, asker: Asker, max_records: int | None, timeout_s: float | None) -> list[Batch]:
         limit = self.settings.max_poll_records if max_records is None else max_records
-        batches = await self._ask(asker, limit, timeout_s, several=True)
+        batches = await self._ask(limit, timeout_s, several=True)
         if not batches and self._stopping:
             raise self._closed()
         return batches
 
-    async def _ask(self, asker: Asker, limit: int, timeout_s: float | None, *, several: bool) -> list[Batch]:
-        """`asker`: the task that called; what it is given is in its hands, whichever task waited for it."""
-        self._asker = None
+    async def _ask(self, limit: int, timeout_s: float | None, *, several: bool) -> list[Batch]:
         batches = await self._fetched(limit, timeout_s, several)
         try:
             batches = self._read_out(batches)
@@ -212,7 +197,7 @@ class BaseConsumer(ABC):
         except BaseException:  # of a deserializer: nothing was handed out
             self._take_back()
             raise
-        self._asker = asker
+        self._asker = asyncio.current_task()
         return batches
 
     async def _fetched(
@@ -245,7 +230,7 @@ class BaseConsumer(ABC):
             if question is not None and self._question is not before:
                 reader.take_back()
             reader.processed()
-            self._question = question
+            self._asker, self._question = None, question
             first = await self._wait_for_records(reader, limit, timeout_s)
             batches = [] if first is None else [first]
             left = limit - sum(map(len, batches))
@@ -467,10 +452,3 @@ class BaseConsumer(ABC):
             offset_in_log("a time in ms", time_ms)
         found = await self._running().offsets(times, seconds(timeout_s))
         return {partition: None if at[0] < 0 else at for partition, at in found.items()}
-
-
-def current_task() -> Asker:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None

@@ -22,7 +22,6 @@ from ringleader.clients.consumer.base import (
     LOOKUP_TIMEOUT_S,
     STOP_TIMEOUT_S,
     BaseConsumer,
-    current_task,
 )
 from ringleader.clients.errors import (
     CallbackFailedError,
@@ -31,7 +30,7 @@ from ringleader.clients.errors import (
     MembershipOverError,
 )
 from ringleader.clients.fetch.errors import ConsumerClosedError
-from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings
+from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings, Processed, next_offsets
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
@@ -41,7 +40,6 @@ from ringleader.clients.model import (
     Assigned,
     Lost,
     OffsetAndMetadata,
-    Offsets,
     Revoked,
     TopicPartition,
     checked,
@@ -98,6 +96,7 @@ class GroupConsumer(BaseConsumer):
         self._failures: list[tuple[CallbackFailedError, list[PartitionState]]] = []
         """Errors of callbacks not yet raised to the application, and the partitions held until they are."""
         self._last_polled_s = 0.0
+        self._told_left_out = False
         rest |= {
             "rack": settings.client_rack,
             "auto_offset_reset": settings.auto_offset_reset,
@@ -187,26 +186,27 @@ class GroupConsumer(BaseConsumer):
 
     # ---- commits ----
 
-    async def commit(self, offsets: Offsets | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
-        """Commit these offsets, or all progress.
+    async def commit(self, offsets: Processed | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
+        """Commit these offsets, or these batches (one, or a list as `getmany` gives it), or all progress.
 
-        Without `offsets`: all that the application has asked past. The task that called for the records in
-        hand has processed them when it commits, so they are committed, too; another task or a callback
-        cannot know, and commits nothing of them. Raises as `GroupMember.commit`, ConsumerClosedError after
-        `stop`, ValueError for offsets that no log has; a commit that a rebalance crosses is repeated if the
-        partitions stayed.
+        Without `offsets`: all that the application has asked past. The task that `getmany` ran in has
+        processed the records in hand when it commits, so they are committed, too; another task or a callback
+        cannot know, and commits nothing of them. `asyncio.create_task` makes another task, and so does
+        `asyncio.wait_for` before Python 3.12: `getmany(timeout_s=...)` does not. Raises as
+        `GroupMember.commit`, ConsumerClosedError after `stop`, ValueError for offsets that no log has; a
+        commit that a rebalance crosses is repeated if the partitions stayed.
         """
         await self._commit(offsets, timeout_s, self._asked_here())
 
-    async def _commit(self, offsets: Offsets | None, timeout_s: float, asked_here: bool) -> None:
+    async def _commit(self, offsets: Processed | None, timeout_s: float, asked_here: bool) -> None:
         self._running()
         seconds(timeout_s)
-        if wanted := self._made(asked_here) if offsets is None else checked(offsets):
+        if wanted := self._made(asked_here) if offsets is None else checked(next_offsets(offsets)):
             await self._consumed.commit(self.member, wanted, timeout_s)
 
     def commit_nowait(
         self,
-        offsets: Offsets | None = None,
+        offsets: Processed | None = None,
         *,
         on_done: Callable[[ClientError | None], None] | None = None,
     ) -> None:
@@ -215,11 +215,14 @@ class GroupConsumer(BaseConsumer):
         self._commit_nowait(offsets, on_done, self._asked_here())
 
     def _commit_nowait(
-        self, offsets: Offsets | None, on_done: Callable[[ClientError | None], None] | None, asked_here: bool
+        self,
+        offsets: Processed | None,
+        on_done: Callable[[ClientError | None], None] | None,
+        asked_here: bool,
     ) -> None:
         self._running()
         check("on_done", on_done, Callable[..., object] | None)
-        if wanted := self._made(asked_here) if offsets is None else checked(offsets):
+        if wanted := self._made(asked_here) if offsets is None else checked(next_offsets(offsets)):
             heard = None if on_done is None else self._guarded(on_done)
             self._consumed.commit_nowait(self.member, wanted, heard)
 
@@ -231,12 +234,23 @@ class GroupConsumer(BaseConsumer):
         return await self.member.committed(partitions, timeout_s=seconds(timeout_s))
 
     def _made(self, asked_here: bool) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        if asked_here and not self._asking and not self._in_callback() and self._reader is not None:
-            self._reader.processed()
+        reader = self._read()
+        if not self._asking and not self._in_callback():
+            if asked_here:
+                reader.processed()
+            elif reader.in_hand and not self._told_left_out:
+                self._told_left_out = True
+                logger.warning(
+                    "%s: commit() leaves out the newest records (of %d partitions): another task or thread "
+                    "asked for them, and they count as processed when more are asked for. commit(batches) "
+                    "says which are. This is told once",
+                    self._name,
+                    len(reader.in_hand),
+                )
         return self._consumed.uncommitted().offsets
 
     def _asked_here(self) -> bool:
-        return self._asker is not None and self._asker is current_task()
+        return self._asker is not None and self._asker is _current_task()
 
     def metrics(self) -> ConsumerMetrics:
         """Counters as of now."""
@@ -336,3 +350,10 @@ class GroupConsumer(BaseConsumer):
         finally:
             _callback.reset(token)
             self._callback = None
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

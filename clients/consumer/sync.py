@@ -29,9 +29,15 @@ from ringleader.clients.fetch.errors import (
     CorruptRecordError,
     RecordDeserializationError,
 )
-from ringleader.clients.fetch.model import Batch, ConsumerMetrics, ConsumerSettings, FetchMetrics
+from ringleader.clients.fetch.model import (
+    Batch,
+    ConsumerMetrics,
+    ConsumerSettings,
+    FetchMetrics,
+    Processed,
+)
 from ringleader.clients.group.callers import LEAST_CLOSE_S
-from ringleader.clients.model import OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.clients.options import (
     ConsumerOptions,
     OnPartitions,
@@ -406,14 +412,14 @@ class SyncGroupConsumer(_SyncConsumer[GroupConsumer]):
         """As `GroupConsumer.wait_assigned`."""
         return self._wait(lambda: self._consumer.wait_assigned(timeout_s))
 
-    def commit(self, offsets: Offsets | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
+    def commit(self, offsets: Processed | None = None, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
         """As `GroupConsumer.commit`; the thread that was given the records in hand has processed them when it
         commits. Another thread or a callback commits nothing of them."""
         mine = self._mine()
         self._wait(lambda: self._consumer._commit(offsets, timeout_s, mine()))
 
     def commit_nowait(
-        self, offsets: Offsets | None = None, *, on_done: Callable[[ClientError | None], None] | None = None
+        self, offsets: Processed | None = None, *, on_done: Callable[[ClientError | None], None] | None = None
     ) -> None:
         """As `GroupConsumer.commit_nowait`; `on_done` runs in the consumer's thread."""
         mine = self._mine()

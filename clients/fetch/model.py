@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-from ringleader.clients.checks import check_fields, check_least
+from ringleader.clients.checks import check_fields, check_least, fits
 from ringleader.clients.fetch.buffer import Part
 from ringleader.clients.fetch.errors import (
     CorruptRecordError,
@@ -18,7 +18,7 @@ from ringleader.clients.fetch.fetcher import FetchSettings
 from ringleader.clients.fetch.partition_state import Handed
 from ringleader.clients.group.lags import OffsetReset
 from ringleader.clients.metrics import MemberMetrics
-from ringleader.clients.model import Deserializer, Isolation, TopicPartition
+from ringleader.clients.model import Deserializer, Isolation, Offsets, TopicPartition
 from ringleader.protocol.columns import Columns
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import NO_TIMESTAMP, BatchHeader, Headers
@@ -311,6 +311,18 @@ class Batch:
             refused.__cause__ = error
             return made, refused
         return made, None
+
+
+Processed = Offsets | Batch | Sequence[Batch]
+"""What a consumer's `commit` takes."""
+
+
+def next_offsets(processed: Processed) -> Offsets:
+    """The offsets to commit when these batches are processed; offsets as they are."""
+    given = [processed] if isinstance(processed, Batch) else processed
+    if isinstance(given, Mapping) or not fits(given, Sequence[Batch]):
+        return cast("Offsets", given)
+    return {batch.topic_partition: batch.next_offset for batch in given}
 
 
 def _timestamp_type(header: BatchHeader) -> TimestampType | None:
