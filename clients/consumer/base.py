@@ -112,7 +112,7 @@ class BaseConsumer(ABC):
     async def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """End, with all connections. A batch in hand does not count as processed. May be called more than
         once."""
-        reader, again = self._reader, self._stopping
+        reader = self._reader
         seconds(timeout_s)
         self._check_process()
         if reader is None:
@@ -123,8 +123,7 @@ class BaseConsumer(ABC):
         try:
             await self._end(timeout_s)
         finally:
-            if not again:
-                await reader.close()
+            await reader.close()
 
     @abstractmethod
     def _committed(self) -> Committed:

@@ -34,6 +34,7 @@ from ringleader.clients.fetch.model import ConsumerMetrics, ConsumerSettings, Pr
 from ringleader.clients.fetch.partition_state import PartitionState
 from ringleader.clients.fetch.positions import Committed
 from ringleader.clients.fetch.reader import Reader
+from ringleader.clients.group.matching import Choice
 from ringleader.clients.group.membership import GroupMember
 from ringleader.clients.group.subscription import group_member, partitions_of
 from ringleader.clients.model import (
@@ -119,13 +120,14 @@ class GroupConsumer(BaseConsumer):
     async def _begin(self, cluster: Cluster, reader: Reader, timeout_s: float) -> None:
         self._consumed.of(reader)
         self._cluster = cluster
-        await self._look(timeout_s)
+        assert self.member.subscription is not None
+        await self._look(self.member.subscription, timeout_s)
         await self.member.start()
 
-    async def _look(self, timeout_s: float) -> None:
+    async def _look(self, choice: Choice, timeout_s: float) -> None:
         """The partitions there are now: later ones are new."""
-        choice, cluster = self.member.subscription, self._cluster
-        if self.settings.auto_offset_reset != "latest" or choice is None or cluster is None:
+        cluster = self._cluster
+        if self.settings.auto_offset_reset != "latest" or cluster is None:
             return
         try:
             await self._baseline.look(cluster, None if choice.by_pattern else choice.names, timeout_s)
@@ -172,8 +174,10 @@ class GroupConsumer(BaseConsumer):
         assert self.member.subscription is not None
         if self._loop is not None:
             self._running()
-        self.member.subscription.change(topics, pattern)
-        await self._look(timeout_s)
+        chosen = Choice(topics, pattern)
+        await self._look(chosen, timeout_s)
+        # Nothing is waited for from here on: a call that is cancelled has changed all of it, or nothing.
+        self.member.subscription.change(None if chosen.by_pattern else chosen.names, pattern)
         await self.member.rejoin("another subscription")
 
     async def wait_assigned(self, timeout_s: float | None = None) -> list[TopicPartition]:

@@ -70,6 +70,7 @@ class Reader:
         self._open: PartitionState | None = None
         """The one with an inflated batch of which there is more."""
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin."""
@@ -77,7 +78,12 @@ class Reader:
         self._tasks = [asyncio.create_task(self._guard(work), name="consumer") for work in works]
 
     async def close(self) -> None:
-        """End, with all connections."""
+        """End, with all connections; also if the caller is cancelled. May be called more than once."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="consumer's end")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -29,9 +29,10 @@ from ringleader import (
     TopicPartition,
 )
 from ringleader.clients.fetch.model import Batch
+from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.clients.test_process_ends import run
-from tests.support.consuming import PATIENCE_S, QUICK, Sink, Source, consumer
+from tests.support.consuming import PATIENCE_S, QUICK, Sink, Source, consumer, until
 
 TOTAL = 200
 
@@ -385,6 +386,45 @@ def test_a_callback_that_exits_does_not_hang_a_blocking_consumer(
             for batch in one.getmany(timeout_s=PATIENCE_S):
                 sink.add(batch)
         sink.exactly(source)
+
+
+@pytest.mark.parametrize("exit_", EXITS)
+@pytest.mark.parametrize("kind", ["plain", "coroutine", "blocking"])
+async def test_of_partitions_that_are_lost_it_is_the_same(
+    coordinator: Coordinator, source: Source, exit_: type[BaseException], kind: str
+) -> None:
+    def end(_partitions: list[TopicPartition]) -> None:
+        raise exit_("of on_lost")
+
+    async def end_later(partitions: list[TopicPartition]) -> None:
+        await asyncio.sleep(0)
+        end(partitions)
+
+    def lose() -> None:
+        coordinator.faults.error("Heartbeat", ErrorCode.UNKNOWN_MEMBER_ID, times=1)
+
+    told = pytest.raises(CallbackFailedError, match="the callback on_lost raised")
+    if kind == "blocking":
+
+        def block() -> None:
+            with sync_consumer(coordinator, on_lost=end) as one:
+                one.wait_assigned(PATIENCE_S)
+                lose()
+                with told:
+                    while True:
+                        one.getmany(timeout_s=PATIENCE_S)
+                assert len(one.wait_assigned(PATIENCE_S)) == 4
+
+        await asyncio.to_thread(block)
+        return
+    async with consumer(coordinator, on_lost=end if kind == "plain" else end_later) as one:
+        await one.wait_assigned(PATIENCE_S)
+        lose()
+        async with asyncio.timeout(PATIENCE_S):
+            with told:
+                while True:
+                    await one.getmany()
+        await until(lambda: len(one.assignment()) == 4)
 
 
 FORK = """
