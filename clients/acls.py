@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ringleader.clients.checks import wire_text
 from ringleader.protocol.messages import (
     CreateAclsRequest,
     CreateAclsRequestAclCreation,
@@ -61,6 +62,8 @@ class Acl:
     host: str = "*"
 
     def __post_init__(self) -> None:
+        for what in ("principal", "resource_name", "host"):
+            wire_text(what, getattr(self, what))
         _number(OPERATIONS, self.operation)
         _number(RESOURCE_TYPES, self.resource_type)
         _number(PATTERN_TYPES, self.pattern_type)
@@ -107,6 +110,9 @@ def question(
     principal: str | None, resource_type: str | None, resource_name: str | None
 ) -> DescribeAclsRequest:
     """About those of a principal and a resource; None: of any. Raises ValueError."""
+    for what, text in (("principal", principal), ("resource_name", resource_name)):
+        if text is not None:
+            wire_text(what, text)
     kind = ANY if resource_type is None else _number(RESOURCE_TYPES, resource_type)
     return DescribeAclsRequest(kind, resource_name, ANY, principal, None, ANY, ANY)
 

@@ -12,7 +12,16 @@ from typing import Any, TypeVar, Unpack
 
 from ringleader.clients import acls, users
 from ringleader.clients.acls import Acl
-from ringleader.clients.checks import check_options
+from ringleader.clients.checks import (
+    MAX_INT16,
+    MAX_INT32,
+    MAX_INT64,
+    check_numbers,
+    check_options,
+    in_range,
+    seconds,
+    wire_text,
+)
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import retrying
 from ringleader.clients.connection.metadata import ClusterMetadata, TopicMetadata
@@ -34,7 +43,16 @@ from ringleader.clients.errors import (
     UnsupportedVersionError,
     is_retriable,
 )
-from ringleader.clients.model import EARLIEST, LATEST, Node, OffsetAndMetadata, Offsets, TopicPartition
+from ringleader.clients.model import (
+    EARLIEST,
+    LATEST,
+    Node,
+    OffsetAndMetadata,
+    Offsets,
+    TopicPartition,
+    checked,
+    checked_partitions,
+)
 from ringleader.clients.offsets.list_offsets import list_offsets, listed_offsets
 from ringleader.clients.offsets.requests import commit_errors, fetched_offsets, offset_commit, offset_fetch
 from ringleader.clients.options import CoordinatorOptions, check_bootstraps, cluster_of
@@ -95,6 +113,7 @@ class Admin:
         """With `coordinator_bootstrap` groups are asked for there, topics and records at `bootstrap`."""
         check_options("Admin()", coordinators, CoordinatorOptions)
         check_bootstraps("Admin()", bootstrap, coordinators)
+        check_numbers(1, timeout_ms=timeout_ms)
         self._timeout_s = timeout_ms / 1000
         self._until_s = math.inf
         options = {"tls": tls, "sasl": sasl, **coordinators}
@@ -112,6 +131,7 @@ class Admin:
 
     def within(self, timeout_s: float) -> Admin:
         """The same, on the same connections, but all calls to it together end within that time from now."""
+        seconds(timeout_s)
         bounded = copy.copy(self)
         bounded._until_s = min(self._until_s, asyncio.get_running_loop().time() + timeout_s)
         return bounded
@@ -131,12 +151,12 @@ class Admin:
         Raises BrokerError TOPIC_ALREADY_EXISTS and others.
         """
         topic = CreateTopicsRequestCreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=replication_factor,
+            name=_named(name),
+            num_partitions=in_range("partitions", partitions, -1, MAX_INT32),
+            replication_factor=in_range("replication_factor", replication_factor, -1, MAX_INT16),
             configs=[
                 CreateTopicsRequestCreatableTopicConfig(name=key, value=value)
-                for key, value in (configs or {}).items()
+                for key, value in _set(configs or {}).items()
             ],
         )
         deadline_s = self._deadline_s()
@@ -148,7 +168,8 @@ class Admin:
 
     async def create_partitions(self, name: str, total: int) -> None:
         """Grow a topic to that many partitions in all, and wait until they can be used."""
-        topic = CreatePartitionsRequestCreatePartitionsTopic(name=name, count=total, assignments=None)
+        count = in_range("total", total, 0, MAX_INT32)
+        topic = CreatePartitionsRequestCreatePartitionsTopic(_named(name), count, None)
         deadline_s = self._deadline_s()
         request = CreatePartitionsRequest(topics=[topic], timeout_ms=_left_ms(deadline_s))
         response = await self._to_controller(plain(request), deadline_s)
@@ -158,7 +179,7 @@ class Admin:
 
     async def delete_topics(self, names: Iterable[str]) -> None:
         """Delete topics and their records, and wait until they are gone."""
-        wanted = list(dict.fromkeys(names))
+        wanted = list(dict.fromkeys(map(_named, names)))
         deadline_s = self._deadline_s()
 
         def build(version: int) -> DeleteTopicsRequest:
@@ -187,7 +208,7 @@ class Admin:
 
     async def describe_topics(self, names: Iterable[str]) -> list[TopicMetadata]:
         """These topics, in this order. BrokerError UNKNOWN_TOPIC_OR_PARTITION for one that does not exist."""
-        wanted = list(names)
+        wanted = list(map(_named, names))
         topics = (await self._metadata(wanted)).topics
         codes = {
             name: topics[name].error_code if name in topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -198,7 +219,7 @@ class Admin:
 
     async def topic_configs(self, name: str) -> dict[str, TopicConfig]:
         """All settings of a topic by name (DescribeConfigs, API 32)."""
-        resource = DescribeConfigsRequestDescribeConfigsResource(_TOPIC_RESOURCE, name, None)
+        resource = DescribeConfigsRequestDescribeConfigsResource(_TOPIC_RESOURCE, _named(name), None)
         request = plain(DescribeConfigsRequest(resources=[resource]))
         deadline_s = self._deadline_s()
 
@@ -223,10 +244,13 @@ class Admin:
         """Set these settings of a topic, and take others back to their defaults; what is not named stays
         (IncrementalAlterConfigs, API 44, KIP-339). All or nothing. BrokerError INVALID_CONFIG and others."""
         changes = [
-            IncrementalAlterConfigsRequestAlterableConfig(key, _SET, to) for key, to in configs.items()
+            IncrementalAlterConfigsRequestAlterableConfig(key, _SET, to) for key, to in _set(configs).items()
         ]
-        changes += [IncrementalAlterConfigsRequestAlterableConfig(key, _DELETE, None) for key in delete]
-        resource = IncrementalAlterConfigsRequestAlterConfigsResource(_TOPIC_RESOURCE, name, changes)
+        changes += [
+            IncrementalAlterConfigsRequestAlterableConfig(wire_text("a setting", key), _DELETE, None)
+            for key in delete
+        ]
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(_TOPIC_RESOURCE, _named(name), changes)
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
         response = await self._to_controller(plain(request), self._deadline_s())
         for result in response.responses:
@@ -247,6 +271,9 @@ class Admin:
         """
         if not times:
             return {}
+        checked_partitions(times)
+        for time in times.values():
+            in_range("a time in ms", time, -MAX_INT64 - 1, MAX_INT64)
         deadline_s = self._deadline_s()
         return await self._retry(lambda: self._offsets_at(times, deadline_s), deadline_s)
 
@@ -283,7 +310,8 @@ class Admin:
     async def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
         """All groups of all brokers by id, or those in the given states (needs ListGroups v4, KIP-518), of
         the given types ("classic", "consumer", "share", "streams"; needs v5, KIP-848)."""
-        request = plain(ListGroupsRequest(states_filter=list(states), types_filter=list(types)))
+        filters = [[wire_text("a filter", one) for one in of] for of in (states, types)]
+        request = plain(ListGroupsRequest(states_filter=filters[0], types_filter=filters[1]))
         deadline_s = self._deadline_s()
 
         async def ask() -> list[GroupListing]:
@@ -348,7 +376,7 @@ class Admin:
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Committed offsets: of all partitions that have one, or of those asked for that have one."""
-        wanted = None if partitions is None else list(partitions)
+        wanted = None if partitions is None else checked_partitions(partitions)
 
         def read(response: Any, _node: Node) -> dict[TopicPartition, OffsetAndMetadata]:
             fetched = fetched_offsets(response)
@@ -374,7 +402,8 @@ class Admin:
                 ]
             )
 
-        await self._at_coordinator(group_id, offset_commit(group_id, -1, "", None, offsets), read)
+        request = offset_commit(group_id, -1, "", None, checked(offsets))
+        await self._at_coordinator(group_id, request, read)
 
     async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget committed offsets of a group (OffsetDelete, API 47, KIP-496). BrokerError
@@ -393,7 +422,7 @@ class Admin:
 
         topics = [
             OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(number) for number in numbers])
-            for name, numbers in by_topic(partitions).items()
+            for name, numbers in by_topic(checked_partitions(partitions)).items()
         ]
         request = plain(OffsetDeleteRequest(group_id=group_id, topics=topics))
         await self._at_coordinator(group_id, request, read)
@@ -518,6 +547,7 @@ class Admin:
         read: Callable[[Any, Node], T],
         deadline_s: float | None = None,
     ) -> T:
+        wire_text("group_id", group_id)
         ends_s = self._deadline_s() if deadline_s is None else deadline_s
 
         async def ask() -> T:
@@ -533,6 +563,16 @@ class Admin:
         """Each group asked for at its own, all in one time."""
         deadline_s = self._deadline_s()
         return await _all_of(self._at_coordinator(one, request(one), read, deadline_s) for one in group_ids)
+
+
+def _named(topic: str) -> str:
+    return wire_text("the name of a topic", topic)
+
+
+def _set(configs: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in configs.items():
+        wire_text(f"the value of {wire_text('a setting', name)}", value)
+    return configs
 
 
 async def _all_of(calls: Iterable[Awaitable[T]]) -> list[T]:

@@ -48,25 +48,45 @@ def check_options(call: str, options: Mapping[str, object], known: type) -> None
 
 
 def check_fields(settings: Any) -> None:
-    """Raises ValueError for a field of a dataclass whose value is not of its type."""
+    """Raises ValueError for a field of a dataclass whose value is not of its type, or a text that cannot be
+    sent."""
     kind: Any = type(settings)
     for name, hint in _hints(kind).items():
-        check(name, getattr(settings, name), hint)
+        value = getattr(settings, name)
+        check(name, value, hint)
+        if isinstance(value, str):
+            wire_text(name, value)
 
 
-def check_numbers(least: int, **numbers: object) -> None:
-    """Raises ValueError for what is no whole number, or less than that. None is none to check."""
+def wire_text(what: str, text: object) -> str:
+    """Raises ValueError for what is no text, or none that every version of every request has room for."""
+    check(what, text, str)
+    assert isinstance(text, str)
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        why = f"character {error.start} is half of a surrogate pair"
+        raise ValueError(f"{what} cannot be sent as UTF-8: {why}") from None
+    if size > MAX_INT16:
+        raise ValueError(f"{what} has to be at most {MAX_INT16} bytes of UTF-8, not {size}")
+    return text
+
+
+def check_numbers(least: int, most: int = MAX_INT32, **numbers: object) -> None:
+    """Raises ValueError for what is no whole number, less than that, or more. None is none to check."""
     for name, value in numbers.items():
         if value is not None:
             check(name, value, int)
         if isinstance(value, int) and value < least:
             bound = "above 0" if least == 1 else f"at least {least}"
             raise ValueError(f"{name} has to be {bound}, not {value}")
+        if isinstance(value, int) and value > most:
+            raise ValueError(f"{name} has to be at most {most}, not {value}")
 
 
-def check_least(settings: object, *names: str, least: int = 0) -> None:
-    """Raises ValueError for a field that is less than that; None is no number."""
-    check_numbers(least, **{name: getattr(settings, name) for name in names})
+def check_bounds(settings: object, *names: str, least: int = 0, most: int = MAX_INT32) -> None:
+    """Raises ValueError for a field that is less than that, or more; None is no number."""
+    check_numbers(least, most, **{name: getattr(settings, name) for name in names})
 
 
 def whole(what: str, number: object) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal, NamedTuple
 
-from ringleader.clients.checks import MAX_INT32, check, in_range, offset_in_log
+from ringleader.clients.checks import MAX_INT32, in_range, offset_in_log, wire_text
 
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
@@ -44,6 +44,7 @@ class MemberProtocol:
         """Raises ValueError."""
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"a protocol's name is a text, not {self.name!r}")
+        wire_text("a protocol's name", self.name)
         if not callable(self.metadata) and not isinstance(self.metadata, bytes):
             raise ValueError(f"a protocol's metadata is bytes or a callable, not {self.metadata!r}")
 
@@ -137,11 +138,11 @@ def checked(offsets: Offsets) -> dict[TopicPartition, int | OffsetAndMetadata]:
             right = False
         if not right:
             raise ValueError(f"offsets are {{(topic, partition): offset}}, not {{{place!r}: {value!r}}}")
-        said, name = with_metadata(value), f"{topic}-{partition}"
+        said, name = with_metadata(value), f"{wire_text('the name of a topic', topic)}-{partition}"
         in_range("a partition", partition, 0, MAX_INT32)
         offset_in_log(f"the offset of {name}", said.offset)
         in_range(f"the leader epoch of {name}", said.leader_epoch, -1, MAX_INT32)
-        check(f"the metadata of {name}", said.metadata, str)
+        wire_text(f"the metadata of {name}", said.metadata)
     return dict(offsets)
 
 
@@ -152,5 +153,6 @@ def checked_partitions(partitions: Iterable[TopicPartition]) -> list[TopicPartit
         pair = isinstance(one, tuple) and len(one) == 2
         if not pair or not isinstance(one[0], str) or isinstance(one[1], bool) or not isinstance(one[1], int):
             raise ValueError(f"partitions are [(topic, partition), ...], not {one!r}")
+        wire_text("the name of a topic", one[0])
         in_range("a partition", one[1], 0, MAX_INT32)
     return found

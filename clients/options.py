@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from ringleader.clients.checks import check, check_options
+from ringleader.clients.checks import check, check_options, wire_text
 from ringleader.clients.connection.cluster import Cluster, parse_bootstrap
 from ringleader.clients.connection.security.sasl import Sasl
 from ringleader.clients.errors import MembershipError
@@ -135,6 +135,7 @@ def check_call(
     """What all calls that make a member take. `call` is what the user wrote, `known` the TypedDict of its
     options. Raises TypeError for an option that there is not, ValueError for values that cannot work."""
     check("group_id", group_id, str, call)
+    wire_text("group_id", group_id)
     check_client(call, bootstrap, options, known)
 
 
@@ -143,6 +144,7 @@ def check_client(
 ) -> None:
     """What all calls that make a client take; see `check_call`."""
     check_options(call, options, known)
+    wire_text("client_id", options.get("client_id", ""))
     check_bootstraps(call, bootstrap, options)
 
 

@@ -8,6 +8,7 @@ import string
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ringleader.clients.checks import wire_text
 from ringleader.clients.connection.security.sasl import SCRAM_HASHES
 from ringleader.protocol.messages import (
     AlterUserScramCredentialsRequest,
@@ -38,6 +39,7 @@ def upsertion(name: str, password: str, hash_name: str, iterations: int) -> Alte
         raise ValueError(
             f"iterations have to be {MIN_ITERATIONS:,} to {MAX_ITERATIONS:,}, not {iterations:,}"
         )
+    wire_text("the name of a user", name)
     salt = "".join(secrets.choice(_ALPHABET) for _ in range(SALT_CHARACTERS)).encode()
     salted = hashlib.pbkdf2_hmac(SCRAM_HASHES[hash_name], password.encode(), salt, iterations)
     made = AlterUserScramCredentialsRequestScramCredentialUpsertion(name, number, iterations, salt, salted)
@@ -46,6 +48,7 @@ def upsertion(name: str, password: str, hash_name: str, iterations: int) -> Alte
 
 def deletion(name: str, hash_name: str) -> AlterUserScramCredentialsRequest:
     """Remove a credential. Raises ValueError for a hash that there is not."""
+    wire_text("the name of a user", name)
     gone = AlterUserScramCredentialsRequestScramCredentialDeletion(name, _number(hash_name))
     return AlterUserScramCredentialsRequest(deletions=[gone])
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ringleader.clients.checks import check, check_numbers
+from ringleader.clients.checks import check, check_numbers, wire_text
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.connection import Connection, open_connection
 from ringleader.clients.connection.failures import Failures
@@ -105,6 +105,7 @@ class Cluster:
         with this one. `name`: what errors call the bootstrap addresses."""
         check("bootstrap", bootstrap, str | Sequence[str])
         check("client_id", client_id, str | None)
+        wire_text("client_id", client_id or "")
         check("tls", tls, ssl.SSLContext | None)
         check("sasl", sasl, Sasl | None)
         check_numbers(1, request_timeout_ms=request_timeout_ms, connect_timeout_ms=connect_timeout_ms)

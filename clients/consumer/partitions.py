@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack
 
-from ringleader.clients.checks import seconds
+from ringleader.clients.checks import MAX_INT32, in_range, seconds, wire_text
 from ringleader.clients.connection.backoff import Backoff
 from ringleader.clients.connection.cluster import Cluster, retrying
 from ringleader.clients.consumer.arguments import consumer_settings
@@ -125,6 +125,8 @@ def _checked(partitions: Iterable[TopicPartition | str]) -> list[TopicPartition 
             and one[1] >= 0
         ):
             raise ValueError(f"a partition is ('topic', number), or 'topic' for all of them, not {one!r}")
+        wire_text("the name of a topic", one if isinstance(one, str) else one[0])
+        in_range("a partition", 0 if isinstance(one, str) else one[1], 0, MAX_INT32)
     return listed
 
 

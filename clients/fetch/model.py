@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal, NamedTuple, cast
 
-from ringleader.clients.checks import check_fields, check_least, fits
+from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields, fits
 from ringleader.clients.fetch.buffer import Part
 from ringleader.clients.fetch.errors import (
     CorruptRecordError,
@@ -388,10 +388,10 @@ class ConsumerSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_least(self, "auto_commit_interval_ms", "max_poll_records", "max_poll_interval_ms", least=1)
-        check_least(self, "fetch_max_bytes", "max_partition_fetch_bytes", "buffer_max_bytes", least=1)
-        check_least(self, "metadata_max_age_ms", "request_timeout_ms", least=1)
-        check_least(self, "fetch_min_bytes", "fetch_max_wait_ms")
+        check_bounds(self, "auto_commit_interval_ms", "max_poll_records", "max_poll_interval_ms", least=1)
+        check_bounds(self, "fetch_max_bytes", "max_partition_fetch_bytes", "request_timeout_ms", least=1)
+        check_bounds(self, "buffer_max_bytes", "metadata_max_age_ms", least=1, most=MAX_INT64)
+        check_bounds(self, "fetch_min_bytes", "fetch_max_wait_ms")
 
     @property
     def committed_only(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from ringleader.clients.checks import check
+from ringleader.clients.checks import wire_text
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.connection.requests import Request
 from ringleader.clients.errors import (
@@ -140,7 +140,7 @@ class Driver:
 
     def leave(self, reason: str, timeout_ms: int, silently: bool) -> None:
         """Begin to leave; `ended` tells the end. Does nothing when the member is not running."""
-        check("reason", reason, str)
+        wire_text("reason", reason)
         self._call(lambda: self.machine.leave(reason, self.now_ms(), timeout_ms, silently))
 
     def abandon(self, reason: str) -> None:
@@ -158,7 +158,7 @@ class Driver:
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
-        check("reason", reason, str)
+        wire_text("reason", reason)
         self._call(lambda: self.machine.rejoin(reason, self.now_ms()))
 
     def polled(self) -> None:

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 
+from ringleader.clients.checks import wire_text
 from ringleader.clients.connection.overview import Overview, in_trouble
 
 SHOWN = 3
@@ -42,6 +43,8 @@ class Choice:
         listed = [topics] if isinstance(topics, str) else list(topics or ())
         if wrong := [name for name in listed if not isinstance(name, str) or not name]:
             raise ValueError(f"topics are names, not {wrong[0]!r}")
+        for name in listed:
+            wire_text("the name of a topic", name)
         names = tuple(sorted(set(listed)))
         if compiled is None and not names:
             raise ValueError("no topics to subscribe to")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ringleader.clients.assignors import ASSIGNORS, lag_aware, weight_user_data
 from ringleader.clients.assignors.lag import DEFAULT_IMBALANCE
-from ringleader.clients.checks import check_fields, check_least
+from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields
 from ringleader.clients.group.lags import OffsetReset
 
 GROUP_INSTANCE_ID_MAX_CHARACTERS = 249
@@ -23,9 +23,6 @@ GroupProtocol = Literal["classic", "consumer"]
 LAG_AWARE = lag_aware({}).name
 COOPERATIVE = {name: one.cooperative for name, one in ASSIGNORS.items()} | {LAG_AWARE: True}
 """The assignors that a member can offer: whether each moves a partition only after its owner gave it up."""
-
-WIRE_MAX_MS = 2**31 - 1
-"""The longest time that a request can say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +72,12 @@ class MemberSettings:
         instance = self.group_instance_id
         if instance is not None and not 0 < len(instance) <= GROUP_INSTANCE_ID_MAX_CHARACTERS:
             raise ValueError(f"group_instance_id needs 1 to {GROUP_INSTANCE_ID_MAX_CHARACTERS} characters")
-        check_least(self, "session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms", least=1)
-        check_least(self, "request_timeout_ms", "leave_timeout_ms", "max_poll_interval_ms", least=1)
-        check_least(self, "quiesce_timeout_ms", "auto_commit_interval_ms", least=1)
-        check_least(self, "retry_backoff_ms", "retry_backoff_max_ms", "auto_commit_timeout_ms")
+        check_bounds(self, "session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms", least=1)
+        check_bounds(self, "request_timeout_ms", "leave_timeout_ms", "max_poll_interval_ms", least=1)
+        check_bounds(self, "quiesce_timeout_ms", "auto_commit_interval_ms", least=1)
+        check_bounds(self, "retry_backoff_ms", "retry_backoff_max_ms", "auto_commit_timeout_ms")
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise ValueError("heartbeat_interval_ms has to be above 0 and below session_timeout_ms")
-        if max(self.session_timeout_ms, self.rebalance_timeout_ms) > WIRE_MAX_MS:
-            raise ValueError(f"session_timeout_ms and rebalance_timeout_ms are at most {WIRE_MAX_MS}")
 
     @property
     def cooperative(self) -> bool:
@@ -143,7 +138,8 @@ class SubscriptionSettings:
         unknown = sorted(set(self.assignors) - set(COOPERATIVE))
         if unknown:
             raise ValueError(f"unknown assignors {unknown}; there are {sorted(COOPERATIVE)}")
-        check_least(self, "metadata_max_age_ms", "lag_check_ms", least=1)
+        check_bounds(self, "lag_check_ms", least=1)
+        check_bounds(self, "metadata_max_age_ms", least=1, most=MAX_INT64)
         weight_user_data(self.weight)
         lag_aware({}, self.imbalance)
 

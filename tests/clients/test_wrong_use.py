@@ -74,7 +74,7 @@ def test_who_waits_in_the_wrong_place_is_told_without_a_loop(coordinator: Coordi
             {"session_timeout_ms": "10000"},
             "session_timeout_ms has to be a whole number, not '10000'",
         ),
-        ({"session_timeout_ms": 2**31}, "session_timeout_ms and rebalance_timeout_ms are at most 2147483647"),
+        ({"session_timeout_ms": 2**31}, "session_timeout_ms has to be at most 2147483647, not 2147483648"),
         ({"request_timeout_ms": 0}, "request_timeout_ms has to be above 0, not 0"),
         ({"retry_backoff_ms": -5}, "retry_backoff_ms has to be at least 0, not -5"),
         (
