@@ -221,6 +221,28 @@ class BatchRows:
         """Give back what `open` took; it is opened again when rows are wanted."""
         self._opened = None
 
+    def size_bytes(self, count: int) -> int:
+        """What so many rows take, about."""
+        payload = self.open().payload
+        return (payload[2] - payload[1]) * count // max(1, self.header.record_count)
+
+    def cut(self, first: int, count: int) -> tuple[BatchRows, int]:
+        """So many rows without the bytes around them, and the number that the first of them has there. Raises
+        CorruptBatchError."""
+        opened, header = self.open(), self.header
+        rows = BatchRows(BatchView(b"", 0, header))
+        if opened.columns is not None:
+            columns = Columns()
+            opened.columns.copy(first, first + count, columns)
+            rows._opened = _Opened((b"", 0, 0), columns, {})
+            return rows, 0
+        start, end = _start(opened, first), opened.starts.get(first + count)
+        if end is None:
+            end = read_values(opened.payload[0], start, first, count)[1]
+            self._note_end(opened, first + count, end)
+        rows._opened = _Opened((opened.payload[0][start:end], 0, end - start), None, {first: 0})
+        return rows, first
+
     def row_of(self, offset: int) -> int:
         """The first row with that offset or a higher one."""
         if (columns := self.open().columns) is not None:

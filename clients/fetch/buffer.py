@@ -12,6 +12,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from ringleader.protocol.columns import AbortedTransactions, BatchRows
+from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.records import HEADER_BYTES, MAGIC, OVERHEAD_BYTES, BatchView, parse_header
 
 _INT32, _INT64 = Struct(">i"), Struct(">q")
@@ -19,6 +20,8 @@ _LENGTH_AT, _MAGIC_AT, _LAST_DELTA_AT = 8, 16, 23
 
 INLINE_RECORDS = 4_096
 """A batch with holes and more records takes some milliseconds to decode, and is decoded in a thread."""
+HELD_MAX = 32
+"""A batch that the application keeps holds no more than so many times its own bytes."""
 INLINE_BYTES = 256 * 1024
 """One of more compressed bytes is inflated in a thread."""
 
@@ -101,6 +104,20 @@ class Part(NamedTuple):
     rows: BatchRows
     first: int
     length: int
+
+
+def apart(parts: Sequence[Part]) -> Sequence[Part]:
+    """The same rows, without the answers that they came in where those are much larger."""
+    if not all(part.rows.is_open for part in parts):
+        return parts
+    own = sum(part.rows.size_bytes(part.length) for part in parts)
+    held = {id(part.rows.view.data): len(part.rows.view.data) for part in parts}
+    if sum(held.values()) + sum(part.rows.inflated_bytes for part in parts) <= HELD_MAX * own:
+        return parts
+    try:
+        return [Part(*part.rows.cut(part.first, part.length), part.length) for part in parts]
+    except MalformedError:
+        return parts  # the look tells
 
 
 class Buffer:

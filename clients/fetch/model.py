@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any, Literal, NamedTuple, cast
 
 from ringleader.clients.checks import MAX_INT64, check_bounds, check_fields, fits
-from ringleader.clients.fetch.buffer import Part
+from ringleader.clients.fetch.buffer import Part, apart
 from ringleader.clients.fetch.errors import (
     CorruptRecordError,
     PartitionError,
@@ -57,6 +57,7 @@ class Batch:
     """
 
     __slots__ = (
+        "__weakref__",
         "_columns",
         "_count",
         "_handed",
@@ -185,6 +186,11 @@ class Batch:
         self._keys = None if key is None else keys[: len(values)]
         self._values = None if value is None else values
         return refused or (None if self._handed is None else self._handed.error)
+
+    def let_go(self) -> None:
+        """The application has gone on, and keeps this batch: hold no more than is in it."""
+        if self._parts:
+            self._parts = apart(self._parts)
 
     # ---- decoding: more than one thread may look, each then does the same ----
 

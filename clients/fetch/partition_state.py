@@ -7,6 +7,8 @@ answer for an older position cannot be taken for one for the present position.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Protocol
 
 from ringleader.clients.fetch.buffer import Buffer, Chunk, Part
 from ringleader.clients.fetch.errors import CorruptRecordError, PartitionError
@@ -21,11 +23,18 @@ none or it is gone."""
 _position_ids = itertools.count(1)
 
 
+class Kept(Protocol):
+    """A batch that may be kept by the application."""
+
+    def let_go(self) -> None:
+        """Hold no more than is in it."""
+
+
 class Handed:
     """Records that are handed out together: where they begin, and what a look at them has met. The looks may
     be in another thread than the partition's."""
 
-    __slots__ = ("epoch", "error", "looked", "offset", "position_id", "state", "unreadable_at")
+    __slots__ = ("batch", "epoch", "error", "looked", "offset", "position_id", "state", "unreadable_at")
 
     def __init__(self, state: PartitionState, offset: int, epoch: int) -> None:
         self.state = state
@@ -38,6 +47,8 @@ class Handed:
         """Leader epoch of the last record before it."""
         self.error: PartitionError | None = None
         self.looked = False
+        self.batch: Callable[[], Kept | None] = lambda: None
+        """The batch of them, as long as anybody keeps it."""
 
     @property
     def stands(self) -> bool:

@@ -9,11 +9,12 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
+from weakref import ref
 
 from ringleader.clients.connection.cluster import Cluster
 from ringleader.clients.errors import AuthenticationError, BrokerError, RetriableError
 from ringleader.clients.fetch.baseline import Baseline
-from ringleader.clients.fetch.buffer import Part, heavy
+from ringleader.clients.fetch.buffer import Buffer, Part, heavy
 from ringleader.clients.fetch.errors import NotAssignedError, PartitionError
 from ringleader.clients.fetch.fetcher import Fetcher
 from ringleader.clients.fetch.leaders import MOVED, Leaders
@@ -44,6 +45,8 @@ class Reader:
         """What the application was given records of and has not come back from."""
         self._handed: list[Handed] = []
         """All that was handed out since the application has come back."""
+        self._put_down_before: list[Handed] = []
+        """All that was before that: of what is kept of it still, only the records are needed."""
         self._put_down = asyncio.Event()
         self._left_alone = False
         self.something = asyncio.Event()
@@ -130,6 +133,7 @@ class Reader:
             self._ready.pop(tp, None)
             if (state := self.states.pop(tp, None)) is not None:
                 dropped[tp] = state
+                state.buffer = Buffer()  # batches that the application keeps know their partition
                 self._positions.left(state)
         self._leaders.watch({topic for topic, _ in self.states})
         self.fetcher.wake()
@@ -205,7 +209,10 @@ class Reader:
 
     def _empty_hands(self) -> None:
         self.in_hand.clear()
-        self._handed = []
+        for one in self._put_down_before:
+            if (kept := one.batch()) is not None:
+                kept.let_go()
+        self._put_down_before, self._handed = self._handed, []
         self._tell_put_down()
 
     def _tell_put_down(self) -> None:
@@ -404,7 +411,7 @@ class Reader:
         self.in_hand[state.topic_partition] = state
         self.batches += 1
         self.records += limit - left
-        return Batch(
+        batch = Batch(
             *state.topic_partition,
             parts,
             state.position or 0,
@@ -412,6 +419,8 @@ class Reader:
             state.lag or 0,
             handed,
         )
+        handed.batch = ref(batch)
+        return batch
 
     async def _open_aside(self, state: PartitionState, rows: BatchRows) -> None:
         """Inflate in a thread: the loop goes on. Of no use if the partition has moved on meanwhile."""

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -86,6 +87,9 @@ def test_whatever_is_looked_at_first_it_is_the_same(
         names = [name for name in LOOKS if random.random() < 0.3]
         for name in names:
             assert len(LOOKS[name](batch)) == len(batch)
+        if random.random() < 0.5:
+            with patch("ringleader.clients.fetch.buffer.HELD_MAX", 0):
+                batch.let_go()
         assert batch.values == [record.value for record in batch.records]
         assert batch.offsets == [record.offset for record in batch]
         assert (batch.keys, batch.headers) == (
