@@ -25,6 +25,7 @@ from ringleader import (
     Admin,
     CallbackFailedError,
     OffsetAndMetadata,
+    RecordDeserializationError,
     SyncGroupConsumer,
     TopicPartition,
 )
@@ -100,19 +101,39 @@ def _inside(frame: FrameType | None) -> bool:
     return False
 
 
+REFUSED = 9
+"""Of each partition the deserializer refuses every record whose number ends so, if it is asked to."""
+
+
+def all_but_some(data: bytes) -> bytes:
+    if data.endswith(b"%d" % REFUSED):
+        raise ValueError("refused")
+    return data
+
+
+@pytest.mark.parametrize("refuses", [False], ids=["plain"])
 @pytest.mark.parametrize("seed", range(4), indirect=True)
 def test_wherever_a_blocking_application_is_interrupted_no_record_is_lost(
-    coordinator: Coordinator, source: Source, seed: int
+    coordinator: Coordinator, source: Source, seed: int, refuses: bool
 ) -> None:
+    """In the middle of a deserializer, too; records that it refuses are skipped, one by one."""
     chance, ledger, interrupted = random.Random(seed), Ledger(), 0
-    with sync_consumer(coordinator, auto_commit_interval_ms=5) as one:
+    refused: set[tuple[TopicPartition, int | None]] = set()
+    read = all_but_some if refuses else None
+    with sync_consumer(coordinator, auto_commit_interval_ms=5, value_deserializer=read) as one:
         one.wait_assigned(PATIENCE_S)
-        while ledger.sink.total < TOTAL:
+        while ledger.sink.total + len(refused) < TOTAL:
             ledger.asks()
             limit = chance.choice((1, 3, 10, None))
             try:
                 with interrupts(chance, chance.choice((0.01, 0.03, 0.1))):
                     batches = one.getmany(limit, timeout_s=PATIENCE_S)
+            except RecordDeserializationError as error:
+                place = error.topic, error.partition
+                refused.add((place, error.offset))
+                one.skip(error)
+                ledger.passed[place] = error.next_offset
+                continue
             except InterruptedByTestError:
                 interrupted += 1
                 if chance.random() < 0.3:
@@ -124,7 +145,16 @@ def test_wherever_a_blocking_application_is_interrupted_no_record_is_lost(
             if chance.random() < 0.2:
                 one.commit()
                 ledger.check(one.committed(), also_in_hand=True)
-        ledger.sink.exactly(source)
+        if not refuses:
+            ledger.sink.exactly(source)
+        assert refused == {
+            (place, number)
+            for place, count in source.counts.items()
+            for number in range(REFUSED, count if refuses else 0, 10)
+        }
+        for place, offsets in ledger.sink.offsets.items():
+            expected = set(range(source.counts[place])) - {at for of, at in refused if of == place}
+            assert offsets == sorted(expected)
         assert interrupted
         assert one.getmany(timeout_s=0) == []
         one.commit()
@@ -353,6 +383,88 @@ async def test_a_callback_that_raises_ends_the_next_call(
             with pytest.raises(CallbackFailedError, match="the callback on_revoked raised"):
                 await one.getmany()
     assert raised == ["on_assigned", "on_revoked"]
+
+
+async def test_nothing_of_its_partitions_is_read_or_committed_before_the_application_has_heard(
+    coordinator: Coordinator, source: Source
+) -> None:
+    """A commit without offsets says what auto-commit would."""
+
+    def fail(_partitions: list[TopicPartition]) -> None:
+        raise ValueError("not ready")
+
+    async with consumer(coordinator, on_assigned=fail, auto_commit=False) as one:
+        await until(lambda: "t" in {topic for topic, _ in one.assignment()})
+        for place in one.assignment():
+            assert await one.position(place, timeout_s=PATIENCE_S) == 0
+        await until(lambda: bool(one._failures))
+        await one.commit()
+        assert await one.committed() == {}
+        assert coordinator.faults.seen("Fetch") == []
+        with pytest.raises(CallbackFailedError):
+            await one.getmany(timeout_s=PATIENCE_S)
+        sink = Sink()
+        async with asyncio.timeout(PATIENCE_S):
+            while sink.total < TOTAL:
+                for batch in await one.getmany():
+                    sink.add(batch)
+        sink.exactly(source)
+
+
+@pytest.mark.parametrize("way", ["revoked", "lost"])
+async def test_what_came_back_waits_for_its_own_failure(
+    coordinator: Coordinator, source: Source, way: str
+) -> None:
+    """Two failures of on_assigned about the same partition, which went away in between."""
+    calls: list[list[TopicPartition]] = []
+
+    def fail(partitions: list[TopicPartition]) -> None:
+        if partitions:
+            calls.append(partitions)
+            raise ValueError("not ready")
+
+    async with consumer(coordinator, on_assigned=fail, auto_commit=False) as one:
+        await until(lambda: len(calls) == 1)
+        if way == "revoked":
+            await one.subscribe(["u"])
+            await until(lambda: not one.assignment())
+            await one.subscribe(["t"])
+        else:
+            coordinator.faults.error("Heartbeat", ErrorCode.UNKNOWN_MEMBER_ID, times=1)
+        await until(lambda: len(calls) == 2)
+        for _ in range(2):
+            for place in one.assignment():
+                assert await one.position(place, timeout_s=PATIENCE_S) == 0
+            await one.commit()
+            assert await one.committed() == {}
+            assert coordinator.faults.seen("Fetch") == []
+            with pytest.raises(CallbackFailedError):
+                await one.getmany(timeout_s=PATIENCE_S)
+        sink = Sink()
+        async with asyncio.timeout(PATIENCE_S):
+            while sink.total < TOTAL:
+                for batch in await one.getmany():
+                    sink.add(batch)
+        sink.exactly(source)
+
+
+async def test_nothing_is_committed_while_on_assigned_runs(coordinator: Coordinator, source: Source) -> None:
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(_partitions: list[TopicPartition]) -> None:
+        running.set()
+        await go_on.wait()
+
+    async with consumer(coordinator, on_assigned=wait, auto_commit=False) as one:
+        await running.wait()
+        for place in one.assignment():
+            assert await one.position(place, timeout_s=PATIENCE_S) == 0
+        await one.commit()
+        assert await one.committed() == {}
+        go_on.set()
+        await one.wait_assigned(PATIENCE_S)
+        await one.commit()
+        assert {at.offset for at in (await one.committed()).values()} == {0}
 
 
 @pytest.mark.parametrize("exit_", EXITS)

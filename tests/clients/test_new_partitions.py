@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,11 @@ import pytest
 from ringleader import Admin, GroupConsumer, PartitionConsumer
 from ringleader.clients.connection.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
 from ringleader.clients.fetch.baseline import Baseline
+from ringleader.clients.fetch.leaders import Leaders
+from ringleader.clients.fetch.partition_state import BY_POLICY, PartitionState
+from ringleader.clients.fetch.positions import PositionLookup
+from ringleader.clients.model import EARLIEST
+from ringleader.clients.model import LATEST as END
 from ringleader.protocol.errors import ErrorCode
 from ringleader.testing.coordinator import Coordinator
 from tests.support.consuming import PATIENCE_S, Source, consumer, read_count, until
@@ -136,6 +142,72 @@ async def test_partitions_without_a_group(coordinator: Coordinator, source: Sour
         await grown(admin, source, one)
         await one.assign(["t"])
         assert [await one.position(("t", number)) for number in (0, 4, 5)] == [10, 0, 0]
+
+
+async def test_a_topic_made_anew_while_its_end_is_looked_up(coordinator: Coordinator, source: Source) -> None:
+    """The end of the new one is no position in the old one, nor the place to begin in the new one."""
+    source.put(("t", 0), 10)
+    looked_up = coordinator.faults.delay("ListOffsets", 1.0, times=1)
+    async with (
+        Admin(coordinator.bootstrap) as admin,
+        PartitionConsumer(coordinator.bootstrap, [("t", 0)], **LATEST) as one,
+    ):
+        await until(lambda: looked_up.hits == 1)
+        await admin.delete_topics(["t"])
+        await admin.create_topic("t", 4)
+        source.counts.clear()
+        source.put(("t", 0), COUNT)
+        offsets: list[int] = []
+        async with asyncio.timeout(PATIENCE_S):
+            while len(offsets) < COUNT:
+                offsets += [at for batch in await one.getmany() for at in batch.offsets]
+        assert offsets == list(range(COUNT))
+
+
+class Meanwhile(Leaders):
+    """Knows a topic; while its end is asked for, another one of its name takes its place, or it is gone."""
+
+    def __init__(self, now: bytes | None) -> None:
+        self.id: bytes | None = b"before"
+        self._now = now
+        self.asked: list[int] = []
+
+    def topic_id(self, tp: tuple[str, int]) -> bytes | None:
+        return self.id
+
+    async def list_offsets(self, times: Any, committed_only: bool) -> Any:
+        self.asked += times.values()
+        if len(self.asked) == 1:
+            self.id = self._now
+        return {tp: (0 if time == EARLIEST else COUNT, -1, -1) for tp, time in times.items()}, {}
+
+
+@pytest.mark.parametrize("now", [b"after", None], ids=["made anew", "gone"])
+async def test_an_end_is_not_taken_for_that_of_another_topic(now: bytes | None) -> None:
+    """The answer is of whichever topic had the name: a position in it belongs to the one that was asked
+    about, at most."""
+    state, leaders, baseline = PartitionState(("t", 0)), Meanwhile(now), Baseline()
+    baseline.note(seen(TopicMetadata("t", b"before", False, (PartitionMetadata(0, 0, 0, (), ()),), 0)), None)
+    state.reset_position(BY_POLICY)
+    states = {("t", 0): state}
+    lookup = PositionLookup(
+        states, leaders, _no_offsets, "latest", False, baseline, lambda _state: positioned.set()
+    )
+    positioned = asyncio.Event()
+    works = [asyncio.create_task(work) for work in lookup.runs()]
+    async with asyncio.timeout(PATIENCE_S):
+        await positioned.wait()
+    for work in works:
+        work.cancel()
+    await asyncio.gather(*works, return_exceptions=True)
+    if now is None:
+        assert (leaders.asked, state.position, state.topic_id) == ([END], COUNT, b"before")
+    else:
+        assert (leaders.asked, state.position, state.topic_id) == ([END, EARLIEST], 0, b"after")
+
+
+async def _no_offsets(_partitions: Any) -> dict[Any, Any]:
+    return {}
 
 
 async def test_another_member_that_knew_takes_it_over_from_its_beginning(

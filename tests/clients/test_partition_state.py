@@ -148,6 +148,23 @@ def test_compression_that_is_broken() -> None:
     assert (state.error.offset, state.error.next_offset) == (3, 50)
 
 
+@pytest.mark.parametrize(
+    ("begun", "gone", "committed", "due"),
+    [
+        (True, False, None, True),
+        (False, False, None, False),
+        (True, True, None, False),
+        (True, False, 5, False),
+    ],
+)
+def test_nothing_is_committed_before_its_reading_began_or_when_its_topic_is_gone(
+    begun: bool, gone: bool, committed: int | None, due: bool
+) -> None:
+    state = positioned(5)
+    state.begun, state.gone, state.committed = begun, gone, committed
+    assert state.uncommitted == (OffsetAndMetadata(5) if due else None)
+
+
 def test_a_new_position_drops_everything() -> None:
     state = positioned()
     offer(state, batch(0, 5) + batch(5, 5))

@@ -8,7 +8,7 @@ import socket
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from ringleader.clients.errors import ConnectionLostError, MembershipOverError
+from ringleader.clients.errors import ConnectionLostError, MembershipOverError, RetriableError
 from ringleader.clients.fetch.errors import ConsumerClosedError
 from ringleader.clients.model import OffsetAndMetadata, TopicPartition
 from ringleader.protocol.errors import ErrorCode
@@ -152,6 +152,42 @@ async def test_records_may_be_asked_for_while_a_callback_waits(
         await one.commit()
         go_on.set()
         assert (await one.__anext__()).record.offset == 0
+
+
+async def test_a_position_is_not_waited_for_longer_than_asked(
+    coordinator: Coordinator, source: Source
+) -> None:
+    coordinator.faults.error("OffsetFetch", ErrorCode.UNSTABLE_OFFSET_COMMIT, times=-1)
+    async with consumer(coordinator) as one:
+        await until(lambda: len(one.assignment()) == 4)
+        async with asyncio.timeout(PATIENCE_S / 2):
+            with pytest.raises(RetriableError, match=r"the position of t-0 is not known within 0\.05 s"):
+                await one.position(("t", 0), timeout_s=0.05)
+
+
+@pytest.mark.parametrize("offset", [-1, 2**63])
+async def test_an_offset_that_no_log_has_changes_nothing(
+    coordinator: Coordinator, source: Source, offset: int
+) -> None:
+    """A commit of -1 would remove what is committed."""
+    source.put(("t", 0), 10)
+    async with consumer(coordinator, auto_commit=False, max_poll_records=4) as one:
+        await read_count(one, 4)
+        await one.commit()
+        refused = pytest.raises(ValueError, match=r"offset.* has to be 0 to 9223372036854775807, not")
+        with refused:
+            one.seek(("t", 0), offset)
+        with refused:
+            await one.commit({("t", 0): offset})
+        with refused:
+            one.commit_nowait({("t", 0): OffsetAndMetadata(offset)})
+        with refused:
+            one.member.store({("t", 0): offset})
+        with refused:
+            await one.member.commit({("t", 0): offset})
+        assert (await one.committed())[("t", 0)].offset == 4
+        assert await one.position(("t", 0)) == 4
+        assert (await read_count(one, 4)).offsets == {("t", 0): [4, 5, 6, 7]}
 
 
 async def test_a_slow_coordinator_does_not_hold_back_a_seek(coordinator: Coordinator, source: Source) -> None:
