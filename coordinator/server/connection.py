@@ -355,6 +355,8 @@ class Connection(asyncio.Protocol):
                 except MalformedError as error:
                     reason = str(error)
                     break
+            if self.account is not None and self.account.fresh and self._rests_first(data, position, stop):
+                break
             reason = self._request(data[position + 4 : stop], api_key, version, correlation_id, out, now)
             position = stop
             if reason or self.parked is not None or self._blocked or self._resting:
@@ -509,6 +511,23 @@ class Connection(asyncio.Protocol):
         self._resting = True
         self._muted = asyncio.get_running_loop().call_later(throttle_ms / 1000, self._unmute)
         self._set_reading()
+
+    def _rests_first(self, data: bytes, position: int, stop: int) -> bool:
+        """Whether the first request of this connection waits, since others of its user or client id are
+        beyond request_percentage: else a connection for each request gets round it."""
+        _, api_key, version, _ = _head(data, position)
+        route, throttle = self._routes.get(api_key), self._server.throttle
+        if route is None or throttle is None or not route.low <= version <= route.high:
+            return False
+        try:
+            client_id, _ = self._read_header(data[position + 4 : stop], version >= route.flexible)
+        except MalformedError:
+            return False
+        account = self.account = throttle.account(self, client_id)
+        if account is None or api_key == API_VERSIONS_KEY:  # whose answer some clients await for seconds only
+            return False
+        self.mute(account.rests_ms())
+        return self._muted is not None
 
     def _unmute(self) -> None:
         account = self.account

@@ -82,6 +82,7 @@ class Throttle:
             account = Account(self, connection)
             account.enter()
         account.sensors = sensors
+        account.fresh = False
         return account
 
 
@@ -98,6 +99,7 @@ class Account:
         "_request_bytes",
         "_rests_since_ms",
         "_throttle",
+        "fresh",
         "over",
         "sensors",
     )
@@ -108,6 +110,8 @@ class Account:
         self.sensors = _NOTHING
         self.over = True
         """No short ways now: what is asked next is to be answered with a throttle time, perhaps."""
+        self.fresh = True
+        """Nothing was asked yet."""
         self._request_bytes = 0
         self._began_s = 0.0
         self._rests_since_ms: int | None = None

@@ -177,7 +177,7 @@ async def test_a_connection_rests_while_its_user_is_beyond_request_percentage(tm
         connected(node.host, node.port) as second,
     ):
         for one in (client, second):
-            assert (await one.call(kafka.MetadataRequest(topics=[]), 9)).throttle_time_ms == 1_000
+            assert (await one.call(kafka.ApiVersionsRequest("test", "1"), 3)).throttle_time_ms == 1_000
         told = {one: of(node, one)._muted for one in (client, second)}
         before = node.server.routes[kafka.MetadataRequest.API_KEY].requests
         for one in (client, second):
@@ -190,6 +190,39 @@ async def test_a_connection_rests_while_its_user_is_beyond_request_percentage(tm
         await alter(node, (CLIENT, {"request_percentage": None}))
         for one in (client, second):
             assert (await one.receive(kafka.MetadataRequest, 9))[1].throttle_time_ms == 0
+
+
+async def test_a_new_connection_rests_first_while_its_user_is_beyond_request_percentage(
+    tmp_path: Path,
+) -> None:
+    """Else a user that connects for each request has them all answered."""
+    requested = kafka.MetadataRequest(topics=[])
+    async with limited(tmp_path, (CLIENT, {"request_percentage": 1e-6}), quota_window_num=1_000) as node:
+        async with connected(node.host, node.port) as client:
+            assert (await client.call(requested, 9)).throttle_time_ms == 1_000
+        before = node.server.routes[kafka.MetadataRequest.API_KEY].requests
+        async with connected(node.host, node.port) as second, connected(node.host, node.port) as other:
+            # The answer to the first question of most clients says that there is a throttle.
+            assert (await other.call(kafka.ApiVersionsRequest("test", "1"), 3)).throttle_time_ms == 1_000
+            for _ in range(2):
+                second.send(requested, 9)
+            await until(lambda: of(node, second).is_muted)
+            told = of(node, second)._muted
+            await until(lambda: of(node, second)._muted is not told)
+            assert node.server.routes[kafka.MetadataRequest.API_KEY].requests == before
+            async with connected(node.host, node.port) as free:
+                assert (await free.call(requested, 9, "other")).throttle_time_ms == 0
+            await alter(node, (CLIENT, {"request_percentage": None}))
+            for _ in range(2):
+                assert (await second.receive(kafka.MetadataRequest, 9))[1].throttle_time_ms == 0
+
+
+async def test_a_new_connection_is_answered_after_all_windows_at_the_latest(tmp_path: Path) -> None:
+    async with limited(tmp_path, (CLIENT, {"request_percentage": 1e-6}), quota_window_num=2) as node:
+        async with connected(node.host, node.port) as client:
+            assert (await client.call(kafka.MetadataRequest(topics=[]), 9)).throttle_time_ms == 1_000
+        async with connected(node.host, node.port) as second:
+            assert (await second.call(kafka.MetadataRequest(topics=[]), 9)).throttle_time_ms == 1_000
 
 
 def test_a_connection_rests_for_all_windows_at_most() -> None:
