@@ -397,11 +397,11 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         ge=1_048_576,
         le=INT64_MAX,
         description="Memory that clients share who have yet to authenticate (listeners with SASL) or to end "
-        "their TLS handshake: 8 KiB for each, 64 KiB from a ClientHello on, and the requests that have "
-        "arrived. Above it some of them are closed, as they are before all others when "
-        "`queued.max.request.bytes`, `max.connections` or `max.connections.per.ip` is reached: those of the "
-        "address that holds most. A login takes less than 80 KiB for less than a second: the default is "
-        "enough for 800 at a time.",
+        "their TLS handshake: 8 KiB for each, 64 KiB from a ClientHello on, 640 KiB more from the first read "
+        "above 16 KiB over TLS on, and the requests that have arrived. Above it some of them are closed, as "
+        "they are before all others when `queued.max.request.bytes`, `max.connections` or "
+        "`max.connections.per.ip` is reached: those of the address that holds most. A login takes less than "
+        "80 KiB for less than a second: the default is enough for 800 at a time.",
     )
     socket_listen_backlog_size: int = Field(
         4_096,

@@ -52,6 +52,9 @@ SHORT_FRAME_BYTES = 65_536
 FLUSH_BYTES = 262_144
 """Answers are handed to the transport at this size, so that a peer that does not read is noticed in time."""
 
+TLS_UNREAD_BYTES = 65_536
+"""What TLS holds, roughly, while a connection is not read from. Half of it is more than a record."""
+
 CLIENT_ID_CHARACTERS = 256
 """What is kept of a client id for log lines. A longer one is decoded from each request."""
 
@@ -204,6 +207,8 @@ class Connection(asyncio.Protocol):
             self.address = str(peer[0])
             self.host = java_address(self.address)
             self.peer = f"{self.address}:{peer[1]}"
+        if self.listener.security_protocol.tls:
+            self._transport.set_read_buffer_limits(high=TLS_UNREAD_BYTES, low=TLS_UNREAD_BYTES // 2)  # type: ignore[attr-defined]
         self._transport.set_write_buffer_limits(high=self._server.limits.connection_output_max_bytes)
         refusal = self._server.joined(self)
         if refusal:

@@ -85,8 +85,8 @@ class Arrival:
     peer: str
     listener: TlsListener
     task: asyncio.Task[None] | None = None
-    begun: bool = False
-    """From then on the socket is the event loop's."""
+    connection: Connection | None = None
+    """What it becomes; from then on the socket is the event loop's."""
     turn: asyncio.TimerHandle | None = None
     """While it has its turn: when that ends at the latest."""
 
@@ -164,7 +164,9 @@ class Handshakes:
         self.failed = 0
         """How many so far."""
         self._tasks: set[asyncio.Task[None]] = set()
-        """One for each that is not over."""
+        self._here: set[Arrival] = set()
+        """Those that are not over."""
+        self._becoming: dict[Connection, Arrival] = {}
         self._per_address: Counter[str] = Counter()
         self._busy = 0
         """How many have their turn."""
@@ -174,7 +176,7 @@ class Handshakes:
         self._quiet: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._here)
 
     def from_address(self, address: str) -> int:
         """How many there are from one address."""
@@ -206,18 +208,33 @@ class Handshakes:
         work = self._work(arrival) if delay == NO_DELAY else self._later(arrival, delay)
         arrival.task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(arrival.task)
+        self._here.add(arrival)
         arrival.task.add_done_callback(partial(self._ended, arrival))
         self.server.strangers.enter(arrival, CONNECTION_BYTES)
 
-    def _ended(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def through(self, connection: Connection) -> None:
+        """A handshake has become a connection: it counts as that alone from now on."""
+        arrival = self._becoming.get(connection)
+        if arrival is not None:
+            self._gone(arrival)
+
+    def _gone(self, arrival: Arrival) -> None:
+        if arrival not in self._here:
+            return
+        self._here.discard(arrival)
         self._per_address[arrival.address] -= 1
         if not self._per_address[arrival.address]:
             del self._per_address[arrival.address]
         self.server.strangers.leave(arrival)
-        if not arrival.begun:
-            arrival.said.socket.close()
         self._over(arrival)
+
+    def _ended(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if arrival.connection is None:
+            arrival.said.socket.close()
+        else:
+            del self._becoming[arrival.connection]
+        self._gone(arrival)
 
     async def _later(self, arrival: Arrival, delay: Delay) -> None:
         """Who came too fast."""
@@ -254,10 +271,11 @@ class Handshakes:
 
     async def _shake(self, arrival: Arrival) -> None:
         come_in = arrival.listener
-        arrival.begun = True
+        connection = arrival.connection = come_in.connection()
+        self._becoming[connection] = arrival
         PEER.set(arrival.said)
         await asyncio.get_running_loop().connect_accepted_socket(
-            come_in.connection,
+            lambda: connection,
             arrival.said.socket,
             ssl=come_in.tls.context,
             ssl_handshake_timeout=2 * self._timeout_s,  # ours ends it

@@ -26,7 +26,7 @@ from ringleader.coordinator.server.call import Call, Message
 from ringleader.coordinator.server.connection import Connection
 from ringleader.coordinator.server.peers import guess_protocol
 from ringleader.coordinator.server.slow_steps import SlowSteps
-from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES
+from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES, LONG_READ_BYTES
 from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, MalformedError
 from ringleader.protocol.frames import API_VERSIONS_KEY
@@ -44,6 +44,8 @@ HANDSHAKE_KEY: Final = kafka.SaslHandshakeRequest.API_KEY
 AUTHENTICATE_KEY: Final = kafka.SaslAuthenticateRequest.API_KEY
 HEAD_BYTES = 10
 """API key, version, correlation id, and the length of the client id: the least that a request has."""
+SHORT_READ_BYTES = 16_384
+"""What logs in takes less at a time, and keeps TLS's buffers small."""
 RENEWAL_INTERVAL_MS = 1_000
 """As in Kafka, nobody authenticates again within a second of the last time."""
 
@@ -119,6 +121,8 @@ class Login:
     """When it began to authenticate again, the last time."""
     stepping: asyncio.Future[bytes] | None = None
     """A slow step under way."""
+    failed: bool = False
+    """Nothing is taken any more."""
     failing: list[bytes] = field(default_factory=list)
     """What leaves before the connection closes."""
 
@@ -153,7 +157,23 @@ class SaslConnection(Connection):
             tls = self.listener.security_protocol.tls
             self._server.strangers.enter(self, HANDSHAKE_BYTES if tls else CONNECTION_BYTES)
 
+    def _read_long(self) -> None:
+        strangers = self._server.strangers
+        if self.listener.security_protocol.tls and strangers.has(self):
+            strangers.enter(self, HANDSHAKE_BYTES + LONG_READ_BYTES)
+
+    def _later(self, data: bytes, now: int) -> None:
+        if self._login.failed:  # one that is quiet is read from: it may hang up
+            self._max_input = 0
+            self._set_reading()
+            self._read_long()  # by TLS, which is not asked, until its buffers are full
+            return
+        if len(data) > SHORT_READ_BYTES:
+            self._read_long()
+        super()._later(data, now)
+
     def _begin(self) -> None:
+        self._max_input = self._login.settings.sasl_server_max_receive_size
         timeout_ms = self._login.settings.sasl_authentication_timeout_ms
         self._login.deadline = asyncio.get_running_loop().call_later(
             timeout_ms / 1000, self._too_slow, timeout_ms
@@ -182,6 +202,8 @@ class SaslConnection(Connection):
     def _run(self, data: bytes, position: int, now: int) -> None:
         most = self._login.settings.sasl_server_max_receive_size
         end = len(data)
+        if end > SHORT_READ_BYTES:
+            self._read_long()
         need = 4
         while end - position >= 4 and not (self.closing or self._resting or self._blocked):
             size = int.from_bytes(data[position : position + 4], "big", signed=True)
@@ -199,7 +221,7 @@ class SaslConnection(Connection):
                 if position < end:
                     self._run(data, position, now)
                 return
-        if self.closing or position >= end:
+        if self.closing or self._login.failed or position >= end:
             return
         if self._resting or self._blocked:
             self._data, self._position = data, position
@@ -368,6 +390,7 @@ class SaslConnection(Connection):
         login.proved = Proof(login.mechanism, self.principal)
         login.ends_ms = None if limit_ms is None else self._now_ms() + limit_ms
         login.exchange = None
+        self._max_input = self._server.limits.connection_input_max_bytes
         if login.deadline is not None:
             login.deadline.cancel()
             login.deadline = None
@@ -411,7 +434,9 @@ class SaslConnection(Connection):
         if reply is not None:
             self._encode(reply.route, reply.call, response, login.failing)
             self._unsent = 0
-        self._resting = True
+        login.failed = self._resting = True
+        self._data, self._more = b"", bytearray()
+        self._weigh()
         delay_s = self._server.limits.connection_failed_authentication_delay_ms / 1000
         login.deadline = asyncio.get_running_loop().call_later(delay_s, self._failed)
 

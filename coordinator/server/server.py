@@ -227,7 +227,9 @@ class Server:
     def joined(self, connection: Connection) -> str:
         """A connection was made. Returns why it must go again, or ""."""
         refusal = ""
-        if not connection.listener.security_protocol.tls:  # which was asked before its handshake
+        if connection.listener.security_protocol.tls:  # which was asked before its handshake
+            self.handshakes.through(connection)
+        else:
             refusal = self.refusal(connection.address)
         self.connections.add(connection)
         self._empty.clear()

@@ -17,6 +17,9 @@ CONNECTION_BYTES: Final = 8_192
 """What a connection takes in memory besides what it has sent, roughly."""
 HANDSHAKE_BYTES: Final = 65_536
 """Likewise with TLS, from the ClientHello on."""
+LONG_READ_BYTES: Final = 655_360
+"""What TLS takes besides from a long read on, roughly: the buffer that it reads into (256 KiB) and the one in
+which it waits to be decrypted keep the size of the longest read, as long as the connection lives."""
 LOGIN_BYTES: Final = 524_287
 """What a peer may hold while it logs in: handshake, TLS, messages of SASL. Below it nobody counts as holding
 more than another."""

@@ -19,8 +19,14 @@ from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.logs import get_log
 from ringleader.coordinator.server import handshakes
 from ringleader.coordinator.server.handlers import security as security_handlers
-from ringleader.coordinator.server.sasl import Sasl
-from ringleader.coordinator.server.strangers import CONNECTION_BYTES, HANDSHAKE_BYTES, Strangers
+from ringleader.coordinator.server.sasl import Sasl, SaslConnection
+from ringleader.coordinator.server.slow_steps import SlowSteps
+from ringleader.coordinator.server.strangers import (
+    CONNECTION_BYTES,
+    HANDSHAKE_BYTES,
+    LONG_READ_BYTES,
+    Strangers,
+)
 from ringleader.protocol.messages import (
     ApiVersionsRequest,
     SaslAuthenticateRequest,
@@ -28,7 +34,7 @@ from ringleader.protocol.messages import (
 )
 from tests.support.certificates import Certificates
 from tests.support.groupclient import form
-from tests.support.registered import ScramClient, registered
+from tests.support.registered import PASSWORD, ScramClient, registered
 from tests.support.served import Client, Served, serving, until
 
 CLOSED = "a peer that has not authenticated was closed"
@@ -266,6 +272,108 @@ async def test_strangers_make_room(
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await stack.enter_async_context(member(served))
         assert len(served.server.connections) == 10
+
+
+@pytest.mark.parametrize("listener", [0, 1], ids=["tls", "sasl"])
+async def test_who_has_failed_is_read_from_no_more(
+    certificates: Certificates, tmp_path: Path, listener: int
+) -> None:
+    """Until it is closed, which is after a while, it may send what it likes."""
+    wait = {"connection_failed_authentication_delay_ms": 60_000}
+    tls = certificates.client_tls() if listener == 0 else None
+    async with asking(tmp_path, certificates, **wait) as served:
+        address = served.server.listeners[listener].address
+        client = Client(*await asyncio.open_connection(*address, ssl=tls))
+        client.writer.write(struct.pack(">i", -1))
+        await until(lambda: bool(served.events("authentication failed")))
+        [stranger] = served.server.connections
+        assert served.server.held_bytes == 0
+        assert stranger._reading, "it is noticed when it hangs up"
+        client.writer.write(bytes(1_000_000))
+        await until(lambda: not stranger._reading)
+        assert served.server.held_bytes == 0
+        client.writer.transport.abort()
+        await client.close()
+
+
+@pytest.mark.parametrize("listener", [0, 1], ids=["tls", "sasl"])
+async def test_a_stranger_that_waits_is_read_from_up_to_its_largest_frame(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listener: int
+) -> None:
+    """And once it has logged in, up to what everybody may send ahead."""
+    stepping: list[asyncio.Future[bytes]] = []
+
+    def add(self: SlowSteps, address: str, step: Callable[[], bytes]) -> asyncio.Future[bytes]:
+        stepping.append(asyncio.get_running_loop().create_future())
+        return stepping[0]
+
+    monkeypatch.setattr(SlowSteps, "add", add)
+    most = 65_536
+    plain = {
+        "sasl_server_max_receive_size": most,
+        "sasl_enabled_mechanisms": "PLAIN",
+        "sasl_cleartext_without_tls": True,
+    }
+    tls = certificates.client_tls() if listener == 0 else None
+    async with asking(tmp_path, certificates, **plain) as served:
+        address = served.server.listeners[listener].address
+        client = Client(*await asyncio.open_connection(*address, ssl=tls))
+        assert (await client.call(SaslHandshakeRequest(mechanism="PLAIN"), 1)).error_code == 0
+        client.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0" + PASSWORD.encode()), 2)
+        await until(lambda: bool(stepping))
+        [stranger] = served.server.connections
+        client.writer.write(bytes(most - 1))
+        await until(lambda: len(stranger._more) == most - 1)
+        assert stranger._reading
+        client.writer.write(bytes(1))
+        await until(lambda: not stranger._reading)
+        assert len(stranger._more) == most
+        client.writer.transport.abort()
+        await client.close()
+
+
+async def test_what_tls_reads_into_is_counted_from_a_long_read_on(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    async with asking(tmp_path, certificates) as served:
+        pool = served.server.strangers
+        address = served.server.listeners[0].address
+        client = Client(*await asyncio.open_connection(*address, ssl=certificates.client_tls()))
+        assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+        assert pool.held_bytes == HANDSHAKE_BYTES
+        frame = struct.pack(">i", 400_000) + bytes(300_000)
+        client.writer.write(frame)
+        await until(lambda: served.server.held_bytes == len(frame))
+        assert pool.held_bytes == HANDSHAKE_BYTES + LONG_READ_BYTES + len(frame)
+        client.writer.transport.abort()
+        await client.close()
+        await until(lambda: not len(pool))
+        async with member(served, certificates.client_tls()):
+            assert pool.held_bytes == 0
+
+
+async def test_a_peer_counts_once_when_its_handshake_becomes_a_connection(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there is room for one alone."""
+    counted: list[tuple[int, int, int]] = []
+    made = SaslConnection.connection_made
+
+    async with asking(tmp_path, certificates, max_connections_per_ip=1, max_connections=1) as served:
+        server = served.server
+
+        def counting(self: SaslConnection, transport: asyncio.BaseTransport) -> None:
+            made(self, transport)
+            here = len(server.connections) + len(server.handshakes)
+            counted.append((here, len(server.strangers), server.strangers.held_bytes))
+
+        monkeypatch.setattr(SaslConnection, "connection_made", counting)
+        for _ in range(3):
+            async with member(served, certificates.client_tls()) as client:
+                assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+                assert server.handshakes.from_address("127.0.0.1") == 0
+            await until(lambda: not server.connections)
+        assert counted == [(1, 1, HANDSHAKE_BYTES)] * 3
 
 
 class Peer:
