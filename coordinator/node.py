@@ -7,6 +7,7 @@ from ringleader.coordinator.config import Settings
 from ringleader.coordinator.data_dir import claim
 from ringleader.coordinator.groups import journal_record
 from ringleader.coordinator.identity import Identity, IdentityError
+from ringleader.coordinator.lock_file import ForeignFileError
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.runtime import offsets_topic
 from ringleader.coordinator.runtime.groups import GroupRuntime
@@ -45,7 +46,7 @@ class Node(ServingNode):
     Nothing is printed; see `logs` for where log lines go. Signals are the caller's business.
     """
 
-    refusals = (StorageError, MalformedError, KafkaError, DamagedError, IdentityError)
+    refusals = (StorageError, MalformedError, KafkaError, DamagedError, IdentityError, ForeignFileError)
 
     def __init__(
         self,

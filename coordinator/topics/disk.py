@@ -62,7 +62,9 @@ def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
     Without `sync` a crash of the machine may leave it empty or cut off. Raises OSError.
     """
     fresh = path.with_name(path.name + ".new")
-    with open(fresh, "wb", opener=partial(os.open, mode=OWNER_ONLY)) as stream:
+    # Left by a crash, or put there by another user while the directory was open: never written to.
+    fresh.unlink(missing_ok=True)
+    with open(fresh, "xb", opener=partial(os.open, mode=OWNER_ONLY)) as stream:
         stream.write(data)
         if sync:
             stream.flush()

@@ -105,7 +105,7 @@ class History(Queries):
             raise HistoryError(sentence(path, error)) from error
         except OSError as error:
             _release(lock)
-            raise HistoryError(f"{path} cannot be opened: {error.strerror}") from error
+            raise HistoryError(f"{path} cannot be opened: {error.strerror or error}") from error
         except BaseException:
             _release(lock)
             raise

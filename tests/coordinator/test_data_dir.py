@@ -7,15 +7,18 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.data_dir import claim
+from ringleader.coordinator.lock_file import ForeignFileError, LockFile
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.serving import StartError
+from ringleader.coordinator.topics.disk import write_whole
+from ringleader.insight.history.errors import HistoryError
 from ringleader.insight.history.history import History
 from tests.coordinator.server.test_throttle import produce
 from tests.support.cluster_nodes import Lines
@@ -85,6 +88,58 @@ async def _tried(data: Path) -> bytes:
     said, _ = await one.communicate()
     assert one.returncode == 0
     return said
+
+
+PLANTED: dict[str, Callable[[Path, Path], None]] = {
+    "is a symbolic link": lambda lock, victim: lock.symlink_to(victim),
+    "is no file of its own": lambda lock, victim: os.link(victim, lock),
+    "is no file": lambda lock, victim: os.mkfifo(lock),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+async def test_what_another_user_has_put_in_place_of_a_lock_is_not_touched(tmp_path: Path, what: str) -> None:
+    victim, data = tmp_path / "victim", tmp_path / "data"
+    victim.write_text("of great worth")
+    data.mkdir(mode=0o777)
+    PLANTED[what](data / "ringleader.lock", victim)
+    with pytest.raises(StartError, match=rf"ringleader\.lock {what}.*: look at it and delete it$"):
+        await node(data).start()
+    PLANTED[what](data / "history.db.lock", victim)
+    with pytest.raises(HistoryError, match=rf"history\.db\.lock {what}.*: look at it and delete it$"):
+        History.open(data / "history.db")
+    assert victim.read_text() == "of great worth"
+    (data / "ringleader.lock").unlink()
+    async with node(data):
+        pass
+
+
+def test_a_file_is_replaced_by_one_of_its_own(tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "node.json"
+    victim.write_text("of great worth")
+    (tmp_path / "node.json.new").symlink_to(victim)
+    write_whole(path, b"{}")
+    assert (path.read_text(), path.is_symlink(), victim.read_text()) == ("{}", False, "of great worth")
+
+
+@AS_ROOT
+async def test_a_lock_of_another_user_is_not_held(tmp_path: Path) -> None:
+    (tmp_path / "ringleader.lock").touch(0o600)
+    os.chown(tmp_path / "ringleader.lock", NOBODY, NOBODY)
+    with pytest.raises(StartError, match=r"ringleader\.lock belongs to another user \(uid 65534\)"):
+        await node(tmp_path).start()
+
+
+@AS_ROOT
+def test_a_lock_that_may_not_be_opened_says_whose_it_is(reachable: Path) -> None:
+    """It is left from a start as root."""
+    (reachable / "ringleader.lock").touch(0o600)
+    os.seteuid(NOBODY)
+    try:
+        with pytest.raises(ForeignFileError, match=r"ringleader\.lock belongs to another user \(uid 0\)"):
+            LockFile(reachable / "ringleader.lock").acquire()
+    finally:
+        os.seteuid(0)
 
 
 def lines_of(directory: Path) -> Lines:

@@ -27,7 +27,17 @@ from tests.simulation.mutants.patching import StalePatchError, apply
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TIMEOUT_S = 600
-ROOMS = ("bench", "clients", "coordinator", "protocol", "report", "ringleader", "spark_bridge", "tests")
+ROOMS = (
+    "bench",
+    "clients",
+    "coordinator",
+    "insight",
+    "protocol",
+    "report",
+    "ringleader",
+    "spark_bridge",
+    "tests",
+)
 LEFT_OUT = ("__pycache__", "*.pyc", ".hypothesis", "kfake", "spark_connector", "results")
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
