@@ -15,6 +15,8 @@ Metrics (labels in braces; counters count from the start of the process):
     ringleader_uptime_seconds
     ringleader_connections, ringleader_connections_limit
     ringleader_held_bytes, ..._limit                requests and answers in memory (queued.max.request.bytes)
+    ringleader_unauthenticated_held_bytes, ..._limit    connections.unauthenticated.max.bytes
+    ringleader_unauthenticated_closed_total         peers that had to go for it, or for a client's connection
     ringleader_authentications_total{result}        succeeded, failed: where clients have to (SASL)
     ringleader_throttles_total, ringleader_connections_throttled    by quotas
     ringleader_requests_total{api}                  as Kafka names them: Heartbeat, OffsetCommit, ...
@@ -123,6 +125,8 @@ class Figures:
     groups: list[GroupFigures] | None = None
     left_out: int = 0
     limits: tuple[int, int] = (0, 0)
+    strangers: tuple[int, int, int] = (0, 0, 0)
+    """What peers hold that have not authenticated, what they may, and how many were closed for it."""
     throttles: int = 0
     throttled: int = 0
     """Connections that are, now."""
@@ -213,6 +217,8 @@ class NodeSide:
         found.limits = server.limits.max_connections, server.limits.queued_max_request_bytes
         if server.sasl is not None:
             found.logins = server.sasl.succeeded, server.sasl.failed
+        strangers, may_hold = server.strangers, server.limits.connections_unauthenticated_max_bytes
+        found.strangers = strangers.held_bytes, may_hold, strangers.closed
         found.throttles = server.throttles
         for connection in server.connections:
             found.throttled += connection.is_muted
@@ -377,6 +383,13 @@ class _Families(Collector):
         yield GaugeMetricFamily("ringleader_connections_limit", "max.connections", connections)
         yield GaugeMetricFamily("ringleader_held_bytes", "Requests and answers in memory", found.held_bytes)
         yield GaugeMetricFamily("ringleader_held_bytes_limit", "queued.max.request.bytes", held)
+        strangers_held, strangers_limit, closed = found.strangers
+        text = "Memory of peers that have not authenticated"
+        yield GaugeMetricFamily("ringleader_unauthenticated_held_bytes", text, strangers_held)
+        text = "connections.unauthenticated.max.bytes"
+        yield GaugeMetricFamily("ringleader_unauthenticated_held_bytes_limit", text, strangers_limit)
+        text = "Peers that were closed before they had authenticated, to make room"
+        yield CounterMetricFamily("ringleader_unauthenticated_closed", text, closed)
         text = "Answers with a throttle time, and connections that came too fast"
         yield CounterMetricFamily("ringleader_throttles", text, found.throttles)
         text = "Connections that are not read from now, for a quota"

@@ -75,6 +75,12 @@ async def test_a_node_says_how_it_is_and_what_it_did(tmp_path: Path) -> None:
         node.server.sasl.failed += 2
         assert (await _metrics(node))["ringleader_authentications_total", "failed"] == 2
         assert found["ringleader_authentications_total", "succeeded"] == 0
+        names = "ringleader_unauthenticated_held_bytes", "ringleader_unauthenticated_closed_total"
+        assert [found[name,] for name in names] == [0, 0]
+        node.server.strangers.held_bytes += 5
+        node.server.strangers.closed += 2
+        assert [(await _metrics(node))[name,] for name in names] == [5, 2]
+        assert found["ringleader_unauthenticated_held_bytes_limit",] == 67_108_864
         assert (found["ringleader_throttles_total",], found["ringleader_connections_throttled",]) == (0, 0)
         next(iter(node.server.connections)).mute(1_000_000)
         throttled = await _metrics(node)

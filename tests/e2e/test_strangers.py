@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -21,6 +22,7 @@ from tests.coordinator.server.test_strangers import client_hello
 from tests.coordinator.server.test_throttle import produce
 from tests.support.certificates import Certificates
 from tests.support.daemon import Daemon
+from tests.support.groupclient import Member, form
 from tests.support.registered import ALICE, PASSWORD, ScramClient
 from tests.support.served import Client
 
@@ -28,7 +30,7 @@ STRANGERS = 2_400
 ROUND = 80
 POOL_BYTES = 16_777_216
 FRAME_BYTES = 524_288
-MEMORY_BYTES = 3 * POOL_BYTES + 33_554_432
+MEMORY_BYTES = 2 * POOL_BYTES + 33_554_432
 """More than at the beginning: what the allocator keeps, and connections that are about to be closed, come on
 top of the pool."""
 
@@ -93,9 +95,10 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-async def test_strangers_against_members(tmp_path: Path, seed: int) -> None:
-    drawn = random.Random(seed)
-    certificates = Certificates(tmp_path / "certificates")
+async def guarded(
+    directory: Path, plain: int, metrics: int, certificates: Certificates, **more: str
+) -> Daemon:
+    """A daemon that Alice can log in to, with TLS and without; not started yet."""
     command = [
         sys.executable,
         "-m",
@@ -104,25 +107,52 @@ async def test_strangers_against_members(tmp_path: Path, seed: int) -> None:
         "add",
         ALICE,
         "--data-dir",
-        str(tmp_path / "data"),
+        str(directory / "data"),
     ]
     pipe = asyncio.subprocess.PIPE
     adding = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=subprocess.DEVNULL)
     await adding.communicate(PASSWORD.encode() + b"\n")
-    plain = free_port()
     options = {
         "ssl-keystore-location": certificates.server,
         "connections-unauthenticated-max-bytes": POOL_BYTES,
         "authorizer": "acl",
         "super-users": f"User:{ALICE}",
+        "group-initial-rebalance-delay-ms": 0,
+        "http-listen": f"127.0.0.1:{metrics}",
+        **more,
     }
-    daemon = Daemon(
-        tmp_path,
+    return Daemon(
+        directory,
         topics=["orders:1"],
         options=[text for name, value in options.items() for text in (f"--{name}", str(value))],
         listener="SASL_SSL",
         beside=f"SASL_PLAINTEXT://127.0.0.1:{plain}",
     )
+
+
+async def held_by_strangers(metrics: int) -> int:
+    """As the daemon says."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", metrics)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    told = (await reader.read()).decode()
+    writer.close()
+    await writer.wait_closed()
+    found = re.search(r"^ringleader_unauthenticated_held_bytes (\S+)$", told, re.MULTILINE)
+    assert found is not None, told
+    return int(float(found[1]))
+
+
+async def nothing_is_held(metrics: int) -> None:
+    async with asyncio.timeout(60):
+        while await held_by_strangers(metrics):  # noqa: ASYNC110 - the daemon says it when it is asked
+            await asyncio.sleep(0.05)
+
+
+async def test_strangers_against_members(tmp_path: Path, seed: int) -> None:
+    drawn = random.Random(seed)
+    certificates = Certificates(tmp_path / "certificates")
+    plain, metrics = free_port(), free_port()
+    daemon = await guarded(tmp_path, plain, metrics, certificates)
     await asyncio.to_thread(daemon.start)
     here: list[socket.socket] = []
     members: list[Client] = []
@@ -149,6 +179,9 @@ async def test_strangers_against_members(tmp_path: Path, seed: int) -> None:
             await work(one)
         print(f"memory: {before:,} and {most - before:,} more at most")
         assert most - before <= MEMORY_BYTES
+        for open_one in here:
+            open_one.close()
+        await nothing_is_held(metrics)
     finally:
         for open_one in here:
             open_one.close()
@@ -156,3 +189,65 @@ async def test_strangers_against_members(tmp_path: Path, seed: int) -> None:
             await one.close()
         await asyncio.to_thread(daemon.stop)
     assert daemon.log().count("a peer that has not authenticated was closed") < 100
+
+
+SILENT = ((True, b""), (False, b""), (True, HELLO[: len(HELLO) // 2]), (True, HELLO), (False, HALF_LOGIN))
+"""Whether peers come to the port with TLS, and what they say before they fall silent."""
+SILENT_PEERS = 1_500
+LOGINS = 16
+
+
+async def fall_silent(port: int, said: bytes) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    one = socket.socket()
+    one.setblocking(False)
+    await loop.sock_connect(one, ("127.0.0.1", port))
+    with contextlib.suppress(ConnectionError):
+        await loop.sock_sendall(one, said)
+    return one
+
+
+async def test_clients_log_in_and_work_in_the_middle_of_silent_peers(tmp_path: Path, seed: int) -> None:
+    """More of those come than the pool has room for; not one client is closed."""
+    drawn = random.Random(seed)
+    certificates = Certificates(tmp_path / "certificates")
+    plain, metrics = free_port(), free_port()
+    patient = {"tls-handshake-timeout-ms": "600000", "sasl-authentication-timeout-ms": "600000"}
+    daemon = await guarded(tmp_path, plain, metrics, certificates, **patient)
+    await asyncio.to_thread(daemon.start)
+    here: list[socket.socket] = []
+    clients: list[tuple[Client, Member]] = []
+
+    async def flood() -> None:
+        for _ in range(SILENT_PEERS):
+            tls, said = drawn.choice(SILENT)
+            here.append(await fall_silent(daemon.port if tls else plain, said))
+            await asyncio.sleep(0)
+
+    try:
+        coming = asyncio.create_task(flood())
+        for number in range(LOGINS):
+            tls = number % 2 == 1
+            client = await member(daemon.port if tls else plain, certificates, tls)
+            clients.append((client, await form(client, f"group-{number}")))
+            for one, joined in (clients[-1], drawn.choice(clients)):
+                [topic] = (await one.call(joined.commit(number), 8)).topics
+                assert topic.partitions[0].error_code == 0
+                assert (await one.call(joined.heartbeat(), 3)).error_code == 0
+        await coming
+        assert await held_by_strangers(metrics) > 0
+        for one, joined in clients:
+            assert (await one.call(joined.heartbeat(), 3)).error_code == 0
+        for silent in here:
+            silent.close()
+        await nothing_is_held(metrics)
+        for one, joined in clients:
+            assert (await one.call(joined.heartbeat(), 3)).error_code == 0
+    finally:
+        for silent in here:
+            silent.close()
+        for one, _ in clients:
+            await one.close()
+        await asyncio.to_thread(daemon.stop)
+    assert "they hold more than connections.unauthenticated.max.bytes" in daemon.log()
+    assert "authentication failed" not in daemon.log()
