@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from ringleader.clients.connection.requests import RawAnswer
+from ringleader.clients.connection.requests import RawAnswer, plain
 from ringleader.clients.errors import ClientError
 from ringleader.coordinator.relay.gate import request_for
 from ringleader.coordinator.relay.relay import Relay, code_of
@@ -53,6 +53,8 @@ class _Metadata:
         await self._services.mapped()
         asked = request.topics
         hidden: list[kafka.MetadataResponseTopic] = []
+        if refused := checks.by_id_too_early(call.api_version, asked or ()):
+            return self._faced(call, kafka.MetadataResponse(topics=refused))
         if asked is not None:
             asked, hidden = await self._take_hidden(call, asked)
         if call.api_version == 0 and not request.topics:
@@ -216,9 +218,8 @@ class _Metadata:
         elif request.include_cluster_authorized_operations:
             message = kafka.DescribeClusterRequest(include_cluster_authorized_operations=True)
             try:
-                found = await self._relay.topology.ask_any(
-                    await request_for(services, call, message, message.MAX_VERSION)
-                )
+                # Asked by the node for itself: it is told what it may do.
+                found = await self._relay.topology.ask_any(plain(message))
             except ClientError as error:
                 response.error_code = code_of(error, ErrorCode.REQUEST_TIMED_OUT)
                 response.error_message = error_name(response.error_code)

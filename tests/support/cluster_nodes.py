@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ class Lines(list[Mapping[str, Any]]):
         super().__init__()
 
         def keep(_logger: Any, method: str, event: EventDict) -> EventDict:
+            if event.get("exc_info") is True:
+                event["exc_info"] = traceback.format_exc()
             self.append({"level": method, **event})
             raise structlog.DropEvent
 

@@ -5,13 +5,20 @@ As Kafka's broker decides it. Shared by a node that keeps topics itself and one 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call
 from ringleader.protocol.errors import ErrorCode, KafkaError
-from ringleader.protocol.messages import FetchRequest, InitProducerIdRequest, ProduceRequest
+from ringleader.protocol.messages import (
+    FetchRequest,
+    InitProducerIdRequest,
+    MetadataRequestTopic,
+    MetadataResponseTopic,
+    ProduceRequest,
+)
+from ringleader.protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from ringleader.coordinator.server.handlers import Services
@@ -21,6 +28,9 @@ TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 _ATTRIBUTES_LOW = 22
 _TRANSACTIONAL = 16
+
+METADATA_BY_ID_VERSION = 12
+"""The first version of Metadata that asks for topics by id."""
 
 CREATION_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 TOPIC_REFUSED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
@@ -32,6 +42,16 @@ CLUSTER_REFUSED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorizatio
 
 
 # ---- topics ----
+
+
+def by_id_too_early(version: int, asked: Sequence[MetadataRequestTopic]) -> list[MetadataResponseTopic]:
+    """A refusal of each topic when one of them is asked for by id, or without a name, in a version of
+    Metadata that has the fields and not the meaning; else nothing."""
+    if version >= METADATA_BY_ID_VERSION:
+        return []
+    if all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in asked):
+        return []
+    return [MetadataResponseTopic(ErrorCode.INVALID_REQUEST, topic.name or "") for topic in asked]
 
 
 def may_create(services: Services, call: Call, topic: str) -> bool:

@@ -53,11 +53,8 @@ class _Topics:
             return (
                 yield from self._metadata(call, request, (self._found(call, info, request) for info in seen))
             )
-        by_id_allowed = call.api_version >= 12
-        if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked) and not by_id_allowed:
-            code = ErrorCode.INVALID_REQUEST
-            refused = (kafka.MetadataResponseTopic(error_code=code, name=topic.name or "") for topic in asked)
-            return (yield from self._metadata(call, request, refused))
+        if refused := checks.by_id_too_early(call.api_version, asked):
+            return (yield from self._metadata(call, request, iter(refused)))
         asked = _once(asked)
         create = request.allow_auto_topic_creation or call.api_version < 4
         missing = self._missing(asked) if create and self._services.settings.auto_create_topics_enable else []

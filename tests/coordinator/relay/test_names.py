@@ -24,6 +24,7 @@ from ringleader.protocol.messages import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
     DescribeClusterRequest,
+    DescribeClusterResponse,
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     FindCoordinatorRequest,
@@ -115,6 +116,20 @@ async def test_the_cluster_and_its_coordinators_are_nodes() -> None:
             asked = FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
             found = {one.node_id for one in (await client.call(asked, 4)).coordinators}
             assert found == {101, 102}
+
+
+async def test_where_everybody_may_do_everything_the_brokers_say_what_may_be_done() -> None:
+    async with (
+        two_brokers() as cluster,
+        relaying(cluster.bootstrap) as [node],
+        connected("127.0.0.1", node.port) as client,
+    ):
+        cluster.on(60, lambda *_: DescribeClusterResponse(cluster_authorized_operations=0b110))
+        for version in (0, 1):
+            asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
+            answer = await client.call(asked, version)
+            assert (answer.error_code, answer.cluster_authorized_operations) == (0, 0b110)
+            assert [one.broker_id for one in answer.brokers] == [101]
 
 
 # ---- topics ----
@@ -236,3 +251,16 @@ async def test_many_unknown_names_are_one_question() -> None:
         await asyncio.gather(*(one(number) for number in range(50)))
         after = [len(broker.requests) for broker in cluster.brokers.values()]
         assert sum(after) - sum(before) < 20
+
+
+@pytest.mark.parametrize("version", [10, 11])
+async def test_a_topic_is_not_asked_for_by_id_before_it_can_be(version: int) -> None:
+    asked = [MetadataRequestTopic(topic_id("orders"), None), MetadataRequestTopic(name="orders")]
+    async with (
+        two_brokers() as cluster,
+        relaying(cluster.bootstrap) as [node],
+        connected("127.0.0.1", node.port) as client,
+    ):
+        answer = await client.call(MetadataRequest(topics=asked), version)
+    code = ErrorCode.INVALID_REQUEST
+    assert [(one.error_code, one.name) for one in answer.topics] == [(code, ""), (code, "orders")]
