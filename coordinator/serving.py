@@ -8,8 +8,9 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ringleader.coordinator.clock import monotonic_ms
 from ringleader.coordinator.config import OAUTHBEARER, Settings
-from ringleader.coordinator.logs import Log, get_log
+from ringleader.coordinator.logs import Failures, Log, get_log
 from ringleader.coordinator.security.acls import AllowAll, Authority, Authorizer
 from ringleader.coordinator.security.listeners import Address, Listener
 from ringleader.coordinator.security.quotas import ClientQuotas, Windows
@@ -70,6 +71,7 @@ class ServingNode(ABC):
         self.failure: Exception | None = None
         """Why it can serve no more."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._failures = Failures(self.log, monotonic_ms)
         self._failed = asyncio.Event()
         self._started = False
         self._keys: list[Keys] = []
@@ -255,7 +257,7 @@ class ServingNode(ABC):
         try:
             await coroutine
         except Exception:
-            self.log.exception("work failed", api_key=None if call is None else call.api_key)
+            self._failures.tell("work failed", api_key=None if call is None else call.api_key)
             if call is not None:
                 call.close("failed")
 

@@ -350,7 +350,7 @@ class SaslConnection(Connection):
             self._fail(str(error), reply, response)
             return
         except Exception:
-            self._server.log.exception("authentication failed by a fault of ours", peer=self.peer)
+            self._server.failures.tell("authentication failed by a fault of ours", peer=self.peer)
             self._hang_up("authentication failed by a fault of ours")
             return
         lifetime_ms = self._through(exchange) if exchange.done else None

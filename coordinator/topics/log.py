@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from ringleader.coordinator.clock import monotonic_ms
-from ringleader.coordinator.logs import Seldom, get_log
+from ringleader.coordinator.clock import Clock, monotonic_ms
+from ringleader.coordinator.logs import Failures, Seldom, get_log
 from ringleader.coordinator.topics.appender import Appender
 from ringleader.coordinator.topics.background import Background, cut
 from ringleader.coordinator.topics.budget import LoopBudget, TailCache
@@ -76,7 +76,8 @@ class Topics:
         self._log = get_log()
         self._disk = Disk(self._data, self._log, on_failed)
         self._appender = Appender(self._written, self._disk.fail)
-        self._failures = Seldom(partial(self._log.error, "records cannot be written"), monotonic_ms)
+        self._failures = Failures(self._log, monotonic_ms)
+        self._unwritten = Seldom(partial(self._log.error, "records cannot be written"), monotonic_ms)
         self._appends: list[PendingAppend] = []
         self._tails = TailCache(settings.tail_cache_bytes)
         self._all_producers = ProducerCount()
@@ -330,7 +331,7 @@ class Topics:
         except KafkaError as error:
             self._tell([done], error)
         except Exception:
-            self._log.exception("append failed", directory=str(partition.directory))
+            self._failures.tell("append failed", directory=str(partition.directory))
             self._tell([done], KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
         else:
             if pending is not None:
@@ -422,7 +423,7 @@ class Topics:
 
     def _write_failed(self, partition: Partition, error: Exception) -> None:
         reason = str(error)
-        self._failures.tell(getattr(error, "errno", None), directory=str(partition.directory), reason=reason)
+        self._unwritten.tell(getattr(error, "errno", None), directory=str(partition.directory), reason=reason)
         waiting, touched = partition.failed()
         for segment in touched:
             gone = segment not in partition.segments
@@ -434,7 +435,7 @@ class Topics:
             try:
                 done(result)
             except Exception:
-                self._log.exception("append not answered")
+                self._failures.tell("append not answered")
 
     # ---- reading ----
 

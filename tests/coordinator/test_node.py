@@ -28,6 +28,7 @@ from ringleader.protocol.messages import (
     FindCoordinatorRequest,
     MetadataRequest,
 )
+from tests.support.cluster_nodes import Lines
 from tests.support.groupclient import form
 from tests.support.memory_store import MemoryStorage
 from tests.support.served import Client
@@ -239,3 +240,19 @@ async def test_a_listener_that_cannot_be_had_leaves_the_others_closed(tmp_path: 
         with pytest.raises(OSError, match=rf"TWO://{node.bootstrap}: .*in use"):
             await other.start()
         assert other.server.listeners == ()
+
+
+async def test_work_that_fails_over_and_over_is_one_line(tmp_path: Path) -> None:
+    """A client may ask for it as often as it likes."""
+    lines = Lines()
+
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    node = Node(settings(tmp_path), log=lines.log)
+    async with node:
+        before = set(node._tasks)
+        for _ in range(100):
+            node._spawn(None, fail())
+        await asyncio.wait(node._tasks - before)
+    assert len(lines.of("work failed")) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from ringleader.coordinator.topics import MAX_TIMESTAMP, DamagedError
 from ringleader.coordinator.topics import catalog as catalog_room
-from ringleader.coordinator.topics.partition import Waiter
+from ringleader.coordinator.topics.partition import Partition, Waiter
 from ringleader.protocol.columns import decode_columns
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.records import Compression, check_batch
@@ -383,3 +383,22 @@ async def test_after_closing_nothing_is_appended(tmp_path: Path) -> None:
         await topics.append("orders", 0, batch())
     assert error.value.retriable
     await topics.close()
+
+
+@pytest.mark.leaves("a bug")
+async def test_an_append_that_fails_over_and_over_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client may send it as often as it likes."""
+
+    def fail(*_: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(Partition, "append", fail)
+    async with topic_log(tmp_path) as topics:
+        await topics.create("orders", 1)
+        for _ in range(100):
+            with pytest.raises(KafkaError) as error:
+                await topics.append("orders", 0, batch())
+            assert error.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert caplog.text.count("append failed") == 1
