@@ -115,6 +115,7 @@ class Node(ServingNode):
             self._wall_ms,
             on_failed=self._stop_serving,
             sync=settings.storage_sync == "full",
+            now_ms=self._now_ms,
         )
         await topics.open()
         self.topics, self._topics_open = topics, True

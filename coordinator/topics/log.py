@@ -33,11 +33,14 @@ from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recove
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.topics.transactional import before, refuse_unverified
 from ringleader.protocol.errors import ErrorCode, KafkaError
+from ringleader.coordinator.unix_time import UnixTime
 
 MAX_TIMESTAMP = -3
 """The timestamp of ListOffsets that asks for the largest one."""
 DELETION_RETRY_S = 1.0
 START_WAIT_S = 10.0
+WALL_CLOCK_INTERVAL_S = 5.0
+"""So often the wall clock is looked at, to see it jump."""
 """So long a start waits for deletions that were begun before; then they go on beside it."""
 
 CATALOG_FILE = "topics.json"
@@ -67,12 +70,15 @@ class Topics:
         sync: bool = True,
     ) -> None:
         """Without `sync`, files are not synced when they are complete and at a clean stop, nor markers before
+        now_ms: Clock = monotonic_ms,
         they count."""
         self.settings = settings
         self.directory = directory
         self.wall_ms = wall_ms
         self.budget = LoopBudget()
         self._data = directory / DATA_DIRECTORY
+        self._now_ms = now_ms
+        self._unix_time = UnixTime(settings.log_retention_check_interval_ms)
         self._log = get_log()
         self._disk = Disk(self._data, self._log, on_failed)
         self._appender = Appender(self._written, self._disk.fail)
@@ -115,6 +121,7 @@ class Topics:
         self._log.info(
             "topic log open",
             topics=len(self._catalog.topics),
+        self._age_to_ms()  # from here on a clock that jumps is seen
             partitions=self._catalog.partitions,
             bytes=sum(sum(s.size_bytes for s in r.segments) for r in found.values()),
             scanned_bytes=sum(r.scanned_bytes for r in found.values()),
@@ -516,7 +523,7 @@ class Topics:
     async def enforce_retention(self) -> int:
         """Delete what is too old or too much, in whole files; how many files."""
         count = 0
-        now = self.wall_ms()
+        now = self._age_to_ms()
         for found in self._all_partitions():
             found.producers.expire(now - self.settings.producer_id_expiration_ms)
             start, files = found.retention_start(now), list(found.segments)
@@ -534,7 +541,12 @@ class Topics:
 
     async def _retain(self) -> None:
         while True:
-            await asyncio.sleep(self.settings.log_retention_check_interval_ms / 1000)
+            await asyncio.sleep(min(left_s, WALL_CLOCK_INTERVAL_S))
+            self._age_to_ms()
+            left_s -= WALL_CLOCK_INTERVAL_S
+            if left_s > 0:
+                continue
+            left_s = interval_s
             try:
                 await self.enforce_retention()
             except KafkaError as error:
@@ -549,3 +561,11 @@ async def _awaited(append: Callable[[Done], None]) -> AppendResult:
     if isinstance(result, KafkaError):
         raise result
     return result
+    def _age_to_ms(self) -> int:
+        """Unix time to count ages to, after a look at the clock."""
+        now_ms = self._now_ms()
+        self._unix_time.tell(now_ms, self.wall_ms())
+        return self._unix_time.age_to_ms(now_ms)
+
+        interval_s = self.settings.log_retention_check_interval_ms / 1000
+        left_s = interval_s

@@ -38,7 +38,11 @@ class TopicSettings(BaseModel):
         description="How much of a partition is kept (whole files only); -1 keeps all of it.",
     )
     log_retention_check_interval_ms: int = Field(
-        300_000, ge=1, le=INT64_MAX, description="How often records that may go are looked for."
+        300_000,
+        ge=1,
+        le=INT64_MAX,
+        description="How often records that may go are looked for. A wall clock that jumps, and back again "
+        "within this time, deletes none.",
     )
     producer_id_expiration_ms: int = Field(
         86_400_000,

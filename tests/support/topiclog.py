@@ -19,12 +19,18 @@ START_MS = 1_700_000_000_000
 
 
 class WallClock:
-    """Unix time as a test wants it."""
+    """Unix time as a test wants it: time goes by with `now_ms`."""
 
     def __init__(self) -> None:
         self.now_ms = START_MS
+        self.wrong_by_ms = 0
+        """What a clock that has jumped shows too much."""
 
     def __call__(self) -> int:
+        return self.now_ms + self.wrong_by_ms
+
+    def monotonic_ms(self) -> int:
+        """What never jumps."""
         return self.now_ms
 
 
@@ -46,7 +52,8 @@ async def topic_log(
     """An open log; closed as at a clean stop. In a new one so many producer ids were given out before."""
     if not (directory / CATALOG_FILE).exists():
         give_out_ids(directory, given_ids)
-    topics = Topics(directory, topic_settings(**settings), clock or WallClock())
+    clock = clock or WallClock()
+    topics = Topics(directory, topic_settings(**settings), clock, now_ms=clock.monotonic_ms)
     await topics.open()
     try:
         yield topics

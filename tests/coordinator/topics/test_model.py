@@ -31,7 +31,7 @@ class TopicLog(RuleBasedStateMachine):
         self.directory = Path(tempfile.mkdtemp())
         self.clock = WallClock()
         give_out_ids(self.directory)
-        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False, now_ms=self.clock.monotonic_ms)
         # (offset, timestamp, value), whatever the log forgot or not.
         self.records: list[tuple[int, int, bytes]] = []
         self.start = 0
@@ -144,7 +144,7 @@ class TopicLog(RuleBasedStateMachine):
             self.run(old.close)
             shutil.rmtree(self.directory)
             self.directory = copy
-        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False, now_ms=self.clock.monotonic_ms)
         self.run(self.topics.open)
 
     @property

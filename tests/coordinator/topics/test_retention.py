@@ -196,3 +196,36 @@ async def test_starts_that_move_at_once_are_never_older_than_answered(tmp_path: 
             for (partition, offset), start in zip(asked, answered, strict=True):
                 assert start >= offset
                 assert bounds(topics, "orders", partition)[0] >= start
+
+
+@pytest.mark.parametrize("jump_days", [8, -8])
+async def test_a_clock_that_jumps_for_a_moment_deletes_nothing(tmp_path: Path, jump_days: int) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock) as topics:
+        await filled(topics)
+        clock.wrong_by_ms = jump_days * 24 * HOUR_MS
+        assert await topics.enforce_retention() == 0
+        clock.wrong_by_ms = 0
+        assert await topics.enforce_retention() == 0
+        assert bounds(topics) == (0, 100)
+
+
+async def test_a_clock_that_jumps_and_stays_counts_after_an_interval(tmp_path: Path) -> None:
+    clock = WallClock()
+    async with topic_log(tmp_path, clock, log_retention_check_interval_ms=HOUR_MS) as topics:
+        await filled(topics)
+        clock.wrong_by_ms = 8 * 24 * HOUR_MS
+        assert await topics.enforce_retention() == 0
+        clock.now_ms += HOUR_MS + 1
+        assert await topics.enforce_retention() == 10
+
+
+async def test_a_clock_that_jumps_ahead_for_a_moment_forgets_no_producer(tmp_path: Path) -> None:
+    """Else what a producer repeats would be appended twice."""
+    clock = WallClock()
+    async with topic_log(tmp_path, clock) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(7, 0))
+        clock.wrong_by_ms = 8 * 24 * HOUR_MS
+        await topics.enforce_retention()
+        assert len(topics.partition("orders", 0).producers) == 1

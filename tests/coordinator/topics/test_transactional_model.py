@@ -50,7 +50,7 @@ class World:
         self.loop = asyncio.new_event_loop()
         self.directory = Path(tempfile.mkdtemp())
         self.clock = WallClock()
-        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False, now_ms=self.clock.monotonic_ms)
         self.end = 0
         self.start = 0
         self.number = 0
@@ -154,7 +154,7 @@ class World:
             self.directory = copy
         if how == "without indexes":
             self.drop_indexes()
-        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False)
+        self.topics = Topics(self.directory, SETTINGS, self.clock, sync=False, now_ms=self.clock.monotonic_ms)
         self.run(self.topics.open)
         self.read(self.end, 1_000)
 
