@@ -19,6 +19,7 @@ from ringleader.coordinator.topics.budget import LoopBudget, TailCache
 from ringleader.coordinator.topics.catalog import MAX_PARTITIONS, Catalog, ProducerIds, TopicInfo
 from ringleader.coordinator.topics.configs import effective, validate
 from ringleader.coordinator.topics.disk import Disk, GroupCommit, write_number
+from ringleader.coordinator.topics.ends import save as save_ends
 from ringleader.coordinator.topics.partition import (
     AppendResult,
     Done,
@@ -32,19 +33,20 @@ from ringleader.coordinator.topics.producers import ProducerCount
 from ringleader.coordinator.topics.recovery import START_FILE, Recovered, recover_all
 from ringleader.coordinator.topics.settings import TopicSettings
 from ringleader.coordinator.topics.transactional import before, refuse_unverified
-from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.coordinator.unix_time import UnixTime
+from ringleader.protocol.errors import ErrorCode, KafkaError
 
 MAX_TIMESTAMP = -3
 """The timestamp of ListOffsets that asks for the largest one."""
 DELETION_RETRY_S = 1.0
-START_WAIT_S = 10.0
 WALL_CLOCK_INTERVAL_S = 5.0
 """So often the wall clock is looked at, to see it jump."""
+START_WAIT_S = 10.0
 """So long a start waits for deletions that were begun before; then they go on beside it."""
 
 CATALOG_FILE = "topics.json"
 PRODUCER_IDS_FILE = "producer-ids"
+ENDS_FILE = "ends.json"
 DATA_DIRECTORY = "data"
 
 Forget = Callable[[str], Awaitable[None]]
@@ -68,17 +70,18 @@ class Topics:
         on_failed: Callable[[Exception], None] | None = None,
         *,
         sync: bool = True,
+        now_ms: Clock = monotonic_ms,
     ) -> None:
         """Without `sync`, files are not synced when they are complete and at a clean stop, nor markers before
-        now_ms: Clock = monotonic_ms,
         they count."""
         self.settings = settings
         self.directory = directory
         self.wall_ms = wall_ms
-        self.budget = LoopBudget()
-        self._data = directory / DATA_DIRECTORY
         self._now_ms = now_ms
         self._unix_time = UnixTime(settings.log_retention_check_interval_ms)
+        self.budget = LoopBudget()
+        self._data = directory / DATA_DIRECTORY
+        self._ends = directory / ENDS_FILE
         self._log = get_log()
         self._disk = Disk(self._data, self._log, on_failed)
         self._appender = Appender(self._written, self._disk.fail)
@@ -104,7 +107,9 @@ class Topics:
         """Read what is there, repair what a crash left. Raises OSError (DamagedError among them)."""
         started_ms = monotonic_ms()
         path = self.directory / CATALOG_FILE
-        topics, found = await asyncio.to_thread(recover_all, path, self._data, self.wall_ms(), self._log)
+        topics, found = await asyncio.to_thread(
+            recover_all, path, self._ends, self._data, self.wall_ms(), self._log
+        )
         self._catalog.adopt(topics)
         known = (producer_id for recovered in found.values() for producer_id in recovered.producers)
         wrong = self._producer_ids.adopt(known)
@@ -116,12 +121,12 @@ class Topics:
         for (name, index), recovered in found.items():
             self._adopt(self._catalog.topics[name], index, recovered)
         self._appender.start()
+        self._age_to_ms()  # from here on a clock that jumps is seen
         self._is_open = True
         self._start(self._retain())
         self._log.info(
             "topic log open",
             topics=len(self._catalog.topics),
-        self._age_to_ms()  # from here on a clock that jumps is seen
             partitions=self._catalog.partitions,
             bytes=sum(sum(s.size_bytes for s in r.segments) for r in found.values()),
             scanned_bytes=sum(r.scanned_bytes for r in found.values()),
@@ -145,6 +150,15 @@ class Topics:
                 partition=index,
                 offsets=found.missing,
                 start_offset=found.start_offset,
+            )
+        if found.missing_at_end:
+            self._log.error(
+                "files of a partition are missing: its last records are gone",
+                topic=info.name,
+                partition=index,
+                offsets=found.missing_at_end,
+                end_offset=found.next_offset,
+                text="offsets from there on are given a second time",
             )
         directory = self._data / info.id.hex() / str(index)
         config = effective(info.configs, self.settings)
@@ -171,7 +185,19 @@ class Topics:
             await self._background.finish(
                 [found for p in self._all_partitions() if (found := p.final_index()) is not None]
             )
+            await self._note_ends()
         await self._disk.close()
+
+    async def _note_ends(self) -> None:
+        """How far partitions have come, for the next start."""
+        ends = {
+            self._catalog.topics[name].id.hex(): {
+                str(index): partition.high_watermark for index, partition in some.items()
+            }
+            for name, some in self._partitions.items()
+            if name in self._catalog.topics
+        }
+        await asyncio.to_thread(save_ends, self._ends, ends)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -539,7 +565,15 @@ class Topics:
         await self._background.settle()
         return count
 
+    def _age_to_ms(self) -> int:
+        """Unix time to count ages to, after a look at the clock."""
+        now_ms = self._now_ms()
+        self._unix_time.tell(now_ms, self.wall_ms())
+        return self._unix_time.age_to_ms(now_ms)
+
     async def _retain(self) -> None:
+        interval_s = self.settings.log_retention_check_interval_ms / 1000
+        left_s = interval_s
         while True:
             await asyncio.sleep(min(left_s, WALL_CLOCK_INTERVAL_S))
             self._age_to_ms()
@@ -551,6 +585,7 @@ class Topics:
                 await self.enforce_retention()
             except KafkaError as error:
                 self._log.warning("retention failed, tried again later", reason=str(error))
+            await self._note_ends()
 
 
 async def _awaited(append: Callable[[Done], None]) -> AppendResult:
@@ -561,11 +596,3 @@ async def _awaited(append: Callable[[Done], None]) -> AppendResult:
     if isinstance(result, KafkaError):
         raise result
     return result
-    def _age_to_ms(self) -> int:
-        """Unix time to count ages to, after a look at the clock."""
-        now_ms = self._now_ms()
-        self._unix_time.tell(now_ms, self.wall_ms())
-        return self._unix_time.age_to_ms(now_ms)
-
-        interval_s = self.settings.log_retention_check_interval_ms / 1000
-        left_s = interval_s

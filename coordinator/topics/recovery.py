@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ringleader.coordinator.logs import Log
 from ringleader.coordinator.topics.catalog import TopicInfo, load, save
-from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_path, write_whole
+from ringleader.coordinator.topics.disk import DamagedError, read_number, sync_path, write_number, write_whole
+from ringleader.coordinator.topics.ends import Ends
+from ringleader.coordinator.topics.ends import load as load_ends
 from ringleader.coordinator.topics.producers import Producers
 from ringleader.coordinator.topics.segment import IndexUnusableError, Segment, Snapshot, scan
 from ringleader.coordinator.topics.transactional import TransactionIndex, is_commit
@@ -35,15 +38,31 @@ class Recovered:
     """Files after a broken one: renamed, not read."""
     missing: int = 0
     """Offsets that nobody deleted, and whose files are gone."""
+    missing_at_end: int = 0
+    """The same, behind the files that are there: these offsets are given a second time."""
 
     @property
     def next_offset(self) -> int:
         """The offset of the next record."""
         return self.segments[-1].next_offset if self.segments else self.start_offset
 
+    def miss_up_to(self, end: int, directory: Path) -> None:
+        """It is known that there were records up to this offset."""
+        lost = end - self.next_offset
+        if lost <= 0:
+            return
+        if self.segments:
+            self.missing_at_end = lost
+        else:
+            # Offsets at least do not start anew; from here on this is the start, if the disk takes it.
+            self.missing, self.start_offset = lost, end
+            with contextlib.suppress(OSError):
+                directory.mkdir(0o700, parents=True, exist_ok=True)
+                write_number(directory / START_FILE, end)
+
 
 def recover_all(
-    catalog: Path, data: Path, now_ms: int, log: Log
+    catalog: Path, ends: Path, data: Path, now_ms: int, log: Log
 ) -> tuple[dict[str, TopicInfo], dict[tuple[str, int], Recovered]]:
     """The topics, and their partitions that have a directory below `data`, by name and number. Raises OSError
     (DamagedError among them). Nothing is removed because the list does not know it."""
@@ -69,7 +88,18 @@ def recover_all(
         for path in (data / info.id.hex()).iterdir()
         if path.name.isdigit() and int(path.name) < info.partitions
     }
+    _miss(found, topics, load_ends(ends), data)
     return topics, found
+
+
+def _miss(
+    found: dict[tuple[str, int], Recovered], topics: Mapping[str, TopicInfo], known: Ends, data: Path
+) -> None:
+    for info in topics.values():
+        for number, end in known.get(info.id.hex(), {}).items():
+            if int(number) < info.partitions and not info.deleting:
+                one = found.setdefault((info.name, int(number)), Recovered())
+                one.miss_up_to(end, data / info.id.hex() / number)
 
 
 def recover(directory: Path, now_ms: int) -> Recovered:
@@ -89,10 +119,11 @@ def recover(directory: Path, now_ms: int) -> Recovered:
             _drop(directory, bases[number:], found)
             break
         found.segments.append(_recover_segment(directory, base, found, now_ms))
+    end = 0
     for name in names:
         alone = name.endswith(".index") and f"{name[:-6]}.log" not in names
-        if alone and not bases:
-            found.missing += _told_of(directory / name, start)
+        if alone:
+            end = max(end, _told_of(directory / name))
         if alone or name.endswith(".new"):
             (directory / name).unlink(missing_ok=True)
     if found.segments:
@@ -105,18 +136,19 @@ def recover(directory: Path, now_ms: int) -> Recovered:
             start += found.missing
     # Without files (a crash of the machine took them) offsets at least do not start anew.
     found.start_offset = start
+    found.miss_up_to(end, directory)
     found.transactions.forget_before(start)
     # Whoever syncs what comes next syncs the directory too: what was taken away does not come back among it.
     return found
 
 
-def _told_of(index: Path, start: int) -> int:
-    """How many offsets from `start` on were in the file of this index, which is gone."""
+def _told_of(index: Path) -> int:
+    """The end of the file of this index, which is gone."""
     try:
         segment, _, _ = Segment.load_index(index.parent, int(index.stem), index.read_bytes())
     except (IndexUnusableError, ValueError, FileNotFoundError):
         return 0
-    return max(0, segment.next_offset - max(start, segment.base_offset))
+    return segment.next_offset
 
 
 def _recover_segment(directory: Path, base: int, found: Recovered, now_ms: int) -> Segment:

@@ -12,6 +12,7 @@ import pytest
 
 from ringleader.coordinator.topics import AppendResult, appender
 from ringleader.coordinator.topics import log as log_room
+from ringleader.coordinator.topics.log import ENDS_FILE
 from ringleader.coordinator.topics.recovery import recover
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from tests.support.topiclog import (
@@ -27,7 +28,8 @@ from tests.support.topiclog import (
 )
 
 MISSING = "files of a partition are missing: their records are gone"
-"""The event of a log line."""
+MISSING_AT_END = "files of a partition are missing: its last records are gone"
+"""Events of log lines."""
 TINY: dict[str, Any] = {"log_segment_bytes": 2_000, "tail_cache_bytes": 0}
 
 
@@ -128,13 +130,65 @@ async def test_files_that_are_missing_at_the_beginning_are_told_of(
 async def test_a_partition_without_any_of_its_files_is_told_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """What it was is known by the indexes; offsets do not begin anew."""
     await filled(tmp_path)
+    (tmp_path / ENDS_FILE).unlink()
     for path in files(tmp_path):
         path.unlink()
     async with topic_log(tmp_path, **TINY) as topics:
-        assert bounds(topics) == (0, 0)
+        assert bounds(topics) == (300, 300)
     [line] = lines_of(caplog, MISSING)
-    assert line.offsets == 300
+    assert (line.offsets, line.start_offset) == (300, 300)
+
+
+@pytest.mark.parametrize("gone", ["partition", "topic", "everything"])
+async def test_a_partition_whose_directory_is_missing_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, gone: str
+) -> None:
+    await filled(tmp_path)
+    partition = files(tmp_path)[0].parent
+    shutil.rmtree({"partition": partition, "topic": partition.parent, "everything": tmp_path / "data"}[gone])
+    for _ in range(2):
+        async with topic_log(tmp_path, **TINY) as topics:
+            assert bounds(topics) == (300, 300)
+    [line] = lines_of(caplog, MISSING)
+    assert line.levelname == "ERROR"
+    assert (line.topic, line.partition, line.offsets, line.start_offset) == ("orders", 0, 300, 300)
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert (await topics.append("orders", 0, produced(7, 300, 10))).base_offset == 300
+        assert (await everything(topics, "orders")).offsets == list(range(300, 310))
+
+
+@pytest.mark.parametrize("known_by", ["index", "ends"])
+async def test_a_last_file_that_is_missing_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, known_by: str
+) -> None:
+    await filled(tmp_path)
+    last = files(tmp_path)[-1]
+    last.unlink()
+    (tmp_path / ENDS_FILE if known_by == "index" else last.with_suffix(".index")).unlink()
+    base = int(last.stem)
+    for _ in range(2):
+        async with topic_log(tmp_path, **TINY) as topics:
+            assert bounds(topics) == (0, base)
+    [line] = lines_of(caplog, MISSING_AT_END)
+    assert line.levelname == "ERROR"
+    assert (line.topic, line.partition, line.offsets, line.end_offset) == ("orders", 0, 300 - base, base)
+
+
+async def test_ends_that_cannot_be_read_stop_no_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await filled(tmp_path)
+    for damaged in (b"", b"{", b"[1]", b'{"a": 1}', b'{"a": {"b": null}}', b'{"a": {"0": "x"}}', b"\xff"):
+        (tmp_path / ENDS_FILE).write_bytes(damaged)
+        async with topic_log(tmp_path, **TINY) as topics:
+            assert bounds(topics) == (0, 300)
+    (tmp_path / ENDS_FILE).unlink()
+    (tmp_path / ENDS_FILE).mkdir()
+    async with topic_log(tmp_path, **TINY) as topics:
+        assert bounds(topics) == (0, 300)
+    assert not lines_of(caplog, MISSING_AT_END)
 
 
 async def test_records_that_retention_deletes_are_not_missed(
