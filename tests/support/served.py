@@ -46,6 +46,7 @@ class TopicTable:
 @dataclass
 class _Info:
     partitions: int
+    id: bytes = bytes(16)
 
 
 @dataclass

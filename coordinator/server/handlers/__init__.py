@@ -90,6 +90,10 @@ class KnownTopic(Protocol):
     def partitions(self) -> int:
         """How many it has."""
 
+    @property
+    def id(self) -> bytes:
+        """Another one when a topic of the same name is made anew."""
+
 
 class TopicDirectory(Protocol):
     """Which topics there are. Answers at once, from memory."""

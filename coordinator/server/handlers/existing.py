@@ -3,7 +3,7 @@ the group machine knows groups, not topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -160,12 +160,27 @@ def commit(
     """The group machine's answer to a commit, after `finish`. A long one is made ready in slices; `verify`
     (an error code) is asked, and all of it is written, in one turn at the end of that: it is in the log whole
     or not at all. UNKNOWN_TOPIC_OR_PARTITION for all of it when a topic was deleted meanwhile: no offset of a
-    topic is written once its deletion has begun."""
+    topic is written once its deletion has begun, nor for the next one of its name."""
+    describe = services.topics.describe
+    found = {topic.name: describe(topic.name) for topic in request.topics}
+    # Now, and not when the first slice is asked for.
+    there = {name: info.id for name, info in found.items() if info is not None}
+    return _commit(services, call, request, finish, verify, there)
+
+
+def _commit(
+    services: Services,
+    call: Call,
+    request: Any,
+    finish: Callable[[Any], Any],
+    verify: Callable[[], int],
+    there: Mapping[str, bytes],
+) -> Slices:
     runtime, describe = services.runtime, services.topics.describe
-    there = [topic.name for topic in request.topics if describe(topic.name) is not None]
     prepared = yield from runtime.prepare(request)
     error = verify()
-    if not error and any(describe(name) is None for name in there):
+    now = ((topic_id, describe(name)) for name, topic_id in there.items())
+    if not error and any(info is None or info.id != topic_id for topic_id, info in now):
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if error:
         return finish(prepared.refused(error))

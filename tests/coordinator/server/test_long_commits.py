@@ -8,6 +8,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ringleader.coordinator.config import Settings
 from ringleader.coordinator.node import Node
 from ringleader.coordinator.server.call import Call
@@ -158,6 +160,21 @@ async def test_no_offset_is_written_of_a_topic_whose_deletion_has_begun(tmp_path
         deleted = await client.call(m.DeleteTopicsRequest(topic_names=["a"]), 5)
         assert deleted.responses[0].error_code == 0
         await until(lambda: node.topics.describe("a") is None)
+        assert await steps.codes() == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        shard = node.runtime.shards[node.runtime.partition_of(GROUP)]
+        assert shard.committed_partitions(GROUP) == []
+        await client.close()
+
+
+@pytest.mark.parametrize("began", [False, True])
+async def test_no_offset_is_written_for_the_next_topic_of_the_name(tmp_path: Path, began: bool) -> None:
+    async with Node(settings(tmp_path)) as node:
+        client = Client(*await asyncio.open_connection(node.host, node.port))
+        steps = Steps(node, plain(1), 8)
+        assert not began or steps.step()
+        deleted = await client.call(m.DeleteTopicsRequest(topic_names=["a"]), 5)
+        assert deleted.responses[0].error_code == 0
+        await node.topics.create("a", PARTITIONS)
         assert await steps.codes() == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         shard = node.runtime.shards[node.runtime.partition_of(GROUP)]
         assert shard.committed_partitions(GROUP) == []
