@@ -156,29 +156,22 @@ class _Offsets:
                 asked[-1].append(None)
                 gather.add(partial(_not_seen, group.group_id), int)
                 continue
-            for wanted in self._wanted(group):
+            for wanted, entries in self._wanted(group):
                 asked[-1].append(wanted)
                 if work > SLICE_ELEMENTS:
                     work = 0
                     yield
+                    if call.done:
+                        return None
                 gather.add(
-                    partial(self._fetch_some, call, group.group_id, wanted, request.require_stable),
+                    partial(self._runtime.fetch_offsets, group.group_id, wanted, request.require_stable),
                     partial(_refused, group.group_id),
                     partial(self._runtime.ticket_closed, group.group_id),
+                    partial(_count_metadata, call),
                 )
-                entries = sum(1 + len(partitions) for _, partitions in wanted or ())
                 work += 10 + entries
                 call.takes(entries * HELD_ENTRY_BYTES)
         return gather.answer()
-
-    def _fetch_some(
-        self, call: Call, group_id: str, wanted: existing.Slice | None, stable: bool, part: Part
-    ) -> kafka.OffsetFetchResponseGroup | None:
-        """A slice of the answer; its metadata counts from now on, as the entries do."""
-        found = self._runtime.fetch_offsets(group_id, wanted, stable, part)
-        if found is not None:
-            call.takes(sum(len(one.metadata or "") for topic in found.topics for one in topic.partitions))
-        return found
 
     def _take_hidden(
         self, call: Call, group: kafka.OffsetFetchRequestGroup
@@ -203,14 +196,17 @@ class _Offsets:
         may = partial(self._services.may, call, Operation.DESCRIBE, ResourceType.TOPIC, quietly=True)
         return [topic for topic in topics if may(topic.name)]
 
-    def _wanted(self, group: kafka.OffsetFetchRequestGroup) -> Iterable[existing.Slice | None]:
-        """What to ask the group machine for, in slices; None: for all there is."""
+    def _wanted(self, group: kafka.OffsetFetchRequestGroup) -> Iterable[tuple[existing.Slice | None, int]]:
+        """What to ask the group machine for, in slices, with the number of entries; None: for all there
+        is."""
         if group.topics is not None:
-            return existing.slices((topic.name, topic.partition_indexes) for topic in group.topics)
+            named = [(topic.name, topic.partition_indexes) for topic in group.topics]
+            return ((some, _entries(some)) for some in existing.slices(named))
         shard = self._runtime.shards[self._runtime.partition_of(group.group_id)]
         committed = shard.committed_partitions(group.group_id)
-        few = sum(len(partitions) for _, partitions in committed) <= SLICE_ELEMENTS
-        return [None] if few else existing.slices(committed)
+        count = _entries(committed)
+        few = count <= SLICE_ELEMENTS
+        return [(None, count)] if few else ((some, _entries(some)) for some in existing.slices(committed))
 
 
 def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
@@ -240,6 +236,15 @@ def _once(groups: list[kafka.OffsetFetchRequestGroup]) -> Slices:
         )
         for group_id, topics in found.items()
     ]
+
+
+def _entries(wanted: Iterable[tuple[str, Sequence[Any]]]) -> int:
+    return sum(1 + len(partitions) for _, partitions in wanted)
+
+
+def _count_metadata(call: Call, found: kafka.OffsetFetchResponseGroup) -> None:
+    """A slice of the answer is there; the entries count since they were asked for."""
+    call.takes(sum(len(one.metadata or "") for topic in found.topics for one in topic.partitions))
 
 
 def _refused(group_id: str, error: int) -> kafka.OffsetFetchResponseGroup:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.protocol.errors import ErrorCode
+from ringleader.protocol.messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 from tests.support.fenced_store import FencedStorage
 from tests.support.groupclient import form
 from tests.support.served import serving, until
@@ -35,6 +46,34 @@ async def test_members_keep_their_generation_over_a_log_that_is_late() -> None:
         [line] = server.events("append is late")
         assert line["partition"] == partition
         assert server.events("late append is in the log")
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_what_waits_for_a_late_log_counts_as_an_answer_in_the_making(named: bool) -> None:
+    """One group's part of an OffsetFetch is there, the other's waits."""
+    store = FencedStorage()
+    indexes, metadata = list(range(8)), "m" * 4_000
+    async with serving(store, acquired=range(50)) as server, server.connect() as client:
+        for group in ("one", "two"):
+            entries = [OffsetCommitRequestPartition(index, 7, -1, metadata) for index in indexes]
+            request = OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic("orders", entries)])
+            assert set(codes(await client.call(request, FETCHED))) == {ErrorCode.NONE}
+        held = server.runtime.partition_of("two")
+        assert held != server.runtime.partition_of("one")
+        store.hold(held)
+        topics = [OffsetFetchRequestTopics("orders", indexes)] if named else None
+        asked = [OffsetFetchRequestGroup(group, topics=topics) for group in ("one", "two")]
+        client.send(OffsetFetchRequest(groups=asked), FETCHED)
+        least = 2 * len(indexes) * HELD_ENTRY_BYTES + len(indexes) * len(metadata)
+        [connection] = server.server.connections
+        try:
+            await until(lambda: connection._making >= least)
+            assert connection._making < least + len(metadata), "each once"
+        finally:
+            store.resume(held)
+        _, answer = await client.receive(OffsetFetchRequest, FETCHED)
+        assert [len(group.topics[0].partitions) for group in answer.groups] == [len(indexes)] * 2
+        assert not connection._making
 
 
 def codes(response: object) -> list[int]:
