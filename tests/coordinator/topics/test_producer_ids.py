@@ -10,7 +10,7 @@ from ringleader.coordinator.topics.catalog import BELIEVED_PRODUCER_IDS
 from ringleader.coordinator.topics.disk import write_number
 from ringleader.coordinator.topics.log import PRODUCER_IDS_FILE
 from ringleader.protocol.wire import INT64_MAX
-from tests.support.topiclog import produced, topic_log
+from tests.support.topiclog import killed, produced, topic_log
 
 GIVEN = 1_000
 
@@ -42,13 +42,27 @@ async def test_who_gets_an_id_that_was_made_up_before_is_not_fenced(tmp_path: Pa
             assert (await topics.append("orders", 0, produced(own, 0))).base_offset == offset
 
 
+@pytest.mark.parametrize("made_up", [BELIEVED_PRODUCER_IDS, INT64_MAX])
+async def test_a_start_after_a_crash_learns_no_made_up_id(tmp_path: Path, made_up: int) -> None:
+    """It reads the records, where no index vouches for them."""
+    async with topic_log(tmp_path / "live", given_ids=GIVEN) as topics:
+        await topics.create("orders", 1)
+        await topics.append("orders", 0, produced(made_up, 7, epoch=32_767))
+        given = await topics.new_producer_id()
+        left = await killed(topics, tmp_path / "left")
+    async with topic_log(left) as topics:
+        assert given < await topics.new_producer_id() < BELIEVED_PRODUCER_IDS
+        assert made_up not in topics.partition("orders", 0).producers
+
+
 @pytest.mark.parametrize("stored", [INT64_MAX - 5, INT64_MAX, INT64_MAX + 1, INT64_MAX + GIVEN])
 async def test_a_directory_that_believed_a_made_up_id_heals(
     tmp_path: Path, stored: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with topic_log(tmp_path, given_ids=GIVEN) as topics:
         await topics.create("orders", 1)
-        await topics.append("orders", 0, produced(INT64_MAX, 0))
+        for made_up in (BELIEVED_PRODUCER_IDS, INT64_MAX):
+            await topics.append("orders", 0, produced(made_up, 0, epoch=32_767))
     write_number(tmp_path / PRODUCER_IDS_FILE, stored)
     given: list[int] = []
     for _ in range(3):
