@@ -27,6 +27,9 @@ Records = list[tuple[bytes, bytes | None]]
 NOTHING = 0
 """The position of what depends on nothing that is on its way."""
 
+MORE = -2
+"""In place of an error code: a step of long work is durable, and it is not the last one."""
+
 
 class Phase(Enum):
     """Where a shard is in its life."""

@@ -8,7 +8,7 @@ log whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.core import Core
@@ -32,6 +32,8 @@ ENTRIES_AT_A_TIME = 500
 
 RECORD_OVERHEAD_BYTES = 48
 """What a record takes in the log besides its key and the beginning of its value, at most."""
+
+T = TypeVar("T")
 
 CommitRequest = OffsetCommitRequest | TxnOffsetCommitRequest
 
@@ -109,14 +111,13 @@ def prepare(request: CommitRequest, settings: GroupSettings) -> Generator[None, 
     return prepared
 
 
-def prepared_at_once(request: CommitRequest, settings: GroupSettings) -> PreparedCommit:
-    """`prepare` without a pause."""
-    steps = prepare(request, settings)
+def at_once(steps: Generator[None, None, T]) -> T:
+    """What it returns, without a pause."""
     while True:
         try:
             next(steps)
         except StopIteration as stop:
-            return cast(PreparedCommit, stop.value)
+            return cast(T, stop.value)
 
 
 def write(

@@ -287,14 +287,17 @@ class Core:
             self.forget_if_void(group)
         return position
 
+    def write_tombstones(self, group: Group, dead: list[records.Key]) -> int:
+        """Emit what deletes these records of the group; their position."""
+        return self.write_offsets(group, [(records.encode_key(key), None) for key in dead], dead)
+
     def delete(self, group: Group) -> int:
         """Emit what deletes a group for good; its position. It needs not have any record."""
         for member_id in list(group.pending):
             self.drop_pending(group, member_id)
-        content = records.group_tombstones(group)
-        if content:
-            position = self.write_offsets(group, content)
-            group.position = self.position = position
+        dead = records.keys_of(group)
+        if dead:
+            group.position = self.position = self.write_tombstones(group, dead)
         self.forget_if_void(group)
         return max(group.position, group.offsets_position)
 
@@ -391,10 +394,8 @@ class Core:
             partitions[partition] = value
             if not group.uncommitted:  # the short way of `apply` does not look at them
                 self._partitions[records.offset_key_prefix(group.group_id, topic)] = partitions
-            for table in group.uncommitted.values():
-                open_one = table.get((topic, partition))
-                if open_one is not None:
-                    open_one.superseded = True
+            for open_one in group.open_at.get((topic, partition), {}).values():
+                open_one.superseded = True
         elif partitions is not None:
             partitions.pop(partition, None)
             if not partitions:
@@ -412,9 +413,18 @@ class Core:
                 for one in group.offsets:
                     self._partitions.pop(records.offset_key_prefix(group.group_id, one), None)
             self._order += 1
-            table[topic, partition] = Uncommitted(value, self._order)
-        elif table is not None:
-            table.pop((topic, partition), None)
+            place, open_one = (topic, partition), Uncommitted(value, self._order)
+            table[place] = open_one
+            there = group.open_at.get(place)
+            if there is None:
+                group.open_at[place] = {producer_id: open_one}
+            else:
+                there[producer_id] = open_one
+        elif table is not None and table.pop((topic, partition), None) is not None:
+            there = group.open_at[topic, partition]
+            del there[producer_id]
+            if not there:
+                del group.open_at[topic, partition]
             if not table:
                 del group.uncommitted[producer_id]
                 groups = self.transactional[producer_id]

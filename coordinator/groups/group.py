@@ -46,6 +46,8 @@ class Group:
     """Topic -> partition -> the record's value, read when it is asked for."""
     # Offsets of open transactions, by producer id. No table in it is empty.
     uncommitted: dict[int, dict[tuple[str, int], Uncommitted]] = field(default_factory=dict)
+    open_at: dict[tuple[str, int], dict[int, Uncommitted]] = field(default_factory=dict)
+    """The same ones by topic and partition, then by producer id."""
     later: set[tuple[int, str, int]] = field(default_factory=set)
     """Producer id, topic, partition: where the log says that such an offset is the later one."""
     # --- which log positions answers about it depend on ---
@@ -141,7 +143,7 @@ class Group:
 
     def is_unstable(self, topic: str, partition: int) -> bool:
         """Whether an open transaction has an offset for the partition."""
-        return any((topic, partition) in table for table in self.uncommitted.values())
+        return (topic, partition) in self.open_at
 
     @property
     def rebalance_timeout_ms(self) -> int:

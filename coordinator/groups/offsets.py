@@ -1,4 +1,4 @@
-"""OffsetCommit (v2 to v10), OffsetFetch and OffsetDelete: who may commit when, and what is read back.
+"""OffsetCommit (v2 to v10) and OffsetFetch: who may commit when, and what is read back.
 
 Commits are accepted from members of the current generation, and without a member only into an empty group:
 that is what keeps a consumer that lost its partitions from moving their positions (Kafka
@@ -18,16 +18,11 @@ from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.machine import NOTHING, Records, Ticket
+from ringleader.coordinator.machine import NOTHING, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestTopic,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
@@ -170,63 +165,6 @@ class OffsetHandler(Part):
             topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         response = OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=_NONE)
         return core.reply(ticket, response, NOTHING if group is None else group.offsets_position)
-
-    # ---- OffsetDelete ----
-
-    def delete(
-        self, request: OffsetDeleteRequest, ticket: Ticket, now_ms: int
-    ) -> OffsetDeleteResponse | None:
-        """KIP-496. The answer; None while it waits for the tombstones."""
-        core = self.core
-        group = core.find(request.group_id)
-        error: ErrorCode | int = core.refusal
-        if not request.group_id:
-            error = ErrorCode.INVALID_GROUP_ID
-        elif not error and group is None:
-            error = ErrorCode.GROUP_ID_NOT_FOUND
-        elif not error and core.full:
-            error = STORE_FULL
-        elif not error and group is not None and not group.is_empty and group.protocol_type != CONSUMER_TYPE:
-            error = ErrorCode.NON_EMPTY_GROUP
-        if error or group is None:
-            refused = OffsetDeleteResponse(error_code=int(error))
-            return core.reply(ticket, refused, core.position_of(request.group_id))
-        content: Records = []
-        response = OffsetDeleteResponse(
-            error_code=_NONE, topics=[self._delete_of(group, topic, content) for topic in request.topics]
-        )
-        if content:
-            gone = tuple(
-                (topic.name, one.partition_index, offset, None)
-                for topic in request.topics
-                for one in topic.partitions
-                if (offset := _offset_of(group, topic.name, one)) is not None
-            )
-            position = core.write_offsets(group, content)
-            kind = IncidentKind.OFFSETS_DELETED
-            core.incident(group.group_id, kind, ticket, now_ms, partitions=gone[:INCIDENT_PARTITIONS])
-            return core.reply(ticket, response, position)
-        # Whether the topic is subscribed may be what the record on its way says.
-        return core.reply(ticket, response, max(group.position, group.offsets_position))
-
-    def _delete_of(
-        self, group: Group, topic: OffsetDeleteRequestTopic, content: Records
-    ) -> OffsetDeleteResponseTopic:
-        """The answer for a topic; its tombstones go to `content`."""
-        protected = is_subscribed(group, topic.name)
-        code = int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC) if protected else _NONE
-        known = group.offsets.get(topic.name, {})
-        results = []
-        for one in topic.partitions:
-            if not protected:
-                if one.partition_index in known:
-                    key = records.offset_key(group.group_id, topic.name, one.partition_index)
-                    content.append((key, None))
-                content += records.pending_tombstones(group, topic.name, one.partition_index)
-            results.append(
-                OffsetDeleteResponsePartition(partition_index=one.partition_index, error_code=code)
-            )
-        return OffsetDeleteResponseTopic(name=topic.name, partitions=results)
 
 
 def check_unknown_group(core: Core, group_id: str, generation: int, version: int) -> ErrorCode | int:

@@ -10,7 +10,7 @@ ours.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from struct import Struct
 
@@ -117,11 +117,13 @@ def _of_producer(kind: int, group_id: str, topic: str, partition: int, producer_
 
 
 def encode_key(key: Key) -> bytes:
-    """The key of a committed offset, or of one of an open transaction."""
+    """The bytes of a key, as `decode_key` reads them."""
     kind, group_id, topic, partition, producer_id = key
-    if kind == PENDING_OFFSET:
-        return pending_key(group_id, topic, partition, producer_id)
-    return offset_key(group_id, topic, partition)
+    if kind == OFFSET:
+        return offset_key(group_id, topic, partition)
+    if kind in (PENDING_OFFSET, PENDING_LATER):
+        return _of_producer(kind, group_id, topic, partition, producer_id)
+    return group_key(group_id) if kind == GROUP else floor_key(group_id)
 
 
 def group_key(group_id: str) -> bytes:
@@ -281,49 +283,40 @@ def decode_group_value(value: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(value, version, 2)
 
 
-def pending_tombstone(
-    group: Group, topic: str, partition: int, producer_id: int
-) -> list[tuple[bytes, bytes | None]]:
-    """What deletes the offset of one open transaction for one partition."""
+def pending_keys(group: Group, topic: str, partition: int, producer_id: int) -> list[Key]:
+    """Keys of what there is of the offset of one open transaction for one partition."""
     place = group.group_id, topic, partition, producer_id
-    dead: list[tuple[bytes, bytes | None]] = [(pending_key(*place), None)]
-    if (producer_id, topic, partition) in group.later:
-        dead.append((later_key(*place), None))
-    return dead
+    later = (producer_id, topic, partition) in group.later
+    return [(PENDING_OFFSET, *place), (PENDING_LATER, *place)] if later else [(PENDING_OFFSET, *place)]
 
 
-def pending_tombstones(group: Group, topic: str, partition: int) -> list[tuple[bytes, bytes | None]]:
-    """What deletes the offsets of open transactions for one partition."""
+def all_pending_keys(group: Group, topic: str, partition: int) -> list[Key]:
+    """Likewise of all open transactions."""
     return [
-        record
-        for producer_id, table in group.uncommitted.items()
-        if (topic, partition) in table
-        for record in pending_tombstone(group, topic, partition, producer_id)
+        key
+        for producer_id in group.open_at.get((topic, partition), ())
+        for key in pending_keys(group, topic, partition, producer_id)
     ]
 
 
-def offset_tombstones(group: Group, topic: str | None = None) -> list[tuple[bytes, bytes | None]]:
-    """What deletes the group's offsets of a topic (None: of all), those of open transactions too."""
-    dead: list[tuple[bytes, bytes | None]] = [
-        (offset_key(group.group_id, one, partition), None)
-        for one in (group.offsets if topic is None else (topic,))
-        for partition in group.offsets.get(one, ())
-    ]
-    dead += [
-        record
-        for producer_id, table in group.uncommitted.items()
-        for one, partition in table
-        if topic in (None, one)
-        for record in pending_tombstone(group, one, partition, producer_id)
-    ]
-    return dead
+def offset_keys(group: Group, topic: str | None = None) -> Iterator[list[Key]]:
+    """Keys of the group's offsets of a topic (None: of all), those of open transactions too, by partition:
+    what is deleted of one has to go in one append, or an older offset counts in between."""
+    group_id = group.group_id
+    for one in group.offsets if topic is None else (topic,):
+        for partition in group.offsets.get(one, ()):
+            committed = OFFSET, group_id, one, partition, -1
+            yield [*all_pending_keys(group, one, partition), committed] if group.open_at else [committed]
+    for one, partition in group.open_at:
+        if topic in (None, one) and partition not in group.offsets.get(one, ()):
+            yield all_pending_keys(group, one, partition)
 
 
-def group_tombstones(group: Group) -> list[tuple[bytes, bytes | None]]:
-    """What deletes a group for good: its offsets, its record, its floor."""
-    dead = offset_tombstones(group)
+def keys_of(group: Group) -> list[Key]:
+    """Keys of all that the log has of a group: its offsets, its record, its floor."""
+    found = [key for keys in offset_keys(group) for key in keys]
     if group.synced is not None:
-        dead.append((group_key(group.group_id), None))
+        found.append((GROUP, group.group_id, "", -1, -1))
     if group.floor:
-        dead.append((floor_key(group.group_id), None))
-    return dead
+        found.append((GENERATION_FLOOR, group.group_id, "", -1, -1))
+    return found

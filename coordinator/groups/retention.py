@@ -19,10 +19,8 @@ from ringleader.coordinator.groups.journal import IncidentKind, OffsetChange
 from ringleader.coordinator.groups.offsets import INCIDENT_PARTITIONS, is_subscribed
 from ringleader.coordinator.groups.states import GroupState
 from ringleader.coordinator.groups.vote import CONSUMER_TYPE
-from ringleader.coordinator.machine import NOTHING, Records, Ticket
+from ringleader.coordinator.machine import MORE, NOTHING, Ticket
 
-_OFFSETS_PER_STEP = 500
-"""Offsets that one step looks at, so that a large shard is not held up (G20). A group counts as one, too."""
 _LOG_WAIT_MS = 5
 """A step waits for the log to have what the one before wrote, so that not all becomes durable at once."""
 _MS_PER_MINUTE = 60_000
@@ -65,19 +63,19 @@ class Retention:
 
     def _steps(self, unix_ms: int) -> Iterator[None]:
         """Pauses after each step. What has changed meanwhile is looked at as it is then."""
-        groups, looked = self.core.groups, 0
+        groups, looked, most = self.core.groups, 0, self.core.settings.offsets_per_step
         for group_id in list(groups):
             group = groups.get(group_id)
             if group is None:
                 continue
             places = [(topic, one) for topic, partitions in group.offsets.items() for one in partitions]
             while places:
-                step = places[: _OFFSETS_PER_STEP - looked]
+                step = places[: most - looked]
                 if groups.get(group_id) is group:
                     self._expire(group, step, unix_ms)
                 looked += len(step)
                 places = places[len(step) :]
-                if looked >= _OFFSETS_PER_STEP:
+                if looked >= most:
                     looked = 0
                     yield
             nothing_left = group.is_empty and not (group.offsets or group.pending or group.uncommitted)
@@ -85,12 +83,12 @@ class Retention:
                 self.core.delete(group)
                 self.core.incident(group_id, IncidentKind.GROUP_EXPIRED, None, self._now_ms)
             looked += 1
-            if looked >= _OFFSETS_PER_STEP:
+            if looked >= most:
                 looked = 0
                 yield
 
     def _expire(self, group: Group, places: list[tuple[str, int]], unix_ms: int) -> None:
-        gone: Records = []
+        gone: list[records.Key] = []
         expired: list[OffsetChange] = []
         for topic, partition in places:
             value = group.offsets.get(topic, {}).get(partition)
@@ -98,10 +96,10 @@ class Retention:
                 continue
             offset = records.decode_offset_value(value)
             if self.is_expired(group, topic, offset, unix_ms):
-                gone.append((records.offset_key(group.group_id, topic, partition), None))
+                gone.append((records.OFFSET, group.group_id, topic, partition, -1))
                 expired.append((topic, partition, offset.offset, None))
         if gone:
-            self.core.write_offsets(group, gone)
+            self.core.write_tombstones(group, gone)
             kind, told = IncidentKind.OFFSETS_EXPIRED, tuple(expired[:INCIDENT_PARTITIONS])
             self.core.incident(group.group_id, kind, None, self._now_ms, partitions=told)
 
@@ -125,15 +123,25 @@ class Retention:
             return None if is_subscribed(group, topic) else offset.commit_ms
         return None
 
-    def topic_deleted(self, topic: str, ticket: Ticket) -> int | None:
-        """A topic is gone: forget its offsets in all groups, those of open transactions too. An error code,
-        after which to ask again; None: it comes as an `Answer` when the tombstones are durable."""
+    def topic_deleted(self, topic: str, groups: list[str], ticket: Ticket) -> int | None:
+        """A topic is gone: forget its offsets in these groups, those of open transactions too. An error code,
+        after which to begin again; None: it comes as an `Answer` when the tombstones are durable. `MORE`, in
+        the same ways: ask again with what is left of `groups`."""
         core = self.core
         error = core.refusal or (core.full and STORE_FULL)
         if error:
             return error
-        for group in list(core.groups.values()):
-            gone = records.offset_tombstones(group, topic)
-            if gone:
-                core.write_offsets(group, gone)
-        return core.reply(ticket, 0, core.out.emitted)
+        left = core.settings.offsets_per_step
+        while groups and left > 0:
+            group = core.groups.get(groups[-1])
+            dead: list[records.Key] = []
+            for keys in () if group is None else records.offset_keys(group, topic):
+                if len(dead) >= left:
+                    break  # the next step finds the rest, as it is then
+                dead += keys
+            else:
+                groups.pop()
+            if group is not None and dead:
+                core.write_tombstones(group, dead)
+            left -= 1 + len(dead)
+        return core.reply(ticket, MORE if groups else 0, core.out.emitted)

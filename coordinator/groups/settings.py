@@ -88,6 +88,9 @@ class GroupSettings(BaseModel):
     proof_interval_ms: int = Field(5_000, exclude=True)
     """Where another node may own the shard: a zombie's heartbeats are a success for no longer than this, and
     the time that an append takes."""
+    offsets_per_step: int = Field(500, exclude=True)
+    """How many one step of long work sees to: retention, the end of a transaction, the deletion of a topic.
+    A few milliseconds; in retention and deletion a group counts as one, too."""
     log_silence_ms: int = Field(3_000, exclude=True)
     """When an append has taken so long no session ends, and all start full when the log speaks again:
     heartbeats may stand behind a commit that waits for it. Default: the libraries' own interval of

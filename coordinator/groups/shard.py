@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ringleader.coordinator.groups import offset_deletion
 from ringleader.coordinator.groups.admin import AdminHandler
-from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepared_at_once
+from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, at_once, prepare
 from ringleader.coordinator.groups.core import Core
 from ringleader.coordinator.groups.deadlines import Deadline, Kind
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.join import JoinHandler
 from ringleader.coordinator.groups.journal import Cause
 from ringleader.coordinator.groups.leave import LeaveHandler
+from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import OffsetHandler
 from ringleader.coordinator.groups.rebalance import Rebalances
 from ringleader.coordinator.groups.retention import Retention
@@ -90,7 +92,7 @@ class Shard:
             messages.HeartbeatRequest: self._heartbeat,
             messages.LeaveGroupRequest: LeaveHandler(rebalances).leave,
             messages.OffsetCommitRequest: self._commit,
-            messages.OffsetDeleteRequest: offsets.delete,
+            messages.OffsetDeleteRequest: self._delete_offsets,
             messages.TxnOffsetCommitRequest: self._commit,
         }
         self._commits: dict[type, Callable[[Any, PreparedCommit, Ticket, int], Any]] = {
@@ -221,7 +223,20 @@ class Shard:
         return response
 
     def _commit(self, request: CommitRequest, ticket: Ticket, now_ms: int) -> Any | None:
-        return self.commit(prepared_at_once(request, self._core.settings), ticket, now_ms)
+        return self.commit(at_once(prepare(request, self._core.settings)), ticket, now_ms)
+
+    def delete_offsets(
+        self, prepared: PreparedDeletion, ticket: Ticket, now_ms: int
+    ) -> messages.OffsetDeleteResponse | None:
+        """`handle` for an OffsetDelete request that was made ready before."""
+        response = offset_deletion.delete(self._core, prepared, ticket, now_ms)
+        self._core.look_at_log(now_ms)
+        return response
+
+    def _delete_offsets(
+        self, request: messages.OffsetDeleteRequest, ticket: Ticket, now_ms: int
+    ) -> messages.OffsetDeleteResponse | None:
+        return self.delete_offsets(at_once(offset_deletion.prepare(request)), ticket, now_ms)
 
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int
@@ -290,6 +305,10 @@ class Shard:
         more than one go."""
         group = self._groups.get(group_id)
         return [] if group is None else [(topic, list(some)) for topic, some in group.offsets.items()]
+
+    def group_ids(self) -> Iterable[str]:
+        """All groups, those too that are about to be forgotten."""
+        return self._groups.keys()
 
     def figures(self) -> list[GroupFigures]:
         """All groups in numbers, perhaps not durable ones: for measuring."""

@@ -22,7 +22,7 @@ from ringleader.coordinator.groups.core import STORE_FULL, Core, Part
 from ringleader.coordinator.groups.group import Group
 from ringleader.coordinator.groups.offsets import check_unknown_group
 from ringleader.coordinator.groups.states import GroupState
-from ringleader.coordinator.machine import Records, Ticket
+from ringleader.coordinator.machine import MORE, Records, Ticket
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import (
     TxnOffsetCommitRequest,
@@ -30,12 +30,6 @@ from ringleader.protocol.messages import (
 )
 
 _NONE = int(ErrorCode.NONE)
-
-END_AT_A_TIME = 500
-"""Offsets that one step of a transaction's end sees to: about 5 ms of work."""
-
-MORE = -2
-"""In place of an error code: a step of the end is durable, and it is not the last one."""
 
 
 class TransactionalOffsets(Part):
@@ -83,7 +77,7 @@ class TransactionalOffsets(Part):
         error = core.refusal or (core.full and STORE_FULL)
         if error:
             return error
-        left = END_AT_A_TIME
+        left = core.settings.offsets_per_step
         for group_id in list(core.transactional.get(producer_id, ())):
             left = self._end_some(core.groups[group_id], producer_id, committed, left)
             if left <= 0:
@@ -98,30 +92,36 @@ class TransactionalOffsets(Part):
     def _end_some(self, group: Group, producer_id: int, committed: bool, left: int) -> int:
         """End up to `left` offsets of a group, in one append that the store does not cut; how many more may
         be."""
+        keys: list[records.Key] = []
         content: Records = []
         room = self.core.settings.group_max_record_bytes
         for topic, partition in islice(group.uncommitted[producer_id], left):
-            of_one = _committed(group, producer_id, topic, partition) if committed else []
-            of_one += records.pending_tombstone(group, topic, partition, producer_id)
+            changes = _committed(group, producer_id, topic, partition) if committed else []
+            changes += ((key, None) for key in records.pending_keys(group, topic, partition, producer_id))
+            of_one: Records = [(records.encode_key(key), value) for key, value in changes]
             room -= sum(len(key) + len(value or b"") + RECORD_OVERHEAD_BYTES for key, value in of_one)
             if content and room < 0:
                 left = 0
                 break
+            keys += (key for key, _ in changes)
             content += of_one
             left -= 1
-        self.core.write_offsets(group, content)
+        self.core.write_offsets(group, content, keys)
         return left
 
 
-def _committed(group: Group, producer_id: int, topic: str, partition: int) -> Records:
+def _committed(
+    group: Group, producer_id: int, topic: str, partition: int
+) -> list[tuple[records.Key, bytes | None]]:
     """The offset as committed, unless a later one is; and which of other open transactions came later still:
     their records stay where they are, before the markers of their transactions."""
-    own = group.uncommitted[producer_id][topic, partition]
+    there = group.open_at[topic, partition]
+    own = there[producer_id]
     if own.superseded:
         return []
-    content: Records = [(records.offset_key(group.group_id, topic, partition), own.value)]
-    for other_id, table in group.uncommitted.items():
-        other = table.get((topic, partition))
-        if other is not None and other.order > own.order and not other.superseded:
-            content.append((records.later_key(group.group_id, topic, partition, other_id), b""))
-    return content
+    place = group.group_id, topic, partition
+    changes: list[tuple[records.Key, bytes | None]] = [((records.OFFSET, *place, -1), own.value)]
+    for other_id, other in there.items():
+        if other.order > own.order and not other.superseded:
+            changes.append(((records.PENDING_LATER, *place, other_id), b""))
+    return changes

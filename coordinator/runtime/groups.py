@@ -7,18 +7,19 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any
 
 from ringleader.coordinator.bounded import BoundedCache
 from ringleader.coordinator.groups.commit import CommitRequest, PreparedCommit, prepare
 from ringleader.coordinator.groups.journal import JournalEntry
 from ringleader.coordinator.groups.journal_record import Message
+from ringleader.coordinator.groups.offset_deletion import PreparedDeletion
 from ringleader.coordinator.groups.offsets import Wanted
 from ringleader.coordinator.groups.routing import partition_for
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import NOT_YET, Shard
-from ringleader.coordinator.groups.transactions import MORE
-from ringleader.coordinator.machine import Notice, Phase, Ticket
+from ringleader.coordinator.machine import MORE, Notice, Phase, Ticket
 from ringleader.coordinator.runtime.moving import MovingShards
 from ringleader.coordinator.runtime.shards import Waiting
 from ringleader.coordinator.storage.base import Storage
@@ -42,6 +43,10 @@ def fresh_id(prefix: str) -> str:
 
 def _nobody(group_id: str, generation: int, member_id: str, instance_id: str | None, now_ms: int) -> int:
     return ErrorCode.NOT_COORDINATOR
+
+
+def _forget_some(topic: str, groups: list[str], shard: Shard, ticket: Waiting) -> int | None:
+    return shard.topic_deleted(topic, groups, ticket)
 
 
 class GroupRuntime(MovingShards[Shard]):
@@ -162,6 +167,15 @@ class GroupRuntime(MovingShards[Shard]):
             lambda shard, now: shard.commit(prepared, ticket, now),
         )
 
+    def delete_offsets(self, prepared: PreparedDeletion, ticket: Ticket) -> Any | None:
+        """See `Shard.delete_offsets`."""
+        return self.call_for(
+            prepared.group_id,
+            "OffsetDelete",
+            ticket,
+            lambda shard, now: shard.delete_offsets(prepared, ticket, now),
+        )
+
     def heartbeat_failed(self, partition: int, group_id: str) -> int:
         """`Shard.heartbeat` was called past this class, and raised: what to answer. When it answers an error,
         `touch` the partition: while a group rebalances, it may have armed a deadline; in all other cases it
@@ -231,14 +245,20 @@ class GroupRuntime(MovingShards[Shard]):
         """A transaction that has offsets in this partition of __consumer_offsets has ended; an error code,
         when that is durable. After an error ask again. The producer's epoch is the transaction coordinator's
         business: it let nobody in with another one."""
+        return await self._ask_in_steps(
+            partition,
+            "end of a transaction",
+            str(producer_id),
+            lambda shard, ticket: shard.end_transaction(producer_id, committed, ticket),
+        )
+
+    async def _ask_in_steps(
+        self, partition: int, doing: str, subject: str, step: Callable[[Shard, Waiting], int | None]
+    ) -> int:
+        """`ask` until it is done, or an error."""
         code = MORE
         while code == MORE:
-            code = await self.ask(
-                partition,
-                "end of a transaction",
-                str(producer_id),
-                lambda shard, ticket: shard.end_transaction(producer_id, committed, ticket),
-            )
+            code = await self.ask(partition, doing, subject, step)
         return code
 
     def open_producers(self) -> list[tuple[int, int]]:
@@ -254,12 +274,8 @@ class GroupRuntime(MovingShards[Shard]):
         shards are loaded again, and waits while the store is full."""
         for partition in range(self.partitions):
             while self.has(partition):
-                error = await self.ask(
-                    partition,
-                    "topic_deleted",
-                    topic,
-                    lambda shard, ticket: shard.topic_deleted(topic, ticket),
-                )
+                step = partial(_forget_some, topic, list(self.shards[partition].group_ids()))
+                error = await self._ask_in_steps(partition, "topic_deleted", topic, step)
                 if not error:
                     break
                 await asyncio.sleep(RETRY_S)

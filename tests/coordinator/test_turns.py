@@ -1,8 +1,7 @@
 """No turn of the loop is long, however much there is of what a node keeps: at the limits of its settings, on
 a loop that is watched.
 
-The bar of the project is 50 ms. Here it is twice as much CPU time: beside other tests, on a CPU that two
-threads share, the same work takes up to that.
+The bar of the project is 50 ms, of CPU time: how busy the machine is does not matter.
 """
 
 from __future__ import annotations
@@ -26,11 +25,13 @@ from ringleader.protocol import messages as m
 from tests.coordinator.server.test_transactions import Talk
 from tests.support.served import Client, until
 
-BAR_MS = 100
+BAR_MS = 50
 MANY = 100_000
 TOPICS = {"many": 10_000, "more": 9_900}
 """Together as many partitions as one request may name."""
 IDLE_MS = 1_000_000
+NEIGHBOURS = [name for number in range(600) if partition_for(name := f"g{number}", 50) == 7][:10]
+"""Groups of one shard."""
 
 
 class Ahead:
@@ -71,6 +72,11 @@ class Bench:
         request = m.OffsetCommitRequest(group, topics=[m.OffsetCommitRequestTopic(topic, entries)])
         answer = await self.client.call(request, 8)
         return {one.error_code for topic in answer.topics for one in topic.partitions}
+
+    def offsets(self) -> int:
+        """How many there are of all groups, open ones too."""
+        groups = [group for shard in self.node.runtime.shards for group in shard._groups.values()]
+        return sum(len(one.open_at) + sum(map(len, one.offsets.values())) for one in groups)
 
 
 def watched(directory: Path, work: Callable[[Bench], Awaitable[None]]) -> None:
@@ -175,5 +181,57 @@ def test_the_longest_commits(tmp_path: Path) -> None:
             assert {one.error_code for topic in answer.topics for one in topic.partitions} == {0}
             assert await talk.end(producer) == 0
             await talk.began()
+
+    watched(tmp_path, work)
+
+
+def test_the_deletion_of_a_topic_with_100_000_offsets(tmp_path: Path) -> None:
+    async def work(bench: Bench) -> None:
+        for name in NEIGHBOURS:
+            assert await bench.commit(name, TOPICS["many"]) == {0}
+        answer = await bench.client.call(m.DeleteTopicsRequest(topic_names=["many"]), 5)
+        assert [one.error_code for one in answer.responses] == [0]
+        assert bench.offsets() == 0
+
+    watched(tmp_path, work)
+
+
+def test_the_deletion_of_groups_with_100_000_offsets(tmp_path: Path) -> None:
+    async def work(bench: Bench) -> None:
+        for name in NEIGHBOURS:
+            assert await bench.commit(name, TOPICS["many"]) == {0}
+        answer = await bench.client.call(m.DeleteGroupsRequest(NEIGHBOURS), 2)
+        assert [one.error_code for one in answer.results] == [0] * len(NEIGHBOURS)
+        assert bench.offsets() == 0
+
+    watched(tmp_path, work)
+
+
+def test_the_deletion_of_as_many_offsets_as_one_request_may_name(tmp_path: Path) -> None:
+    async def work(bench: Bench) -> None:
+        entry = m.OffsetDeleteRequestPartition
+        topics = []
+        for name, count in TOPICS.items():
+            assert await bench.commit("g", count, name) == {0}
+            topics.append(m.OffsetDeleteRequestTopic(name, [entry(one) for one in range(count)]))
+        answer = await bench.client.call(m.OffsetDeleteRequest("g", topics), 0)
+        assert {one.error_code for topic in answer.topics for one in topic.partitions} == {0}
+        assert bench.offsets() == 0
+
+    watched(tmp_path, work)
+
+
+def test_long_commits_beside_many_open_transactions(tmp_path: Path) -> None:
+    async def work(bench: Bench) -> None:
+        talk = Talk(bench.client)
+        entry = m.TxnOffsetCommitRequestPartition(0, 2, -1, "")
+        for number in range(300):
+            producer = await talk.began(f"t{number}")
+            assert await talk.add_group(producer, name=f"t{number}") == 0
+            topics = [m.TxnOffsetCommitRequestTopic("more", [entry])]
+            request = m.TxnOffsetCommitRequest(f"t{number}", "g", *producer, topics=topics)
+            answer = await bench.client.call(request, 3)
+            assert [one.error_code for topic in answer.topics for one in topic.partitions] == [0]
+        assert await bench.commit("g", TOPICS["many"]) == {0}
 
     watched(tmp_path, work)

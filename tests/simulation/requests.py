@@ -75,6 +75,8 @@ class ForgetTopic:
 
     partition: int
     topic: str
+    groups: list[str]
+    """Those that are still to be looked at."""
 
 
 def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
@@ -96,7 +98,7 @@ def hand_over(shard: Shard, call: Call, now_ms: int) -> Any:
     if isinstance(request, EndTransaction):
         return shard.end_transaction(request.producer_id, request.committed, call)
     if isinstance(request, ForgetTopic):
-        return shard.topic_deleted(request.topic, call)
+        return shard.topic_deleted(request.topic, request.groups, call)
     if isinstance(request, HeartbeatRequest) and call.coin:
         code = shard.heartbeat(
             request.group_id, request.generation_id, request.member_id, request.group_instance_id, now_ms

@@ -13,6 +13,7 @@ from typing import Any
 
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
+from ringleader.coordinator.machine import MORE
 from ringleader.protocol.errors import ErrorCode
 from ringleader.protocol.messages import HeartbeatRequest, OffsetCommitRequest
 from ringleader.protocol.refusals import refusal as protocol_refusal
@@ -176,6 +177,7 @@ class World:
             member_max_metadata_bytes=4_000,
             new_member_join_timeout_ms=rng.choice([25_000, 300_000]),
             group_max_record_bytes=rng.choice([600, 1_000_000, 1_000_000, 1_000_000]),
+            offsets_per_step=rng.choice([1, 2, 500]),
         )
         return settings.model_copy(update={"offsets_retention_minutes": 10_080}) if keep_offsets else settings
 
@@ -301,10 +303,15 @@ class World:
         left = set(range(PARTITIONS))
 
         def ask(number: int) -> None:
-            self.ask(self, ForgetTopic(number, topic), partial(told, number))
+            step(number, list(self.partitions[number].shard.group_ids()))
 
-        def told(number: int, code: int | None) -> None:
-            if code:
+        def step(number: int, groups: list[str]) -> None:
+            self.ask(self, ForgetTopic(number, topic, groups), partial(told, number, groups))
+
+        def told(number: int, groups: list[str], code: int | None) -> None:
+            if code == MORE:
+                self.later(0, partial(step, number, groups))
+            elif code:
                 self.later(200, partial(ask, number))
             elif code is None:
                 self.later(500, partial(ask, number))

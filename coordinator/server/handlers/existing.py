@@ -11,7 +11,7 @@ from ringleader.coordinator.run_queue import SLICE_ELEMENTS, Slices, whole
 from ringleader.coordinator.runtime import GroupRuntime
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import Call, Message
-from ringleader.coordinator.server.gather import Gather
+from ringleader.coordinator.server.gather import Gather, Part
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import refusal
 
@@ -139,11 +139,18 @@ def merge(topics: list[Any], refused: Refused, topic_class: type[Any]) -> None:
     topics += [topic_class(name=name, partitions=partitions) for name, partitions in refused.items()]
 
 
-def handle(runtime: GroupRuntime, call: Call, request: Any, finish: Callable[[Any], Any]) -> Any | None:
-    """The group machine's answer to a request, after `finish`; None when it comes later."""
+def handle(
+    runtime: GroupRuntime,
+    call: Call,
+    request: Any,
+    ask: Callable[[Part], Any | None],
+    finish: Callable[[Any], Any],
+) -> Any | None:
+    """The group machine's answer to a request, which it is asked for by `ask`, after `finish`; None when it
+    comes later."""
     gather = Gather(call, lambda results: finish(results[0]))
     gather.add(
-        partial(runtime.handle, request),
+        ask,
         partial(refusal, request, call.api_version),
         partial(runtime.ticket_closed, request.group_id),
     )

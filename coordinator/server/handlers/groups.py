@@ -22,9 +22,6 @@ from ringleader.protocol import messages as kafka
 from ringleader.protocol.errors import ErrorCode, KafkaError
 from ringleader.protocol.refusals import join_refusal, refusal
 
-GROUPS_AT_A_TIME = 10
-"""How many groups, with all their members, are described or deleted in one go."""
-
 GROUP_KEY_TYPE = 0
 TRANSACTION_KEY_TYPE = 1
 
@@ -185,14 +182,13 @@ class _Groups:
         ask: Callable[[str, Part], Any],
         refused: Callable[[str, int], Any],
     ) -> Slices:
-        for number, group_id in enumerate(group_ids, 1):
+        for group_id in group_ids:
             gather.add(
                 partial(ask, group_id),
                 partial(refused, group_id),
                 partial(self._runtime.ticket_closed, group_id),
             )
-            if not number % GROUPS_AT_A_TIME:
-                yield
+            yield  # it may have many members, or offsets
         return gather.answer()
 
     def list(self, call: Call, request: kafka.ListGroupsRequest) -> Slices:

@@ -14,7 +14,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
-from ringleader.coordinator.run_queue import SLICE_ELEMENTS
+from ringleader.coordinator.groups import offset_deletion
+from ringleader.coordinator.run_queue import SLICE_ELEMENTS, whole
 from ringleader.coordinator.security.acls import Operation, ResourceType
 from ringleader.coordinator.server.call import HELD_ENTRY_BYTES
 from ringleader.coordinator.server.gather import Gather, Part
@@ -98,12 +99,16 @@ class _Offsets:
     def _delete_allowed(
         self, call: Call, request: kafka.OffsetDeleteRequest, forbidden: existing.Refused
     ) -> Message | Slices | None:
-        then = partial(self._delete_existing, call, request, forbidden)
+        def then() -> Message | Slices | None:
+            work = self._delete_existing(call, request, forbidden)
+            return work if existing.is_long(request.topics) else whole(work)
+
         return existing.found_first(self._services, call, request, then)
 
     def _delete_existing(
         self, call: Call, request: kafka.OffsetDeleteRequest, forbidden: existing.Refused
-    ) -> Message | None:
+    ) -> Slices:
+        """In one append, whole or not at all."""
         unknown = self._unknown(request.group_id, deleting=True)
         accepted, refused = existing.split(
             self._topics, request, kafka.OffsetDeleteResponsePartition, unknown
@@ -115,7 +120,11 @@ class _Offsets:
             return response
 
         request.topics = accepted  # perhaps nothing: whether there is such a group is told in any case
-        return existing.handle(self._runtime, call, request, merged)
+        yield
+        prepared = yield from offset_deletion.prepare(request)
+        yield
+        ask = partial(self._runtime.delete_offsets, prepared)
+        return existing.handle(self._runtime, call, request, ask, merged)
 
     # ---- OffsetFetch ----
 

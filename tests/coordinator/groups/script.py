@@ -461,7 +461,7 @@ class Script:
     def do_topic_deleted(self, topic: str) -> None:
         """The topic is gone."""
         call = Call("", f"topic {topic} deleted", 0, None)
-        self._send(call, self.shard.topic_deleted(topic, call))
+        self._send(call, self.shard.topic_deleted(topic, list(self.shard.group_ids()), call))
 
     def do_describe(self, group: str = "g", v: str = "5") -> None:
         """DescribeGroups for one group."""

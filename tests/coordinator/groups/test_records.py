@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleader.coordinator.groups import records
-from ringleader.coordinator.groups.committed import CommittedOffset
+from ringleader.coordinator.groups.committed import CommittedOffset, Uncommitted
 from ringleader.coordinator.groups.group import Group
 from ringleader.protocol.errors import MalformedError
 from ringleader.protocol.messages import OffsetCommitKey, OffsetCommitValue
@@ -101,9 +101,16 @@ def test_tombstones_cover_everything_of_a_group() -> None:
     group = Group("g")
     group.synced, group.floor = records.empty_group_value(0), 7
     group.offsets = {"t": {0: b"x", 3: b"y"}}
-    assert records.group_tombstones(group) == [
-        (records.offset_key("g", "t", 0), None),
-        (records.offset_key("g", "t", 3), None),
-        (records.group_key("g"), None),
-        (records.floor_key("g"), None),
+    open_one = Uncommitted(b"z", 1)
+    group.uncommitted, group.open_at = {9: {("t", 4): open_one}}, {("t", 4): {9: open_one}}
+    group.later = {(9, "t", 4)}
+    keys = records.keys_of(group)
+    assert [records.encode_key(key) for key in keys] == [
+        records.offset_key("g", "t", 0),
+        records.offset_key("g", "t", 3),
+        records.pending_key("g", "t", 4, 9),
+        records.later_key("g", "t", 4, 9),
+        records.group_key("g"),
+        records.floor_key("g"),
     ]
+    assert [records.decode_key(records.encode_key(key)) for key in keys] == keys

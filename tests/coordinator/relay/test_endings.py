@@ -18,8 +18,7 @@ import pytest
 from ringleader.coordinator.groups import records
 from ringleader.coordinator.groups.settings import GroupSettings
 from ringleader.coordinator.groups.shard import Shard
-from ringleader.coordinator.groups.transactions import MORE
-from ringleader.coordinator.machine import Answer, Records
+from ringleader.coordinator.machine import MORE, Answer, Records
 from ringleader.coordinator.relay.markers import Endings
 from ringleader.coordinator.storage.kafka.writer import RECORD_BYTES
 from ringleader.coordinator.topics.transactional import marker
