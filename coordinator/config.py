@@ -235,7 +235,8 @@ class Settings(GroupSettings, TransactionSettings, TopicSettings, TlsSettings):
         ge=1_000,
         le=INT32_MAX,
         description="A node whose disk does not answer in this time stops, with exit code 1. Several nodes: "
-        "after five sixths of this time, an append that the cluster does not acknowledge counts as late.",
+        "after five sixths of this time, a partition of groups is given up if the cluster does not "
+        "acknowledge an append, and nobody confirms that no other node was given it.",
     )
     shutdown_grace_ms: int = Field(
         5_000,

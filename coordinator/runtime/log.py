@@ -17,8 +17,13 @@ GATHER_TURNS = 2
 """Loop turns between a transaction's first record and its start. What arrives in them shares its sync:
 clients that were just answered commit again at once, and a transaction's own cost is that of 100 rows."""
 
-LATE_SHARE = 5 / 6
-"""Of `storage.timeout.ms`, after which an append that is waited for on its own counts as late."""
+LATE_S = 5.0
+"""So long an append takes at most until it counts as late: what waits behind it on a connection, heartbeats
+say, waits no longer. Kafka's own coordinator refuses a commit after as much (`offsets.commit.timeout.ms`)."""
+
+LOST_SHARE = 5 / 6
+"""Of `storage.timeout.ms`, after which an append that is waited for on its own has failed, unless it counts
+as late."""
 
 LATE_INTERVAL_S = 1.0
 """How often it is asked whether a late append is still waited for."""
@@ -50,8 +55,8 @@ class ShardLog(Generic[M]):
 
     `landed(entries, error)` is called for each append, in the order of their starts: it is durable, or has
     failed. A store that does not answer in time has failed for good where all go together. Elsewhere
-    `late(entry)` is asked, again and again, whether an append that takes too long is waited for; if not, it
-    has failed (AWAY). A store that fails in a way of its own has failed for good.
+    `late(entry)` is asked, again and again, whether an append that is late is waited for; one that is not has
+    failed (AWAY) when its time is over. A store that fails in a way of its own has failed for good.
     """
 
     def __init__(
@@ -64,7 +69,8 @@ class ShardLog(Generic[M]):
     ) -> None:
         self._storage = storage
         self._timeout_ms = timeout_ms
-        self._append_s = timeout_ms / 1000 * (1 if storage.together else LATE_SHARE)
+        self._append_s = timeout_ms / 1000 * (1 if storage.together else LOST_SHARE)
+        self._late_s = self._append_s if storage.together else min(LATE_S, self._append_s)
         self._landed, self._late = landed, late
         self._log = log
         self._gathered: list[Entry[M]] = []
@@ -162,7 +168,7 @@ class ShardLog(Generic[M]):
         flight = _Flight(entries, loop.time())
         self._flights.append(flight)
         if self._watch is None:
-            self._watch = loop.call_later(self._append_s, self._look)
+            self._watch = loop.call_later(self._late_s, self._look)
         self.write()
         epochs = self._epochs
         batches = [(partition, epochs[partition], append.records) for partition, _, append in entries]
@@ -202,14 +208,17 @@ class ShardLog(Generic[M]):
         if not self._flights:
             return
         loop = asyncio.get_running_loop()
-        left_s = self._flights[0].started_s + self._append_s - loop.time()
-        if left_s > 0:
-            self._watch = loop.call_later(left_s, self._look)
+        waited_s = loop.time() - self._flights[0].started_s
+        if waited_s < self._late_s:
+            again_s = self._late_s - waited_s
+        elif not self._storage.together and self._late(self._flights[0].entries[0]):
+            again_s = LATE_INTERVAL_S
+        elif waited_s < self._append_s:
+            again_s = min(LATE_INTERVAL_S, self._append_s - waited_s)
+        else:
+            self.give_up()
             return
-        if not self._storage.together and self._late(self._flights[0].entries[0]):
-            self._watch = loop.call_later(LATE_INTERVAL_S, self._look)
-            return
-        self.give_up()
+        self._watch = loop.call_later(again_s, self._look)
 
     async def _in_time(self, doing: str, work: Awaitable[R]) -> R:
         try:

@@ -406,6 +406,36 @@ async def test_a_partition_that_may_be_another_nodes_is_lost_when_its_log_is_lat
         assert await runtime.put(0, b"a", 2).result() == 0
 
 
+async def test_a_partition_is_late_long_before_it_is_lost_if_it_is_this_nodes_for_certain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ringleader.coordinator.runtime.log.LATE_S", 0.01)
+    monkeypatch.setattr("ringleader.coordinator.runtime.log.LATE_INTERVAL_S", 0.01)
+    asked: list[int] = []
+
+    def vouch(partition: int) -> bool:
+        asked.append(partition)
+        return len(asked) > 5
+
+    async with node(0, 1) as runtime:
+        runtime.vouch = vouch
+        runtime.store.hold(0)
+        slow = runtime.put(0, b"a", 1)
+        await until(lambda: len(asked) == 5)
+        assert not runtime.late
+        assert not slow.future.done()
+        assert await slow.result() == NOT_AVAILABLE
+        assert runtime.late == {0}
+        runtime.vouch = lambda partition: bool(asked.append(partition))
+        asked.clear()
+        await until(lambda: len(asked) == 5)
+        assert runtime.late == {0}, "it has been late for a moment only"
+        assert runtime.lost == []
+        runtime.store.resume(0)
+        await until(lambda: not runtime.late)
+        assert await runtime.get(0, b"a").result() == (1,)
+
+
 async def test_a_partition_whose_log_is_late_can_be_given_up() -> None:
     async with node(0, 1, storage_timeout_ms=20) as runtime:
         runtime.store.hold(0)

@@ -25,7 +25,7 @@ from ringleader.coordinator.cluster.state import MemberState
 from ringleader.coordinator.cluster.suspicion import PING_INTERVAL_S
 from tests.simulation.facts import ViolationError
 from tests.simulation.nodes.kafka import TOPIC, Kafka
-from tests.simulation.nodes.node import Node
+from tests.simulation.nodes.node import STORAGE_TIMEOUT_MS, Node
 from tests.simulation.nodes.world import NodesWorld, _pretending
 from tests.simulation.world import World
 
@@ -87,7 +87,7 @@ class Group:
         self._heard_s = {node: heard_s for node, heard_s in self._heard_s.items() if node in joined}
         self._joined = None
         controller = min(node.number for node in joined)
-        cluster = self._map = next_map(joined.values(), controller, PARTITIONS)
+        cluster = self._map = next_map(joined.values(), controller, self._world.partition_count)
         self._world.owners_told(cluster)
         for node in joined:
             self._world.later(self._world.rng.randint(1, 50), partial(self._tell, node, cluster))
@@ -225,8 +225,16 @@ class CutChecks:
 class CutWorld(NodesWorld):
     """Three nodes and three brokers."""
 
-    def __init__(self, seed: int, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        tell: Callable[[str], None] | None = None,
+        *,
+        partitions: int = PARTITIONS,
+        storage_timeout_ms: int = STORAGE_TIMEOUT_MS,
+    ) -> None:
         self.seed = seed
+        self.storage_timeout_ms = storage_timeout_ms
         self.tell = tell
         self.calm = True
         self.rng = random.Random(seed)
@@ -234,17 +242,17 @@ class CutWorld(NodesWorld):
         self.steps = 0
         self.trouble = self.faults = False
         self.pause_chance = 0.0
-        self.partition_count = PARTITIONS
-        self.partitions = range(PARTITIONS)
+        self.partition_count = partitions
+        self.partitions = range(partitions)
         self.settings = World._choose_settings(cast(Any, self), True)
         self.checks = cast(Any, CutChecks(self))
         self._events = []
         self._sequence = self._ids = 0
-        self.kafka = Kafka(self, PARTITIONS, BROKERS)
+        self.kafka = Kafka(self, partitions, BROKERS)
         self.group = Group(self, self.rng.randint(1, BROKERS))
         self.cuts = 0
         self.nodes = [CutNode(self, number) for number in range(1, 4)]
-        self._unserved_s = [0.0] * PARTITIONS
+        self._unserved_s = [0.0] * partitions
         """Since when, by partition; infinite: it is served."""
         self.longest_s = 0.0
         self.later(_LOOK_MS, self._look)
@@ -316,7 +324,7 @@ class CutWorld(NodesWorld):
         cluster = self.cut_nodes[0].map
         counts = [len(node.runtime.serving) for node in self.cut_nodes]
         at_rest = cluster is not None and not cluster.moving
-        return at_rest and sum(counts) == PARTITIONS and max(counts) - min(counts) <= 1
+        return at_rest and sum(counts) == self.partition_count and max(counts) - min(counts) <= 1
 
     def until_even(self) -> None:
         """Raises `ViolationError` unless all come to rest."""
@@ -331,11 +339,15 @@ class CutWorld(NodesWorld):
 
 
 def simulate_cuts(
-    seed: int, play: Callable[[CutWorld], None], tell: Callable[[str], None] | None = None
+    seed: int,
+    play: Callable[[CutWorld], None],
+    tell: Callable[[str], None] | None = None,
+    **more: int,
 ) -> CutWorld:
-    """One run of what `play` does, from when all is even to when it is so again. Raises `ViolationError`."""
+    """One run of what `play` does, from when all is even to when it is so again. `more`: see `CutWorld`.
+    Raises `ViolationError`."""
     random.seed(seed)  # back-off
-    world = CutWorld(seed, tell)
+    world = CutWorld(seed, tell, **more)
     with _pretending(world):
         try:
             world.until_even()

@@ -22,7 +22,6 @@ from tests.simulation.requests import ListGroups, hand_over
 if TYPE_CHECKING:
     from tests.simulation.nodes.world import NodeCall, NodesWorld
 
-STORE_TIMEOUT_MS = 4_000
 STORAGE_TIMEOUT_MS = 5_000
 _RETRY_S = 0.3
 _FENCED_WAIT_S = 1.0
@@ -74,7 +73,7 @@ class Node:
             partitions=world.partition_count,
             replication_factor=1,
             transactional_id_prefix="x",
-            timeout_ms=STORE_TIMEOUT_MS,
+            timeout_ms=world.storage_timeout_ms * 4 // 5,
             log=log,
         )
         self.runtime = GroupRuntime(
@@ -82,7 +81,7 @@ class Node:
             self.storage,
             partitions=world.partition_count,
             ids=world.fresh_id,
-            storage_timeout_ms=STORAGE_TIMEOUT_MS,
+            storage_timeout_ms=world.storage_timeout_ms,
             now_ms=lambda: world.now_ms,
             wall_ms=lambda: 1_700_000_000_000 + world.now_ms,
             log=log,

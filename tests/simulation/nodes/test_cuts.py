@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from tests.simulation.nodes.cuts import BROKERS, CutWorld, cuts, simulate_cuts
+from ringleader.coordinator.runtime.log import LATE_S
+from ringleader.coordinator.runtime.shards import STORAGE_TIMEOUT_MS, Waiting
+from ringleader.protocol.errors import ErrorCode
+from tests.simulation.nodes.cuts import BROKERS, CutNode, CutWorld, cuts, simulate_cuts
 
 
 @pytest.mark.parametrize("seed", range(12), indirect=True)
@@ -45,3 +50,40 @@ def test_a_broker_that_dies_is_no_reason_to_move_anything(seed: int) -> None:
         assert [world.claims(one) for one in world.partitions] == before
 
     simulate_cuts(seed, play)
+
+
+@pytest.mark.parametrize("coordinates", [False, True])
+def test_behind_an_append_to_a_broker_that_is_gone_members_wait_only_where_nobody_vouches(
+    seed: int, coordinates: bool
+) -> None:
+    """`coordinates`: the broker has the nodes' group, so nobody says that the partitions are still theirs."""
+    asked: list[Waiting] = []
+
+    def ask(node: CutNode, partition: int) -> None:
+        asked.append(Waiting())
+        node.runtime.list_groups(partition, (), (), asked[-1])
+
+    def play(world: CutWorld) -> None:
+        world.group.broker = 1
+        broker = 1 if coordinates else 2
+        before = [world.claims(one) for one in world.partitions]
+        behind = {
+            node: {one for one in node.runtime.serving if world.kafka.leaders[one] == broker}
+            for node in world.cut_nodes
+        }
+        for node, partitions in behind.items():
+            world.cut(node, broker, 3 * LATE_S)
+            for partition in partitions:
+                node.tell(partial(ask, node, partition))
+        world.run(world.now_ms + int(1000 * LATE_S) + 500)
+        for node, partitions in behind.items():
+            assert node.runtime.serving >= partitions
+            assert node.runtime.late == (set() if coordinates else partitions)
+        codes = [one.answered.result() for one in asked if one.answered.done()]
+        assert codes == ([] if coordinates else [ErrorCode.COORDINATOR_NOT_AVAILABLE] * len(asked))
+        assert asked
+        world.run(world.now_ms + int(4000 * LATE_S))
+        assert not any(node.runtime.late for node in world.cut_nodes)
+        assert coordinates or [world.claims(one) for one in world.partitions] == before
+
+    simulate_cuts(seed, play, storage_timeout_ms=STORAGE_TIMEOUT_MS)

@@ -23,7 +23,7 @@ from tests.simulation.facts import ViolationError
 from tests.simulation.member import Worker
 from tests.simulation.nodes.checks import Checks
 from tests.simulation.nodes.kafka import Kafka
-from tests.simulation.nodes.node import Node
+from tests.simulation.nodes.node import STORAGE_TIMEOUT_MS, Node
 from tests.simulation.requests import Delete, Describe, Fetch, ListGroups
 from tests.simulation.requests import refusal as member_refusal
 from tests.simulation.strangers import Liar, Operator
@@ -86,6 +86,7 @@ class NodesWorld:
         self.faults = not calm
         """With members and their network."""
         self.keep_offsets = True
+        self.storage_timeout_ms = STORAGE_TIMEOUT_MS
         self.partition_count = PARTITIONS
         self.partitions = range(PARTITIONS)
         chosen = World._choose_settings(cast(Any, self), True)
