@@ -58,7 +58,7 @@ class Counters:
     def beaten(self, sent_ms: int, now_ms: int) -> None:
         """A heartbeat was answered."""
         self.heartbeats += 1
-        self.last_heartbeat_ms = now_ms
+        self.last_heartbeat_ms = sent_ms
         self.heartbeat_round_trip_ms = now_ms - sent_ms
         self.heartbeat_round_trip_ms_max = max(self.heartbeat_round_trip_ms_max, now_ms - sent_ms)
 
@@ -124,7 +124,7 @@ class MemberMetrics:
     heartbeat_round_trip_ms_max: int
     """The longest (heartbeat-response-time-max)."""
     last_heartbeat_age_ms: int | None
-    """Since the last answer (last-heartbeat-seconds-ago)."""
+    """Since the last one that was answered was sent (last-heartbeat-seconds-ago)."""
     commits: int
     """Commits made (commit-total); merged ones are one."""
     commit_failures: int
